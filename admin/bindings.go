@@ -33,6 +33,7 @@ type boundRecord struct {
 	Path      string                 `json:"path,omitempty"`
 	Config    json.RawMessage        `json:"config,omitempty"`
 	OnError   string                 `json:"onError,omitempty"`
+	Grants    *manifest.Grants       `json:"grants,omitempty"`
 	Unbind    *registry.UnbindLimits `json:"unbind,omitempty"`
 	Calls     []boundCall            `json:"calls,omitempty"` // of a workflow
 }
@@ -109,7 +110,7 @@ func (s *Server) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		}
 		ref := plugin.RefOf(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
-		ref.Connector, ref.Calls, ref.Tool = b.Connector, b.called(), edit
+		ref.Connector, ref.Calls, ref.Tool, ref.Grants = b.Connector, b.called(), edit, b.Grants
 		g, err := s.o.Publisher.OpenPlugin(ctx, ref)
 		if err != nil {
 			return err
@@ -165,6 +166,9 @@ func (s *Server) registerBindings() {
 			if err != nil {
 				return nil, err
 			}
+			if err := allowGrants(ctx, before, b); err != nil {
+				return nil, err
+			}
 			after = append(after, *b)
 			row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
 			if err != nil {
@@ -194,7 +198,7 @@ func (s *Server) registerBindings() {
 // resolveBinding turns what a request says into a record: the version is pinned,
 // the tool is an operation and the configuration is checked.
 func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft, before []boundRecord, in *PluginBinding, renew bool, at string) (*boundRecord, error) {
-	b := &boundRecord{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError}
+	b := &boundRecord{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
 	if in.Unbind != nil && *in.Unbind != (PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
 	}
@@ -214,7 +218,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		}
 		b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
 	}
-	row, err := pin(ctx, ws, before, b, renew, at)
+	row, err := pin(ctx, ws, before, b, renew || in.Update, in.Decided, at)
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +235,9 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 			return nil, p.At("", 0, 0, at+"/config")
 		}
 		return nil, err
+	}
+	if b.Grants, err = plugin.Decided(g, b.Grants, d.ts.Slug); err != nil {
+		return nil, problem.As(err).At("", 0, 0, at+"/grants")
 	}
 	if b.Calls, err = d.resolveCalls(g, before, in, at); err != nil {
 		return nil, err
@@ -262,10 +269,34 @@ func (d *draft) operationOf(name string) *toolset.Operation {
 	return nil
 }
 
+// allowGrants lets a binding have grants that it had already, and others from an
+// administrator only.
+func allowGrants(ctx context.Context, before []boundRecord, b *boundRecord) error {
+	var had *manifest.Grants
+	if old := sameBinding(before, b); old != nil {
+		had = old.Grants
+	}
+	if !plugin.Widens(had, b.Grants) {
+		return nil
+	}
+	return request.RequireRole(ctx, store.RoleAdmin)
+}
+
+// sameBinding is the binding of the same plugin at the same place.
+func sameBinding(all []boundRecord, b *boundRecord) *boundRecord {
+	for i := range all {
+		if old := &all[i]; old.Plugin == b.Plugin && old.Connector == b.Connector && old.Method == b.Method && old.Path == b.Path {
+			return old
+		}
+	}
+	return nil
+}
+
 // pin finds the version of a binding: the one it had, when the range holds it still
-// and no newer one is asked for, else the newest that is not yanked. An empty range
-// becomes that of the newest version.
-func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boundRecord, renew bool, at string) (*store.PluginVersion, error) {
+// and no newer one is asked for, else the newest that is not yanked. One that asks for
+// more than the version it had is passed over, unless that is granted or decided. An empty
+// range becomes that of the newest version.
+func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boundRecord, renew, decided bool, at string) (*store.PluginVersion, error) {
 	rows, err := ws.PluginVersions(ctx, b.Plugin)
 	if problem.Is(err, problem.NotFound) {
 		return nil, request.FieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
@@ -299,12 +330,25 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	if err != nil {
 		return nil, request.FieldFault(at+"/version", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", b.Range)
 	}
+	had := sameBinding(before, b)
 	if !renew {
+		if had != nil { // before bindings of it elsewhere
+			before = append([]boundRecord{*had}, before...)
+		}
 		for _, old := range before {
 			v, err := registry.ParseVersion(old.Pinned)
 			if row := byVersion[old.Pinned]; old.Plugin == b.Plugin && old.Range == b.Range && row != nil && err == nil && r.Has(v) {
 				return row, nil
 			}
+		}
+	}
+	if had != nil && byVersion[had.Pinned] != nil && !decided {
+		pinned := byVersion[had.Pinned]
+		if versions, err = versionsThatNeedNoDecision(versions, byVersion, pinned, b.Grants); err != nil {
+			return nil, err
+		}
+		if v, err := registry.ParseVersion(had.Pinned); err == nil && r.Has(v) && !slices.ContainsFunc(versions, r.Has) {
+			return pinned, nil
 		}
 	}
 	best, ok := r.Best(versions)
@@ -315,6 +359,26 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 		return nil, request.FieldFault(at+"/version", "plugin %s has no version in %s; the newest is %s", b.Plugin, b.Range, rows[0].Version)
 	}
 	return byVersion[best.String()], nil
+}
+
+// versionsThatNeedNoDecision are those that ask for nothing beyond what the pinned one asks
+// for and its binding grants.
+func versionsThatNeedNoDecision(versions []registry.Version, rows map[string]*store.PluginVersion, pinned *store.PluginVersion, given *manifest.Grants) ([]registry.Version, error) {
+	bound, err := manifest.Parse([]byte(pinned.Document))
+	if err != nil {
+		return nil, err
+	}
+	var out []registry.Version
+	for _, v := range versions {
+		next, err := manifest.Parse([]byte(rows[v.String()].Document))
+		if err != nil {
+			return nil, err
+		}
+		if waits := plugin.Waits(bound, next, given); waits.Empty() {
+			out = append(out, v)
+		}
+	}
+	return out, nil
 }
 
 func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*bindingsOutput, error) {
@@ -362,7 +426,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 	if b.Unbind != nil {
 		shown.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
 	}
-	shown.Config = b.Config
+	shown.Config, shown.Grants = b.Config, plugin.ShowGrants(b.Grants)
 	if shown.Connector = b.Connector; b.Path != "" {
 		shown.Operation = &toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}
 		if shown.Tool = names[*shown.Operation]; shown.Tool == "" {
@@ -387,6 +451,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 		return nil, err
 	}
 	newest := b.Pinned
+	var bound *manifest.Manifest
 	for i := range rows {
 		row := &rows[i]
 		if row.Version == b.Pinned {
@@ -394,6 +459,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 			if err != nil {
 				return nil, err
 			}
+			bound, shown.Asks = m, plugin.ShowAsks(m)
 			if shown.Redacts = m.Redacts(); letsThrough(b.OnError, m) {
 				shown.Warning = warnLetsThrough
 			}
@@ -411,8 +477,20 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 		}
 	}
 	shown.OnError = registry.EffectiveOnError(b.OnError, shown.Redacts)
-	if newest != b.Pinned {
-		shown.Newer = newest
+	if newest == b.Pinned || bound == nil {
+		return shown, nil
+	}
+	shown.Newer = newest
+	next, err := ws.PluginVersion(ctx, b.Plugin, newest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifest.Parse([]byte(next.Document))
+	if err != nil {
+		return nil, err
+	}
+	if waits := plugin.Waits(bound, m, b.Grants); !waits.Empty() {
+		shown.Waits = plugin.ShowGrants(&waits)
 	}
 	return shown, nil
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -54,7 +56,7 @@ func TestDeclaredPluginIsWhole(t *testing.T) {
 	op := toolset.Operation{Connector: "c", Method: "GET", Path: "/p"}
 	b := boundRecord{
 		Plugin: "p", Range: "1", Pinned: "1.0.0", Digest: "d", Kind: "filter", Connector: op.Connector, Method: op.Method, Path: op.Path,
-		Config: json.RawMessage(`{"a":1}`), OnError: "fail", Unbind: &registry.UnbindLimits{ErrorPercent: 1, MeanMilliseconds: 2}, Calls: []boundCall{{"call", op}},
+		Config: json.RawMessage(`{"a":1}`), OnError: "fail", Unbind: &registry.UnbindLimits{ErrorPercent: 1, MeanMilliseconds: 2}, Grants: &manifest.Grants{Clock: true}, Calls: []boundCall{{"call", op}},
 	}
 	for f, field := range reflect.ValueOf(b).Fields() {
 		if field.IsZero() {
@@ -63,7 +65,7 @@ func TestDeclaredPluginIsWhole(t *testing.T) {
 	}
 	want := DeclaredPlugin{
 		Plugin: "p", Range: "1", Version: "1.0.0", Digest: "d", Operation: &op, OnError: "fail", Unbind: &PluginUnbinding{ErrorPercent: 1, MeanMs: 2},
-		Config: b.Config, Calls: map[string]toolset.Operation{"call": op},
+		Config: b.Config, Grants: &plugin.Grants{Clock: true}, Calls: map[string]toolset.Operation{"call": op},
 	}
 	if got := declarePlugin(&b); !reflect.DeepEqual(got, want) {
 		t.Errorf("declared %+v, want %+v", got, want)

@@ -116,6 +116,7 @@ type DeclaredPlugin struct {
 	Digest    string             `json:"digest" maxLength:"80" doc:"Of its module."`
 	Connector string             `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
 	Operation *toolset.Operation `json:"operation,omitempty" doc:"Absent: every tool."`
+	Grants    *plugin.Grants     `json:"grants,omitempty" doc:"What it may do of what it asks for; {}: nothing. More than was granted before takes the role admin."`
 	OnError   string             `json:"onError,omitempty" maxLength:"16"`
 	Unbind    *PluginUnbinding   `json:"unbind,omitempty"`
 	Config    json.RawMessage    `json:"config,omitempty"`

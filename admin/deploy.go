@@ -33,6 +33,9 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	if read.LiveDigest == digest {
 		return nil // another revision would be the same bytes
 	}
+	if err := s.draftBringsBackYanked(ctx, ws, d); err != nil {
+		return err
+	}
 	rev := &store.Revision{
 		ToolsetID: d.ts.ID, Digest: digest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
 		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).ActorID(), Reason: reason,

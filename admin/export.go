@@ -343,7 +343,7 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 }
 
 func declarePlugin(b *boundRecord) DeclaredPlugin {
-	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config}
+	p := DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config, Grants: plugin.ShowGrants(b.Grants)}
 	if p.Connector = b.Connector; b.Path != "" {
 		p.Connector, p.Operation = "", &toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}
 	}

@@ -335,7 +335,7 @@ const proxyOfTests = "203.0.113.9"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), log: &syncBuffer{}, seen: &syncBuffer{}, fetcher: &fetcher{docs: map[string]string{}}}
+	w := &world{t: t, dir: t.TempDir(), log: &syncBuffer{}, seen: &syncBuffer{}, policy: guest.Policy{Clock: true, Random: true, AnyHost: true, Deadline: time.Minute}, fetcher: &fetcher{docs: map[string]string{}}}
 	w.tester = &tester{w: w}
 	w.upstream = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		// Listing needs no key, but a wrong one is refused.

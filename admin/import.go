@@ -414,7 +414,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
 		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
-	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError}
+	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
 	if p.Unbind != nil && *p.Unbind != (PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
@@ -431,12 +431,19 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 		}
 		return nil, nil, err
 	}
+	if b.Grants, err = plugin.Decided(g, b.Grants, "TOOLSET"); err != nil {
+		return nil, nil, problem.As(err).At("", 0, 0, at+"/grants")
+	}
 	return b, g, g.Check(s.o.PluginPolicy)
 }
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
 func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []DeclaredPlugin, names declaredNames) error {
+	before, err := d.bindings()
+	if err != nil {
+		return err
+	}
 	bound := make([]boundRecord, 0, len(list))
 	for i := range list {
 		p, at := &list[i], "/plugins/"+strconv.Itoa(i)
@@ -461,6 +468,9 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		}
 		if b.Calls, err = d.resolveCalls(g, said, in, at); err != nil {
 			return err
+		}
+		if err := allowGrants(ctx, before, b); err != nil {
+			return problem.As(err).At("", 0, 0, at+"/grants")
 		}
 		bound = append(bound, *b)
 	}

@@ -158,6 +158,13 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			return err
 		}
 	}
+	bundle, err := s.o.Publisher.Toolset(ctx, old.Repository, registry.Digest(old.Digest))
+	if err != nil {
+		return err
+	}
+	if err := s.bringsBackYanked(ctx, ws, ts, bundle.Plugins); err != nil {
+		return err
+	}
 	if err := s.restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
 		return err
 	}

@@ -180,7 +180,9 @@ func TestPublishRefuses(t *testing.T) {
 	f("a case that fails", cases(goodCase, `{"input":{"to":"a@b.example"},"output":{"to":"a@b.example"}}`), 422, "1 of 2 golden cases")
 	f("a case without a result", cases(`{"input":1}`), 422, "1 of 1 golden cases")
 	f("no version", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Version = "one" })), 422, "major.minor.patch")
-	f("asks for the clock", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Capabilities = &manifest.Capabilities{Clock: true} })), 403, "real time")
+	f("makes what no schema can say", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) {
+		m.Output = &manifest.Output{Effect: manifest.EffectReplace, Schema: json.RawMessage(`{"type":"objekt"}`)}
+	})), 422, "output.schema of plugin mask: its schema cannot be used")
 	f("asks for memory", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Limits = &manifest.Limits{MemoryBytes: 9 << 20} })), 403, "memory")
 	if a := w.do("GET", "/v1/plugins/mask", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("something was published: %s", a.body)

@@ -40,6 +40,9 @@ func keepPlugin(t testing.TB, kind manifest.Kind) *guest.Package {
 		m.Tool = &manifest.OfferedTool{Name: "keep", Description: "Keeps.", InputSchema: json.RawMessage(`{"type":"object"}`)}
 		m.Capabilities = &manifest.Capabilities{Tools: []string{"item"}}
 	}
+	if kind == manifest.Filter || kind == manifest.Projection {
+		m.Output = &manifest.Output{Effect: manifest.EffectReplace, Schema: json.RawMessage(`{}`)}
+	}
 	if code, err = module.AppendCustom(nil, code, manifest.Section, m.Append(nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ type PluginRef struct {
 	Path       string `json:"path,omitempty"`      // path template as in the specification
 	// Config is the plugin's configuration, a JSON object; nil for none.
 	Config json.RawMessage `json:"config,omitempty"`
+	// Grants are what the operator lets the plugin do of what it asks for; nil: nothing.
+	Grants *manifest.Grants `json:"grants,omitempty"`
 	// OnError is OnErrorPass or OnErrorFail. Default: OnErrorFail for a plugin that
 	// redacts, else OnErrorPass; see [EffectiveOnError].
 	OnError string `json:"onError,omitempty"`
@@ -113,6 +115,9 @@ func (t *Toolset) validatePlugins(f *faults, connectors map[string]bool) {
 		f.check(p.Path == "" || strings.HasPrefix(p.Path, "/") && len(p.Path) <= manifest.MaxPath && utf8.ValidString(p.Path), at+"/path", "%.80q is not a path", p.Path)
 		f.check(len(p.Config) <= MaxPluginConfig, at+"/config", "%d bytes of configuration are more than %d", len(p.Config), MaxPluginConfig)
 		f.check(len(p.Config) == 0 || strings.HasPrefix(strings.TrimSpace(string(p.Config)), "{") && json.Valid(p.Config), at+"/config", "the configuration is not a JSON object")
+		if err := p.Grants.Check(); err != nil {
+			f.check(false, at+"/grants", "%v", err)
+		}
 		p.validateCalls(f, at, connectors)
 		p.Tool.validate(f, at+"/tool", len(p.Calls) > 0)
 		if u := p.Unbind; u != nil {

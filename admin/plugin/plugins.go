@@ -266,6 +266,11 @@ func (r *Room) measure(ctx context.Context, g *guest.Package, cases []*golden.Ca
 	if err := g.Check(r.Policy); err != nil {
 		return nil, err
 	}
+	if effect, schema := g.Effect(); effect == manifest.EffectReplace {
+		if _, err := guest.CompileSchema(schema); err != nil {
+			return nil, problem.New(problem.InvalidPlugin, "output.schema of plugin %s: %v", g.Manifest.Name, err).Fix("correct it in plugin.json and build the plugin again")
+		}
+	}
 	out := &PluginMeasured{Cases: make([]PluginCaseResult, 0, len(cases)), At: r.Store.Now()}
 	var took []float64
 	for _, c := range cases {
@@ -287,7 +292,7 @@ func (r *Room) measure(ctx context.Context, g *guest.Package, cases []*golden.Ca
 
 func (r *Room) measureCase(ctx context.Context, g *guest.Package, c *golden.Case) (PluginCaseResult, error) {
 	out := PluginCaseResult{Name: c.Name}
-	p, err := guest.Load(r.Sandbox, g, guest.Options{Policy: r.Policy, Config: c.Config, Log: func(int, string) {}})
+	p, err := c.Load(r.Sandbox, g, func(int, string) {})
 	if err != nil {
 		return out, err
 	}
@@ -491,7 +496,7 @@ func (r *Room) showPluginVersion(ctx context.Context, ws *store.Workspace, row *
 	}
 	v := &PluginVersion{
 		Name: row.Name, Version: row.Version, Kind: row.Kind, Description: row.Description, Digest: row.Digest, Repository: row.Repository, Tag: row.Tag,
-		Manifest: row.Manifest, SizeBytes: row.SizeBytes, ABI: pluginABI, Capabilities: showCapabilities(m.Capabilities), Limits: showLimits(m), Config: m.Config, Tool: showTool(m.Tool),
+		Manifest: row.Manifest, SizeBytes: row.SizeBytes, ABI: pluginABI, Capabilities: showCapabilities(m.Capabilities), Asks: ShowAsks(m), Limits: showLimits(m), Config: m.Config, Tool: showTool(m.Tool),
 		Signature: PluginSignature{KeyID: key.ID, Publisher: key.Name, Revoked: !key.RevokedAt.IsZero()}, Live: showUsage(used),
 		Status: "published", YankedAt: row.YankedAt.Time, YankReason: row.YankReason, PublishedBy: row.CreatedBy, PublishedAt: row.CreatedAt.Time,
 	}

@@ -52,6 +52,7 @@ type step struct {
 // restSteps is a call of an operation of an HTTP API.
 var restSteps = []step{
 	{stageDecode, func(x *exchange) (err error) { x.args, x.mask, err = x.checkArguments(x.given); return err }},
+	{stageDecode, func(x *exchange) (err error) { x.args, err = x.transformArguments(x.args); return err }},
 	{stageBuild, func(x *exchange) (err error) { x.wire, err = x.build(x.args); return err }},
 	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(x.wire, x.ready.Base.Key()); return err }},
 	{stageCache, func(x *exchange) (err error) { x.kept, x.flight, err = x.lookUp(); return err }},

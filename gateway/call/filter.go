@@ -77,7 +77,7 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 	defer cancel()
 	c := a.guestContext(part)
 	for _, p := range a.ready.Plugins {
-		if part != partAnswer && !p.Redacts {
+		if !takes(p, part) {
 			continue
 		}
 		if !p.Package.Manifest.Reads(is) {
@@ -92,12 +92,12 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 		if a.c.plugins != nil {
 			a.filtered[1], err = a.c.plugins.Transform(ctx, a.filtered[1][:0], out, p, c)
 			if err == nil {
-				if err = a.acceptPiece(is, p.Package.Text()); err != nil {
+				if err = a.acceptPiece(p.Package, out, is, part); err != nil {
 					a.c.plugins.Refuse(p, err)
 				}
 			}
 		}
-		if err := a.ran(p, len(out), len(a.filtered[1]), begin, err); err != nil {
+		if err := a.ran(p, c, len(out), len(a.filtered[1]), begin, err); err != nil {
 			return nil, "", err
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 		}
 		a.filtered[0], a.filtered[1] = a.filtered[1], a.filtered[0]
 		out = a.filtered[0]
-		if is == manifest.TypeJSON && p.Package.Text() {
+		if is == manifest.TypeJSON && (p.Package.Text() || ownErrors(p.Package, part) && !isJSON(out)) {
 			is = mediaText
 		}
 	}
@@ -132,14 +132,48 @@ func (a *rendering) visible(piece []byte, mediaType string) []byte {
 	return piece
 }
 
-// acceptPiece checks what a plugin wrote to clean[1].
-func (a *rendering) acceptPiece(is string, text bool) error {
-	if is != manifest.TypeJSON || text {
+// takes reports whether a plugin gets a part of an answer: what redacts all of it, others
+// the answer itself, and errors when they have a function for them.
+func takes(p *snapshot.Plugin, part string) bool {
+	switch {
+	case ownErrors(p.Package, part):
+		return true
+	case p.Package.NoAnswers:
+		return false
+	}
+	return part == partAnswer || p.Redacts
+}
+
+// ownErrors reports whether a plugin transforms the part with its function for errors,
+// which may make any text of it.
+func ownErrors(p *guest.Package, part string) bool { return part == partError && p.Errors }
+
+func isJSON(b []byte) bool {
+	_, err := jsonscan.Parse(b, jsonscan.DefaultMaxDepth)
+	return err == nil
+}
+
+// transformsErrors reports whether a plugin of the tool has a function for errors.
+func (a *rendering) transformsErrors() bool {
+	for _, p := range a.ready.Plugins {
+		if p.Package.Errors {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptPiece checks what a plugin wrote to filtered[1] for a piece.
+func (a *rendering) acceptPiece(p *guest.Package, piece []byte, is, part string) error {
+	if is != manifest.TypeJSON || p.Text() || ownErrors(p, part) {
 		return nil
 	}
 	v, err := jsonscan.Parse(a.filtered[1], jsonscan.DefaultMaxDepth)
 	if err != nil {
-		return errNotJSON
+		return guest.ErrNotJSON
+	}
+	if err := p.CheckEffect(piece, v.Raw(), part == partAnswer); err != nil {
+		return err
 	}
 	a.filtered[1] = jsonscan.AppendMinified(a.filtered[1][:0], v.Raw()) // never longer than what it reads
 	return nil
@@ -147,8 +181,8 @@ func (a *rendering) acceptPiece(is string, text bool) error {
 
 // ran notes how a plugin ended, and returns what ends the call then; nil: the answer
 // goes on.
-func (a *rendering) ran(p *snapshot.Plugin, before, after int, begin time.Time, err error) error {
-	a.ranPlugin(p, before, after, begin, time.Since(begin), err)
+func (a *rendering) ran(p *snapshot.Plugin, c *guest.Context, before, after int, begin time.Time, err error) error {
+	a.ranPlugin(p, before, after, begin, time.Since(begin), c.Requests, err)
 	if err == nil {
 		return nil
 	}
@@ -163,7 +197,7 @@ func (a *rendering) ran(p *snapshot.Plugin, before, after int, begin time.Time, 
 
 // withheldFrom answers nothing because a plugin that redacts cannot read it.
 func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
-	a.ranPlugin(p, 0, 0, time.Now(), 0, errNotRead)
+	a.ranPlugin(p, 0, 0, time.Now(), 0, nil, errNotRead)
 	if mediaType = shownMediaType(mediaType); mediaType == "" {
 		mediaType = "this kind"
 	}
@@ -194,7 +228,7 @@ const noticeWithheld = "[withheld: the operator's filters could not be applied t
 
 // appendErrorBody appends the useful part of an error answer, as the filters leave it.
 func (a *rendering) appendErrorBody(dst []byte) []byte {
-	if !a.redacts() || len(bytes.TrimSpace(a.body)) == 0 {
+	if !a.redacts() && !a.transformsErrors() || len(bytes.TrimSpace(a.body)) == 0 {
 		body := a.body
 		if kindOf(a.contentType, body, true) == kindJSON {
 			body = a.stripDocument(body)

@@ -137,7 +137,7 @@ func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
 // TestFailureOfPluginIsCut guards what a trace keeps of a plugin's words.
 func TestFailureOfPluginIsCut(t *testing.T) {
 	for over := range 2 {
-		got := newPluginTrace(&snapshot.Plugin{Ref: &registry.PluginRef{}}, 0, 0, 0, errors.New(strings.Repeat("w", maxPluginFailure+over)))
+		got := newPluginTrace(&snapshot.Plugin{Ref: &registry.PluginRef{}}, 0, 0, 0, nil, errors.New(strings.Repeat("w", maxPluginFailure+over)))
 		if len(got.Failure) != maxPluginFailure {
 			t.Errorf("%d of %d bytes are kept", len(got.Failure), maxPluginFailure+over)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -25,6 +26,9 @@ func (a *rendering) plugins() error {
 		a.small, a.verbatim = append(a.small[:0], a.visible(a.body, manifest.TypeJSON)...), false
 	}
 	for _, p := range a.ready.Plugins {
+		if p.Package.NoAnswers {
+			continue
+		}
 		c.InputType = manifest.TypeJSON
 		if a.isText {
 			c.InputType = mediaText // one before made a text of it
@@ -40,12 +44,12 @@ func (a *rendering) plugins() error {
 		if a.c.plugins != nil {
 			a.spare, err = a.c.plugins.Transform(ctx, a.spare[:0], a.small, p, c)
 			if err == nil {
-				if err = a.accept(a.isText || p.Package.Text()); err != nil {
+				if err = a.accept(p.Package); err != nil {
 					a.c.plugins.Refuse(p, err)
 				}
 			}
 		}
-		if err := a.ran(p, before, len(a.small), begin, err); err != nil {
+		if err := a.ran(p, c, before, len(a.small), begin, err); err != nil {
 			return err
 		}
 	}
@@ -65,14 +69,17 @@ func (a *rendering) maskBehind() error {
 	return nil
 }
 
-var errNotJSON = errors.New("its output is not JSON")
-
-// accept makes what a plugin wrote to spare the answer.
-func (a *rendering) accept(text bool) error {
+// accept makes what a plugin wrote to spare the answer, when it has the effect that the
+// plugin's manifest says.
+func (a *rendering) accept(p *guest.Package) error {
+	text := a.isText || p.Text()
 	if !text {
 		v, err := jsonscan.Parse(a.spare, jsonscan.DefaultMaxDepth)
 		if err != nil {
-			return errNotJSON
+			return guest.ErrNotJSON
+		}
+		if err := p.CheckEffect(a.small, v.Raw(), true); err != nil {
+			return err
 		}
 		a.small, a.isText = jsonscan.AppendMinified(a.small[:0], v.Raw()), false
 		return nil

@@ -36,17 +36,16 @@ func (x *exchange) sign(wire *fasthttp.Request, b credentials.Bound) error {
 	var out []byte
 	begin := time.Now()
 	err = errNoPlugins
+	c := &guest.Context{Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys}
 	if x.c.plugins != nil {
-		out, err = x.c.plugins.Transform(ctx, nil, in, p, &guest.Context{
-			Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, Arguments: x.args.Raw(), Keys: keys,
-		})
+		out, err = x.c.plugins.Transform(ctx, nil, in, p, c)
 		if err == nil {
-			if err = x.patch(wire, out); err != nil {
+			if err = x.patch(wire, out, keys); err != nil {
 				x.c.plugins.Refuse(p, err)
 			}
 		}
 	}
-	x.ranPlugin(p, len(in), len(out), begin, time.Since(begin), err)
+	x.ranPlugin(p, len(in), len(out), begin, time.Since(begin), c.Requests, err)
 	if err == nil {
 		return nil
 	}
@@ -100,7 +99,7 @@ func (x *exchange) signable(req *fasthttp.Request, given []guest.Credential) *gu
 
 // patch applies the answer of an auth plugin, all of it or nothing. Scheme, host,
 // path and method stay.
-func (x *exchange) patch(req *fasthttp.Request, answer []byte) error {
+func (x *exchange) patch(req *fasthttp.Request, answer []byte, keys *guest.Keys) error {
 	p, err := guest.ParsePatch(answer)
 	if err != nil {
 		return err
@@ -109,6 +108,16 @@ func (x *exchange) patch(req *fasthttp.Request, answer []byte) error {
 		if reserved(name) {
 			return fmt.Errorf("its patch sets the header %.80q, which is the connection's", name)
 		}
+	}
+	for name, held := range p.Tokens {
+		token, ok := keys.Token(held.Handle)
+		if !ok || reserved(name) {
+			return fmt.Errorf("its patch sets the header %.80q to a token that it has not, or that is the connection's", name)
+		}
+		if p.Headers == nil {
+			p.Headers = make(map[string]string, len(p.Tokens))
+		}
+		p.Headers[name] = held.Prefix + token
 	}
 	for name, value := range p.Headers {
 		req.Header.Set(name, value)

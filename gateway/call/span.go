@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/extism"
 )
 
 // Traces reports whether calls are recorded, so that [CallOptions].Traceparent is of use.
@@ -120,11 +121,11 @@ func faultWord(err error) string {
 }
 
 // ranPlugin notes a run of a plugin that began at begin, in the trace and in the span.
-func (in *input) ranPlugin(p *snapshot.Plugin, before, after int, begin time.Time, took time.Duration, err error) {
+func (in *input) ranPlugin(p *snapshot.Plugin, before, after int, begin time.Time, took time.Duration, sent []extism.Request, err error) {
 	if in.trace == nil && in.span == nil {
 		return
 	}
-	t := newPluginTrace(p, before, after, took, err)
+	t := newPluginTrace(p, before, after, took, sent, err)
 	if in.trace != nil {
 		in.trace.Plugins = append(in.trace.Plugins, t)
 	}

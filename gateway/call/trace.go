@@ -49,6 +49,18 @@ type PluginTrace struct {
 	Bytes   int          `json:"bytes"`             // and of the answer behind it
 	Failure string       `json:"failure,omitempty"` // why it failed; for the operator
 	Failed  bool         `json:"failed"`            // the answer went on as the plugin got it, or the call failed
+	// Requests are those that were sent for the plugin to hosts that it was granted.
+	Requests []RequestTrace `json:"requests,omitempty"`
+}
+
+// RequestTrace is an HTTP request that was sent for a plugin.
+type RequestTrace struct {
+	Method string       `json:"method"`
+	Host   string       `json:"host"`
+	Status int          `json:"status"` // 0: no answer
+	Sent   int          `json:"bytesSent"`
+	Bytes  int          `json:"bytes"`
+	Took   Milliseconds `json:"ms"`
 }
 
 // ToolTrace is a call of a tool that a workflow, a script or a batch made.
@@ -77,9 +89,12 @@ func (m Milliseconds) MarshalJSON() ([]byte, error) {
 // maxPluginFailure is how much of a plugin's own words about a failure a trace holds.
 const maxPluginFailure = 300
 
-func newPluginTrace(p *snapshot.Plugin, in, out int, took time.Duration, err error) PluginTrace {
+func newPluginTrace(p *snapshot.Plugin, in, out int, took time.Duration, sent []extism.Request, err error) PluginTrace {
 	pt := PluginTrace{
 		Name: p.Ref.Name, Version: p.Ref.Version, Digest: string(p.Ref.Digest), Took: Milliseconds(took), BytesIn: in, Bytes: out, Failed: err != nil,
+	}
+	for _, r := range sent {
+		pt.Requests = append(pt.Requests, RequestTrace{Method: r.Method, Host: r.Host, Status: r.Status, Sent: r.Sent, Bytes: r.Bytes, Took: Milliseconds(r.Took)})
 	}
 	switch _, said := errors.AsType[*extism.PluginError](err); {
 	case err == nil:

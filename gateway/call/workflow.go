@@ -33,11 +33,11 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	}
 	_, notJSON := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth)
 	if err == nil && notJSON != nil && p.Package.Manifest.Tool.OutputSchema != nil {
-		err = errNotJSON
+		err = guest.ErrNotJSON
 		x.c.plugins.Refuse(p, err)
 	}
 	x.upstream = c.Calls.Waited()
-	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, err)
+	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, c.Requests, err)
 	if x.trace != nil {
 		x.trace.Calls = w.calls
 	}

@@ -95,8 +95,9 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	}
 	begin := r.o.Now()
 	out, err := e.plugin.Transform(ctx, dst, in, c)
+	e.metrics.requested(c.Requests)
 	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
-		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Calls.Waited(), c.Used, len(in), len(out)-len(dst))
+		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Waited(), c.Used, len(in), len(out)-len(dst))
 	}
 	return out, err
 }
@@ -114,7 +115,7 @@ func (r *Runner) Refuse(p *snapshot.Plugin, err error) {
 // it is compiled for the calls that follow.
 func (r *Runner) load(ctx context.Context, e *entry, p *snapshot.Plugin) error {
 	e.once.Do(func() {
-		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config, Toolset: p.Workspace + "/" + p.Toolset})
+		e.plugin, e.err = guest.Load(r.o.Host, p.Package, guest.Options{Policy: r.o.Policy, Config: p.Ref.Config, Grants: p.Ref.Grants, Toolset: p.Workspace + "/" + p.Toolset})
 		if e.err == nil {
 			e.ready.Store(e.plugin)
 		}
@@ -272,7 +273,7 @@ type entry struct {
 func newEntry(p *snapshot.Plugin, m *metering.Meter, grace time.Duration) *entry {
 	e := &entry{
 		key: registry.PluginKey{Workspace: p.Workspace, Name: p.Ref.Name, Version: p.Ref.Version}, errorPercent: DefaultErrorPercent,
-		meanLimit: (guest.LimitsOf(p.Package.Manifest).Deadline + grace) / 2, metrics: newSeries(m, p),
+		meanLimit: (guest.LimitsWith(p.Package.Manifest, p.Ref.Grants).Deadline + grace) / 2, metrics: newSeries(m, p),
 	}
 	if u := p.Ref.Unbind; u != nil {
 		if u.ErrorPercent > 0 {

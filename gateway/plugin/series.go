@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/plugins/extism"
 )
 
 // series are the metrics of one plugin. They appear with the first call.
@@ -49,6 +51,20 @@ func (s *series) failed(cause string) {
 			s.failures[i].Store(c)
 		}
 		c.Inc()
+	}
+}
+
+// requested counts the HTTP requests that were sent for a plugin, by the first digit of
+// their statuses.
+func (s *series) requested(sent []extism.Request) {
+	for i := range sent {
+		class := "none"
+		if d := sent[i].Status / 100; d >= 1 && d <= 5 {
+			class = strconv.Itoa(d) + "xx"
+		}
+		if c := s.m.Counter(metering.Series("sluice_plugin_requests_total", "plugin", s.name, "status", class)); c != nil {
+			c.Inc()
+		}
 	}
 }
 

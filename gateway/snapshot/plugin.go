@@ -56,7 +56,7 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 		if u := refs[i].Unbind; u != nil {
 			limits = strconv.Itoa(u.ErrorPercent) + "/" + strconv.Itoa(u.MeanMilliseconds)
 		}
-		for _, part := range []string{in.Bundle.Workspace, in.ID, at, strconv.Itoa(same), p.Digest, string(refs[i].Config), limits} {
+		for _, part := range []string{in.Bundle.Workspace, in.ID, at, strconv.Itoa(same), p.Digest, string(refs[i].Config), limits, refs[i].Grants.String()} {
 			_, _ = h.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
 		}
 		out[i] = &Plugin{Ref: &refs[i], Package: p, Workspace: in.Bundle.Workspace, Toolset: in.ID, Slug: in.Slug, Key: hex.EncodeToString(h.Sum(nil))}
@@ -71,7 +71,18 @@ func newPlugins(in *ToolsetInput) ([]*Plugin, error) {
 func (ts *Toolset) pluginsOf(connector, method, path string) []*Plugin {
 	var out []*Plugin
 	for _, p := range ts.plugins {
-		if k := p.Package.Manifest.Kind; k != manifest.Auth && k != manifest.Workflow && p.Ref.Applies(connector, method, path) {
+		if k := p.Package.Manifest.Kind; k != manifest.Auth && k != manifest.Workflow && (!p.Package.NoAnswers || p.Package.Errors) && p.Ref.Applies(connector, method, path) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// argumentsOf returns the plugins that run on a tool's arguments, in their order.
+func (ts *Toolset) argumentsOf(connector, method, path string) []*Plugin {
+	var out []*Plugin
+	for _, p := range ts.plugins {
+		if p.Package.Arguments && p.Ref.Applies(connector, method, path) {
 			out = append(out, p)
 		}
 	}

@@ -73,6 +73,7 @@ type Ready struct {
 	Headers   []mcp.HeaderParam
 	Meter     *metering.Tool
 	Plugins   []*Plugin // third parties', in the order they run on answers
+	Arguments []*Plugin // and on arguments
 	Auth      *Plugin   // third party's that signs requests; nil: credentials are put on them
 	// MCP is not nil for a tool of an MCP server; Plan and Base are nothing then.
 	MCP *MCP
@@ -185,6 +186,7 @@ func (t *Tool) load() error {
 	r.Safe = r.Method == http.MethodGet || r.Method == http.MethodHead
 	r.JSON = tool.Structured || tool.Accept == ""
 	r.Plugins = t.Toolset.pluginsOf(t.Binding.Name, r.Method, r.Path)
+	r.Arguments = t.Toolset.argumentsOf(t.Binding.Name, r.Method, r.Path)
 	if r.Answer, err = t.answer(tool); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ var Help = map[string]string{
 	"sluice_state_up":                          "1 while the server of what the nodes of a pool share answers.",
 	"sluice_plugin_duration_seconds":           "Duration of plugin runs.",
 	"sluice_plugin_failures_total":             "Plugin runs that failed, by cause.",
+	"sluice_plugin_requests_total":             "HTTP requests sent for plugins, by the class of their status.",
 	"sluice_plugin_unbindings_total":           "Times a failing plugin was left out of calls.",
 	"sluice_ratelimit_rejections_total":        "Calls that were over a limit of rate or concurrency.",
 	"sluice_release_age_seconds":               "Time since the release that is served was issued.",

@@ -34,6 +34,23 @@ func NewClient(d *safedial.Dialer) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: scoped{d, shared, alone}, CheckRedirect: checkRedirect}
 }
 
+// maxPluginHeader bounds the header of an answer to a plugin, which is handed on whole.
+const maxPluginHeader = 64 << 10
+
+// NewPluginClient returns a client for the requests of plugins, whose connections d
+// makes. It follows no redirects: each request is one to a host that was granted, and
+// where else to go is the plugin's to ask for. It keeps no cookies.
+func NewPluginClient(d *safedial.Dialer) *http.Client {
+	return &http.Client{
+		Timeout: timeout,
+		Transport: &http.Transport{
+			DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 5 * time.Second, ResponseHeaderTimeout: timeout,
+			MaxResponseHeaderBytes: maxPluginHeader, MaxIdleConns: 32, MaxIdleConnsPerHost: 4, MaxConnsPerHost: 32, IdleConnTimeout: 30 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
 func checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return problem.New(problem.UpstreamStatus, "%s redirects more than %d times", Redact(via[0].URL.String()), maxRedirects)

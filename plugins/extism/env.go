@@ -1,15 +1,10 @@
 package extism
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -156,84 +151,6 @@ func (i *Instance) emit(level int, line string) {
 	i.p.h.log.LogAttrs(context.Background(), l, "plugin says", slog.String("plugin", i.p.spec.Name), slog.String("text", line))
 }
 
-// httpRequest sends a request to a granted host and returns the answer's body.
-func (i *Instance) httpRequest(stack []uint64) {
-	i.status, i.headers = 0, nil
-	raw := i.read("an HTTP request", stack[0])
-	if len(raw) > maxHTTPRequest {
-		deny("an HTTP request of more than %d bytes", maxHTTPRequest)
-	}
-	var want struct {
-		URL     string            `json:"url"`
-		Method  string            `json:"method"`
-		Headers map[string]string `json:"headers"`
-	}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		deny("its HTTP request is not JSON")
-	}
-	i.release(stack[0])
-	u, err := url.Parse(want.URL)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
-		deny("its HTTP request has no usable URL")
-	}
-	if i.p.h.o.HTTP == nil || !hostAllowed(i.p.spec.Grants.Hosts, u.Hostname()) {
-		deny("HTTP request to '%s' is not allowed", clip(want.URL, 256))
-	}
-	if i.requests++; i.requests > maxHTTPCalls {
-		deny("more than %d HTTP requests in one call", maxHTTPCalls)
-	}
-	var body io.Reader
-	if stack[1] != 0 {
-		body = bytes.NewReader(append([]byte(nil), i.read("an HTTP body", stack[1])...))
-		i.release(stack[1])
-	}
-	ctx, cancel := context.WithDeadline(i.ctx.Context, i.deadline)
-	defer cancel()
-	if want.Method == "" {
-		want.Method = http.MethodGet
-	}
-	req, err := http.NewRequestWithContext(ctx, strings.ToUpper(want.Method), want.URL, body)
-	if err != nil {
-		deny("its HTTP request cannot be sent")
-	}
-	for k, v := range want.Headers {
-		req.Header.Set(k, v)
-	}
-	i.clock.End()
-	i.turn.Give()
-	resp, err := i.p.h.o.HTTP.Do(req)
-	i.clock.Begin(true)
-	if err != nil {
-		i.checkDeadline()
-		deny("HTTP request to '%s' went wrong", clip(u.Host, 256))
-	}
-	defer resp.Body.Close()
-	limit := int64(i.p.limits.HTTPResponse)
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if err != nil {
-		i.checkDeadline()
-		deny("the answer to an HTTP request ended early")
-	}
-	if int64(len(answer)) > limit {
-		deny("the answer to an HTTP request has more than %d bytes", limit)
-	}
-	i.status = uint32(resp.StatusCode)
-	headers := make(map[string]string, len(resp.Header))
-	for k, v := range resp.Header {
-		headers[strings.ToLower(k)] = strings.Join(v, ",")
-	}
-	i.headers, _ = json.Marshal(headers)
-	stack[0] = i.write(answer)
-}
-
-func (i *Instance) httpHeaders(stack []uint64) {
-	if i.headers == nil {
-		stack[0] = i.write([]byte("{}"))
-		return
-	}
-	stack[0] = i.write(i.headers)
-}
-
 // Caller is what a host function sees of the call that it serves. It is valid
 // until the function returns.
 type Caller struct{ i *Instance }
@@ -259,6 +176,13 @@ func (c *Caller) Write(b []byte) uint64 { return c.i.write(b) }
 
 // Free frees a block that the plugin passed.
 func (c *Caller) Free(at uint64) { c.i.release(at) }
+
+// Send sends an HTTP request for the plugin, as its own are: to a host that it was granted,
+// and counted with them. It stops the plugin when there is no answer.
+func (c *Caller) Send(method, url string, header http.Header, body []byte) (answer []byte, status int) {
+	answer, status, _ = c.i.send(method, url, header, body)
+	return answer, status
+}
 
 // Stop ends the plugin's call with a reason for its author.
 func (c *Caller) Stop(reason string) { deny("%s", reason) }

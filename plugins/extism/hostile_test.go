@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -376,19 +377,31 @@ func TestTableGrowth(t *testing.T) {
 	}
 }
 
-// TestHostsAllowed: names match whole or below a star, in any case.
+// TestHostsAllowed: names match whole or below a star, in any case, and ports are the
+// scheme's or named.
 func TestHostsAllowed(t *testing.T) {
-	f := func(pattern, host string, want bool) {
+	f := func(pattern, address string, want bool) {
 		t.Helper()
-		if got := hostAllowed([]string{pattern}, host); got != want {
-			t.Errorf("hostAllowed(%q, %q) = %v", pattern, host, got)
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := hostAllowed([]string{pattern}, u); got != want {
+			t.Errorf("hostAllowed(%q, %q) = %v", pattern, address, got)
 		}
 	}
-	f("api.example.com", "API.example.com.", true)
-	f("api.example.com", "xapi.example.com", false)
-	f("*.example.com", "a.b.example.com", true)
-	f("*.example.com", "example.com", false)
-	f("*.example.com", ".example.com", false)
-	f("*", "example.com", false)
-	f("", "", false)
+	f("api.example.com", "https://API.example.com./", true)
+	f("api.example.com", "https://api.example.com:443/", true)
+	f("api.example.com", "http://api.example.com:80/", true)
+	f("api.example.com", "https://api.example.com:8443/", false)
+	f("api.example.com", "http://api.example.com:443/", false)
+	f("api.example.com:8443", "https://api.example.com:8443/", true)
+	f("api.example.com:8443", "https://api.example.com/", false)
+	f("api.example.com", "https://xapi.example.com/", false)
+	f("*.example.com", "https://a.b.example.com/", true)
+	f("*.example.com:81", "https://a.b.example.com:81/", true)
+	f("*.example.com", "https://example.com/", false)
+	f("*.example.com", "https://.example.com/", false)
+	f("*", "https://example.com/", false)
+	f("", "https:///", false)
 }

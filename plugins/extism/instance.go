@@ -11,6 +11,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/sys"
 
 	"github.com/sluicegate/sluice/plugins/turns"
 )
@@ -51,6 +52,9 @@ type Instance struct {
 	turn     turns.Turn
 	lines    int
 	requests int
+	waited   time.Duration // for answers to them
+	sent     *[]Request    // the caller's; may be nil
+	calling  bool          // the export runs, not what starts the language
 	status   uint32
 	headers  []byte
 }
@@ -167,13 +171,7 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		i.close(ctx)
 		return nil, err
 	}
-	cfg := anonymous
-	if p.spec.Grants.Clock {
-		cfg = cfg.WithSysWalltime().WithSysNanotime()
-	}
-	if p.spec.Grants.Random {
-		cfg = cfg.WithRandSource(rand.Reader)
-	}
+	cfg := i.senses(anonymous)
 	resolve := experimental.WithImportResolver(ctx, func(name string) api.Module {
 		if name == envModule {
 			return k
@@ -195,6 +193,54 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		i.baseMemory = i.memory.Size()
 	}
 	return i, nil
+}
+
+// senses gives an instance the clock and the randomness that its plugin was granted. One
+// that asked for them in vain is stopped where a call reads them; what starts its language
+// gets what is not real.
+func (i *Instance) senses(cfg wazero.ModuleConfig) wazero.ModuleConfig {
+	g := &i.p.spec.Grants
+	switch {
+	case g.Clock && i.p.spec.Now != nil:
+		cfg = cfg.WithWalltime(i.wallTime, sys.ClockResolution(time.Microsecond)).WithSysNanotime()
+	case g.Clock:
+		cfg = cfg.WithSysWalltime().WithSysNanotime()
+	case g.NoClock:
+		cfg = cfg.WithWalltime(i.noTime, sys.ClockResolution(time.Microsecond))
+	}
+	switch {
+	case g.Random:
+		cfg = cfg.WithRandSource(rand.Reader)
+	case g.NoRandom:
+		cfg = cfg.WithRandSource(notRandom{i})
+	}
+	return cfg
+}
+
+func (i *Instance) wallTime() (sec int64, nsec int32) {
+	t := i.p.spec.Now()
+	return t.Unix(), int32(t.Nanosecond())
+}
+
+func (i *Instance) noTime() (sec int64, nsec int32) {
+	if i.calling {
+		deny("it reads the clock, which it asks for in its manifest and which is not granted to it")
+	}
+	return startOfClock, 0
+}
+
+// startOfClock is where wazero's own clock of a sandbox begins: 2022-01-01.
+const startOfClock = 1640995200
+
+// notRandom is the randomness of a plugin that was not granted any.
+type notRandom struct{ i *Instance }
+
+func (r notRandom) Read(b []byte) (int, error) {
+	if r.i.calling {
+		deny("it reads random numbers, which it asks for in its manifest and which are not granted to it")
+	}
+	clear(b)
+	return len(b), nil
 }
 
 // arm sets the processor time of what runs next, and waits for its turn when others of
@@ -269,8 +315,8 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32
 	if !ok || !sig.callable {
 		return dst, 1, fmt.Errorf("%w: %s", ErrNoExport, clip(c.Export, 64))
 	}
-	defer func() { i.config, i.data, i.own.Context, i.outer = nil, nil, nil, nil }()
-	i.lines, i.requests, i.status, i.headers = 0, 0, 0, nil
+	defer i.forget()
+	i.resetCall()
 	if !i.started && c.Export != "_start" && c.Export != "_initialize" {
 		// The language's runtime starts before the plugin can see anything of the call.
 		if err := i.start(ctx); err != nil {
@@ -279,9 +325,10 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32
 		}
 		i.started = true
 		clear(i.vars)
-		i.varBytes, i.lines, i.requests, i.status, i.headers = 0, 0, 0, 0, nil
+		i.varBytes = 0
+		i.resetCall()
 	}
-	i.config, i.data = c.Config, c.Data
+	i.config, i.data, i.sent = c.Config, c.Data, c.Requests
 	if err := i.startCall(len(c.Input)); err != nil {
 		i.broken = true
 		return dst, 1, err
@@ -300,7 +347,10 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32
 	}
 	defer i.disarm()
 	i.stack[0] = 0
-	if err := f.CallWithStack(i.ctx, i.stack[:]); err != nil {
+	i.calling = true
+	err := f.CallWithStack(i.ctx, i.stack[:])
+	i.calling = false
+	if err != nil {
 		i.broken = true
 		err = i.failure(err)
 		exit, ok := err.(*ExitError) //nolint:errorlint // failure does not wrap
@@ -317,6 +367,16 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32
 		code = uint32(i.stack[0])
 	}
 	return i.finish(dst, code)
+}
+
+// resetCall sets what is counted of one call to nothing.
+func (i *Instance) resetCall() {
+	i.lines, i.requests, i.waited, i.status, i.headers = 0, 0, 0, 0, nil
+}
+
+// forget lets go of what a call brought.
+func (i *Instance) forget() {
+	i.config, i.data, i.sent, i.own.Context, i.outer = nil, nil, nil, nil, nil
 }
 
 // finish reads the kernel's state: output and error.

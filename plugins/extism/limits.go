@@ -14,6 +14,11 @@ const (
 	maxHTTPRequest = 64 << 10
 	// maxHTTPCalls is how many requests one call may make.
 	maxHTTPCalls = 16
+	// maxHTTPWait is how long the requests of one call may take together: an agent that
+	// waits longer gives up.
+	maxHTTPWait = 10 * time.Second
+	// maxShownHost is how much of a host name is shown.
+	maxShownHost = 260
 	// startTime is what an instance has to start in: Go's runtime needs 3 ms, GHC's 1.
 	startTime = 500 * time.Millisecond
 	// quantum is how many units of package module run between two looks at the

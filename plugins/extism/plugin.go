@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +26,11 @@ const (
 type Grants struct {
 	Clock  bool // the real time; otherwise a clock that starts in 2022 and steps
 	Random bool // real randomness; otherwise the same bytes each time
-	// Hosts that http_request may call; "*.example.com" stands for all names below.
+	// NoClock and NoRandom stop a call that reads the time, or randomness, instead of giving
+	// it what is not real: the plugin asked for them, and they were not granted.
+	NoClock, NoRandom bool
+	// Hosts that http_request may call; "*.example.com" stands for all names below. A port is
+	// named when it is not that of the scheme.
 	Hosts []string
 	// Functions of Options that it may import.
 	Functions []string
@@ -49,6 +52,10 @@ type Spec struct {
 	LogLevel int
 	// Log takes log lines instead of the host's logger. Default: none.
 	Log func(level int, message string)
+	// HTTP sends its requests instead of the host's. Default: the host's.
+	HTTP Doer
+	// Now is the real time of a plugin that was granted the clock. Default: time.Now.
+	Now func() time.Time
 }
 
 // Plugin is a loaded plugin with its idle instances.
@@ -190,6 +197,8 @@ type Call struct {
 	Config func(key string) (string, bool)
 	// Data is handed to host functions, see [Caller.Data].
 	Data any
+	// Requests takes the HTTP requests that were sent for the plugin. May be nil.
+	Requests *[]Request
 }
 
 // Call runs an exported function on an idle instance, or a new one, and appends
@@ -361,19 +370,4 @@ var envTypes = map[string]envType{
 	"http_request": {i64 + i64, i64}, "http_status_code": {"", i32}, "http_headers": {"", i64},
 	"get_log_level": {"", i32}, "log_trace": {i64, ""}, "log_debug": {i64, ""}, "log_info": {i64, ""},
 	"log_warn": {i64, ""}, "log_error": {i64, ""},
-}
-
-// hostAllowed reports whether http_request may call a host name.
-func hostAllowed(patterns []string, host string) bool {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, p := range patterns {
-		p = strings.ToLower(p)
-		if p == host && host != "" {
-			return true
-		}
-		if suffix, ok := strings.CutPrefix(p, "*"); ok && strings.HasPrefix(suffix, ".") && len(host) > len(suffix) && strings.HasSuffix(host, suffix) {
-			return true
-		}
-	}
-	return false
 }

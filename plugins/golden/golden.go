@@ -45,7 +45,13 @@ type Case struct {
 	// Secrets are those of an auth plugin's handles. They are part of the file: made up
 	// or published ones.
 	Secrets []string
-	Want    Want
+	// Requests are those that a plugin with granted hosts makes, with their recorded answers.
+	Requests []Request
+	// Time is what a plugin reads that was granted the clock. Default: 2026-01-01, 0:00 UTC.
+	Time time.Time
+	Want Want
+
+	replies *replies // of the plugin that was loaded last; see [Case.Load]
 }
 
 // Want is what the plugin has to make of the input: exactly one of the first three.
@@ -93,6 +99,8 @@ type caseFile struct {
 	InputText  *string         `json:"inputText,omitempty"`
 	Calls      []Call          `json:"calls,omitempty"`
 	Secrets    []string        `json:"secrets,omitempty"`
+	Requests   []Request       `json:"requests,omitempty"`
+	Time       time.Time       `json:"time,omitzero"`
 	Output     json.RawMessage `json:"output,omitempty"`
 	OutputText *string         `json:"outputText,omitempty"`
 	Error      *string         `json:"error,omitempty"`
@@ -148,15 +156,23 @@ func Parse(name string, b []byte) (*Case, error) {
 			return nil, fmt.Errorf("calls[%d]: %w", i, err)
 		}
 	}
+	if len(f.Requests) > maxRequests {
+		return nil, fmt.Errorf("%d requests are more than %d", len(f.Requests), maxRequests)
+	}
+	for i := range f.Requests {
+		if err := f.Requests[i].check(); err != nil {
+			return nil, fmt.Errorf("requests[%d]: %w", i, err)
+		}
+	}
 	return &Case{
 		Name: name, Context: f.Context, Config: f.Config, Input: f.Input, InputText: f.InputText, Calls: f.Calls, Secrets: f.Secrets,
-		Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
+		Requests: f.Requests, Time: f.Time, Want: Want{Output: f.Output, Text: f.OutputText, Error: f.Error, Tokens: f.Tokens},
 	}, nil
 }
 
 // Write writes the case to its file in dir.
 func (c *Case) Write(dir string) error {
-	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Calls, c.Secrets, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
+	f := caseFile{c.Context, c.Config, c.Input, c.InputText, c.Calls, c.Secrets, c.Requests, c.Time, c.Want.Output, c.Want.Text, c.Want.Error, c.Want.Tokens}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -248,6 +264,10 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 		r.Diff = fault
 		return r
 	}
+	if fault := c.replies.fault(); fault != "" && err == nil {
+		r.Diff = fault
+		return r
+	}
 	var said *extism.PluginError
 	switch {
 	case errors.As(err, &said):
@@ -257,6 +277,10 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 		r.Diff = err.Error()
 		return r
 	default:
+		if fault := c.effectFault(p, in, out); fault != nil {
+			r.Diff = fault.Error()
+			return r
+		}
 		r.Got.Tokens = &Tokens{Before: tokens.Count(in), After: tokens.Count(out)}
 		if json.Valid(out) {
 			r.Got.Output = out
@@ -267,6 +291,17 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	}
 	r.Diff = compare(&c.Want, &r.Got)
 	return r
+}
+
+// effectFault says how what a filter or projection made of a document is not what its
+// manifest says, as gateways check it.
+func (c *Case) effectFault(p *guest.Package, in, out []byte) error {
+	kind, part := p.Manifest.Kind, c.Context.Part
+	if kind != manifest.Filter && kind != manifest.Projection || c.InputText != nil || p.Text() || !json.Valid(out) ||
+		part == guest.PartArguments || part == guest.PartError && p.Errors {
+		return nil
+	}
+	return p.CheckEffect(in, out, cmp.Or(part, "answer") == "answer")
 }
 
 func compare(want, got *Want) string {

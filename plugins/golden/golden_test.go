@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 	said := &extism.PluginError{Message: "no"}
 	f := func(w Want, p fixed, diff string) {
 		t.Helper()
-		r := Run(t.Context(), &guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter}}, p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
+		r := Run(t.Context(), &guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter, Output: &manifest.Output{Effect: manifest.EffectReplace, Schema: []byte(`{}`)}}}, p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
 		if (r.Diff == "") != (diff == "") || !strings.Contains(r.Diff, diff) {
 			t.Errorf("got %q, want %q", r.Diff, diff)
 		}

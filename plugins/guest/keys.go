@@ -30,13 +30,17 @@ const (
 type Keys struct {
 	rule    *manifest.Signing // nil: nothing may be done
 	keys    []key
+	given   int // of keys: the secrets
 	derived int
 	made    int // signatures
+	held    int // tokens
+	tokens  *tokens
 }
 
 type key struct {
 	bytes []byte
 	depth int
+	token bool // it can be put on the request, and nothing be made of it
 }
 
 // NewKeys makes the handles of a call from its secrets. At most [MaxSecrets] are
@@ -49,6 +53,7 @@ func NewKeys(p *Package, list ...secrets.Secret) *Keys {
 	for _, s := range list[:min(len(list), MaxSecrets)] {
 		k.keys = append(k.keys, key{bytes: []byte(s.Reveal())})
 	}
+	k.given = len(k.keys)
 	return k
 }
 
@@ -75,6 +80,8 @@ func (k *Keys) find(handle uint64) (*key, string) {
 		return nil, "it uses a key, and its manifest does not ask for signing"
 	case handle == 0 || handle > uint64(len(k.keys)):
 		return nil, "it uses a key that it was not given"
+	case k.keys[handle-1].token:
+		return nil, "it uses a token as a key"
 	}
 	return &k.keys[handle-1], ""
 }
@@ -99,7 +106,7 @@ func (k *Keys) derive(handle uint64, prefix, message []byte) (uint64, string) {
 	secret := append(append(make([]byte, 0, len(prefix)+len(from.bytes)), prefix...), from.bytes...)
 	defer clear(secret)
 	k.derived++
-	k.keys = append(k.keys, key{mac(k.rule.Algorithm, secret, message), from.depth + 1})
+	k.keys = append(k.keys, key{bytes: mac(k.rule.Algorithm, secret, message), depth: from.depth + 1})
 	return uint64(len(k.keys)), ""
 }
 
@@ -118,6 +125,9 @@ func (k *Keys) sign(handle uint64, message []byte) ([]byte, string) {
 		return nil, "it signs too long a message"
 	}
 	k.made++
+	if manifest.Asymmetric(k.rule.Algorithm) {
+		return signWith(k.rule.Algorithm, with.bytes, message)
+	}
 	return mac(k.rule.Algorithm, with.bytes, message), ""
 }
 
@@ -130,7 +140,7 @@ const (
 // Functions are the host functions that packages may need. A host that is to run all
 // kinds of plugins is made with them.
 func Functions() []extism.Function {
-	return append(signingFunctions(), extism.Function{Name: callFunction, Params: 1, Results: 1, Call: callTools})
+	return append(append(signingFunctions(), tokenFunctions()...), extism.Function{Name: callFunction, Params: 1, Results: 1, Call: callTools})
 }
 
 func signingFunctions() []extism.Function {

@@ -35,7 +35,26 @@ type Package struct {
 	Module   *module.Module
 	Code     []byte
 	Digest   string // "sha256:" and the lower-case hex SHA-256 of Code
+	// Errors and Arguments say that a filter or projection exports a function of its own for
+	// them, and NoAnswers that it has none for answers.
+	Errors, Arguments, NoAnswers bool
+
+	// replaced is what one of effect replace promises. nil: it was not opened, but made.
+	replaced *replaced
 }
+
+// The functions that a filter or projection may export besides that of its kind: for the
+// bodies of error statuses, and for arguments before a request is built.
+const (
+	ErrorEntry     = "transform_error"
+	ArgumentsEntry = "transform_arguments"
+)
+
+// Parts of a call that plugins are told by sluice.part, as far as they choose a function.
+const (
+	PartError     = "error"
+	PartArguments = "arguments"
+)
 
 // Open reads a plugin and checks it against the contract: the manifest, its kind and the
 // entry point. It keeps code. It fails with a [problem.InvalidPlugin].
@@ -52,12 +71,15 @@ func Open(code []byte) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Package{Manifest: man, Module: m, Code: code}
+	p := &Package{Manifest: man, Module: m, Code: code, replaced: &replaced{}}
 	entry := p.Entry()
 	if entries[man.Kind] == "" {
 		return nil, refuse("this version of Sluice runs third-party plugins of the kinds filter, projection, auth and workflow", "the module is a %s", man.Kind)
 	}
-	if e, ok := m.Export(entry); !ok || e.Kind != module.Func {
+	shapes := man.Kind == manifest.Filter || man.Kind == manifest.Projection
+	p.NoAnswers = shapes && !exports(m, entry)
+	p.Errors, p.Arguments = shapes && exports(m, ErrorEntry), shapes && exports(m, ArgumentsEntry)
+	if !exports(m, entry) && (man.Entry != "" || !p.Errors && !p.Arguments) {
 		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
 	}
 	if man.Tool != nil {
@@ -68,6 +90,11 @@ func Open(code []byte) (*Package, error) {
 	sum := sha256.Sum256(code)
 	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return p, nil
+}
+
+func exports(m *module.Module, name string) bool {
+	e, ok := m.Export(name)
+	return ok && e.Kind == module.Func
 }
 
 // exported says which functions of a module could be the entry point.
@@ -127,28 +154,30 @@ func refuse(remedy, format string, args ...any) error {
 	return problem.New(problem.InvalidPlugin, format, args...).Fix("%s", remedy)
 }
 
-// Policy is what an operator lets plugins do. The zero value lets them turn input
-// into output within the smallest limits.
+// Policy is what a node lets plugins be granted: of that, a plugin gets what its binding
+// grants ([Options]). The zero value lets them turn input into output within the smallest
+// limits.
 type Policy struct {
 	Clock, Random bool
-	Hosts         []string      // that plugins may be granted; "*.example.com" stands for all names below
+	AnyHost       bool          // any host may be granted
+	Hosts         []string      // else these; "*.example.com" stands for all names below
 	Memory        int           // bytes; the most a plugin may ask for. Default: 8 MB
 	Deadline      time.Duration // the most a plugin may ask for. Default: 100 ms
 	Output        int           // bytes. Default: 16 MB
+	// Granted lets a plugin have all of this that it asks for, without a binding.
+	Granted bool
 }
 
-// everything that a plugin may ask for: for the author's own machine.
-func everything(hosts []string) Policy {
-	return Policy{Clock: true, Random: true, Hosts: hosts, Memory: manifest.MaxMemory, Deadline: manifest.MaxDeadline * time.Millisecond}
+// NodePolicy is what gateways let plugins be granted.
+func NodePolicy() Policy {
+	return Policy{Clock: true, Random: true, AnyHost: true, Memory: manifest.MaxMemory, Deadline: manifest.MaxDeadline * time.Millisecond}
 }
 
-// AuthorPolicy grants all that a package asks for.
-func AuthorPolicy(p *Package) Policy {
-	var hosts []string
-	if c := p.Manifest.Capabilities; c != nil {
-		hosts = c.Hosts
-	}
-	return everything(hosts)
+// AuthorPolicy grants all that a package asks for: for the author's own machine.
+func AuthorPolicy(*Package) Policy {
+	p := NodePolicy()
+	p.Granted = true
+	return p
 }
 
 // concurrentWorkflows is how many calls of one workflow may run at once: most of
@@ -173,24 +202,63 @@ func LimitsOf(m *manifest.Manifest) extism.Limits {
 	return l
 }
 
+// LimitsWith is [LimitsOf] for a binding that grants given: without a grant a call has
+// [manifest.FreeDeadlineMS] at most.
+func LimitsWith(m *manifest.Manifest, given *manifest.Grants) extism.Limits {
+	l := LimitsOf(m)
+	most := manifest.FreeDeadlineMS
+	if given != nil {
+		most = max(most, given.DeadlineMS)
+	}
+	l.Deadline = min(l.Deadline, time.Duration(most)*time.Millisecond)
+	return l
+}
+
+// CheckGrants says what is wrong with what a binding grants: a package is granted only
+// what it asks for. It fails with a [problem.InvalidArgument].
+func (p *Package) CheckGrants(given *manifest.Grants) error {
+	if err := given.Check(); err != nil {
+		return problem.New(problem.InvalidArgument, "the grants of plugin %s: %v", p.Manifest.Name, err)
+	}
+	asks := p.Manifest.Asks()
+	if more := given.Beyond(&asks); !more.Empty() {
+		return problem.New(problem.InvalidArgument, "plugin %s %s does not ask for %s", p.Manifest.Name, p.Manifest.Version, more.String()).
+			Fix("it asks for: %s", asks.String())
+	}
+	return nil
+}
+
 // Check compares what the package asks for with the policy. It fails with a
 // [problem.Forbidden] that names everything that is refused.
 func (p *Package) Check(policy Policy) error {
-	_, _, err := p.grants(policy)
+	_, _, err := p.grants(policy, nil)
 	return err
 }
 
-// grants compares what a package asks for with the policy. It fails with a
-// [problem.Forbidden] that names everything that is refused.
-func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
+// grants compares what a package asks for with the policy, and gives it what its binding
+// grants of that. It fails with a [problem.Forbidden] that names everything that is refused.
+func (p *Package) grants(policy Policy, given *manifest.Grants) (extism.Grants, extism.Limits, error) {
 	var g extism.Grants
-	l := LimitsOf(p.Manifest)
+	asked := LimitsOf(p.Manifest)
+	asks := p.Manifest.Asks()
+	if policy.Granted {
+		given = &asks
+	} else if given == nil {
+		given = &manifest.Grants{}
+	}
+	l := LimitsWith(p.Manifest, given)
 	l.Output = policy.Output
 	var refused []string
 	if c := p.Manifest.Capabilities; c != nil {
-		g = extism.Grants{Clock: c.Clock, Random: c.Random, Hosts: c.Hosts}
+		g = extism.Grants{Clock: c.Clock && given.Clock, Random: c.Random && given.Random}
+		g.NoClock, g.NoRandom = c.Clock && !g.Clock, c.Random && !g.Random
+		for _, h := range given.Hosts {
+			if slices.ContainsFunc(c.Hosts, func(asked string) bool { return manifest.CoversHost(asked, h) }) {
+				g.Hosts = append(g.Hosts, h)
+			}
+		}
 		if c.Signing != nil { // it is what binding an auth plugin means
-			g.Functions = []string{deriveFunction, signFunction}
+			g.Functions = []string{deriveFunction, signFunction, tokenFunction, fetchFunction}
 		}
 		if c.Tools != nil { // which tools these are, the binding says
 			g.Functions = []string{callFunction}
@@ -202,20 +270,20 @@ func (p *Package) grants(policy Policy) (extism.Grants, extism.Limits, error) {
 			refused = append(refused, "randomness (random)")
 		}
 		for _, h := range c.Hosts {
-			if !slices.Contains(policy.Hosts, h) {
+			if !policy.AnyHost && !slices.Contains(policy.Hosts, h) {
 				refused = append(refused, "requests to "+h)
 			}
 		}
 	}
-	if l.Memory > max(policy.Memory, 8<<20) {
+	if asked.Memory > max(policy.Memory, 8<<20) {
 		refused = append(refused, "that much memory")
 	}
-	if l.Deadline > max(policy.Deadline, 100*time.Millisecond) {
+	if asked.Deadline > max(policy.Deadline, 100*time.Millisecond) {
 		refused = append(refused, "that much time")
 	}
 	if len(refused) > 0 {
 		return g, l, problem.New(problem.Forbidden, "plugin %s asks for what it is not granted: %s", p.Manifest.Name, strings.Join(refused, ", ")).
-			Fix("grant it in the node's policy, or use a version that asks for less")
+			Fix("use a version that asks for less")
 	}
 	return g, l, nil
 }

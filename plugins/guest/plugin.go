@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // Context is what a plugin may ask about the call that it serves (config_get).
@@ -16,16 +17,17 @@ type Context struct {
 	// Caller is who calls, for the host only: what an instance of the plugin remembers
 	// of a caller, no other caller's call can see.
 	Caller      string
-	Tool        string        // sluice.tool: the tool's name
-	Operation   string        // sluice.operation: method and path, or the upstream tool's name
-	Status      int           // sluice.status: of the upstream's answer
-	ContentType string        // sluice.content_type: of the upstream's answer
-	InputType   string        // sluice.input_type: media type of what the plugin gets
-	Part        string        // sluice.part: what that is of the answer
-	Arguments   []byte        // sluice.arguments: the caller's arguments, a JSON object
-	Used        time.Duration // set by Transform: the processor time that the plugin used
-	Keys        *Keys         // of an auth plugin; nil for the others
-	Calls       *Calls        // of a workflow; nil for the others
+	Tool        string           // sluice.tool: the tool's name
+	Operation   string           // sluice.operation: method and path, or the upstream tool's name
+	Status      int              // sluice.status: of the upstream's answer
+	ContentType string           // sluice.content_type: of the upstream's answer
+	InputType   string           // sluice.input_type: media type of what the plugin gets
+	Part        string           // sluice.part: what that is of the answer
+	Arguments   []byte           // sluice.arguments: the caller's arguments, a JSON object
+	Used        time.Duration    // set by Transform: the processor time that the plugin used
+	Requests    []extism.Request // set by Transform: what it had sent
+	Keys        *Keys            // of an auth plugin; nil for the others
+	Calls       *Calls           // of a workflow; nil for the others
 }
 
 func (c *Context) value(key string) (string, bool) {
@@ -48,10 +50,21 @@ func (c *Context) value(key string) (string, bool) {
 	return "", false
 }
 
+// Waited is how long the plugin waited for tools and hosts: no time of its own.
+func (c *Context) Waited() time.Duration {
+	waited := c.Calls.Waited()
+	for i := range c.Requests {
+		waited += c.Requests[i].Took
+	}
+	return waited
+}
+
 // Plugin is a package that was loaded with one configuration.
 type Plugin struct {
-	p     *extism.Plugin
-	entry string
+	p      *extism.Plugin
+	entry  string
+	errors bool // it has a function of its own for errors
+	tokens tokens
 }
 
 // Options of [Load].
@@ -59,10 +72,17 @@ type Options struct {
 	Policy Policy
 	// Config is the plugin's configuration, a JSON object; nil for none.
 	Config json.RawMessage
+	// Grants are what its binding grants of what it asks for. Default: nothing.
+	Grants *manifest.Grants
 	// Toolset is whose calls wait for each other; see [extism.Spec].
 	Toolset string
 	// Log takes what the plugin logs. Default: the host's logger.
 	Log func(level int, message string)
+	// HTTP sends its requests instead of the host's, and Now is the time of its clock, whose
+	// random numbers are the same each time then: for golden cases. Default: the host's, and
+	// what is real.
+	HTTP extism.Doer
+	Now  func() time.Time
 }
 
 // Load makes a package ready to be called with a configuration: what it asks for is
@@ -70,7 +90,7 @@ type Options struct {
 // [problem.Forbidden], [problem.InvalidArgument] or [problem.InvalidPlugin]. Close
 // the plugin when done.
 func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
-	g, l, err := p.grants(o.Policy)
+	g, l, err := p.grants(o.Policy, o.Grants)
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +98,14 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Share: o.Toolset, Code: p.Code, Grants: g, Limits: l, Config: config, Log: o.Log})
+	if o.Now != nil {
+		g.Random, g.NoRandom = false, false
+	}
+	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Share: o.Toolset, Code: p.Code, Grants: g, Limits: l, Config: config, Log: o.Log, HTTP: o.HTTP, Now: o.Now})
 	if err != nil {
 		return nil, err
 	}
-	return &Plugin{p: e, entry: p.Entry()}, nil
+	return &Plugin{p: e, entry: p.Entry(), errors: p.Errors}, nil
 }
 
 // CheckConfig validates a configuration, a JSON object or nothing, against the
@@ -133,9 +156,17 @@ func (p *Plugin) Compile(ctx context.Context) error { return p.p.Compile(ctx) }
 // keeps none of its arguments. Errors are those of [extism.Plugin.Call]; dst is then
 // as it was.
 func (p *Plugin) Transform(ctx context.Context, dst, in []byte, c *Context) ([]byte, error) {
-	call := extism.Call{Export: p.entry, Input: in, Owner: c.Caller, Used: &c.Used, Config: c.value}
+	c.Requests = c.Requests[:0]
+	call := extism.Call{Export: p.entry, Input: in, Owner: c.Caller, Used: &c.Used, Config: c.value, Requests: &c.Requests}
+	switch {
+	case c.Part == PartArguments:
+		call.Export = ArgumentsEntry
+	case c.Part == PartError && p.errors:
+		call.Export = ErrorEntry
+	}
 	switch {
 	case c.Keys != nil:
+		c.Keys.tokens = &p.tokens
 		call.Data = c.Keys
 	case c.Calls != nil:
 		call.Data = c.Calls

@@ -39,6 +39,14 @@ type Patch struct {
 	Headers map[string]string `json:"headers,omitempty"` // set; one of that name is replaced
 	Query   []Pair            `json:"query,omitempty"`   // appended in this order
 	Body    []byte            `json:"body,omitempty"`    // base64 in JSON; replaces the body
+	// Tokens are set as headers, by handles: the plugin does not see them.
+	Tokens map[string]HeldToken `json:"tokens,omitempty"`
+}
+
+// HeldToken is a header that holds a token behind a prefix.
+type HeldToken struct {
+	Handle uint64 `json:"handle"`
+	Prefix string `json:"prefix"`
 }
 
 // Pair is a query parameter.
@@ -77,6 +85,14 @@ func ParsePatch(b []byte) (*Patch, error) {
 	}
 	for name, value := range p.Headers {
 		if !fieldName(name) || len(value) > maxPatchText || !fieldValue(value) {
+			return nil, fmt.Errorf("its patch sets a header %.80q that cannot be sent", name)
+		}
+	}
+	if len(p.Headers)+len(p.Tokens) > maxPatchHeaders {
+		return nil, fmt.Errorf("its patch has more than %d headers", maxPatchHeaders)
+	}
+	for name, held := range p.Tokens {
+		if _, twice := p.Headers[name]; twice || !fieldName(name) || len(held.Prefix) > maxPatchText || !fieldValue(held.Prefix+"x") {
 			return nil, fmt.Errorf("its patch sets a header %.80q that cannot be sent", name)
 		}
 	}

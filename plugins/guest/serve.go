@@ -16,7 +16,7 @@ type Signature struct {
 
 // Signatures are those of [Functions].
 func Signatures() []Signature {
-	return []Signature{{deriveFunction, "nbb", "n"}, {signFunction, "nb", "b"}, {callFunction, "b", "b"}}
+	return []Signature{{deriveFunction, "nbb", "n"}, {signFunction, "nb", "b"}, {tokenFunction, "b", "n"}, {fetchFunction, "bb", "n"}, {callFunction, "b", "b"}}
 }
 
 // Serve is what a host function gives for a call of a plugin that another host runs:
@@ -28,6 +28,10 @@ func (c *Context) Serve(ctx context.Context, function string, numbers []uint64, 
 		number, refusal = c.Keys.derive(numbers[0], blocks[0], blocks[1])
 	case function == signFunction && len(numbers) == 1 && len(blocks) == 1:
 		block, refusal = c.Keys.sign(numbers[0], blocks[0])
+	case function == tokenFunction && len(blocks) == 1:
+		number, refusal = c.Keys.cached(blocks[0])
+	case function == fetchFunction && len(blocks) == 2:
+		refusal = "the reference host sends no requests"
 	case function == callFunction && len(blocks) == 1:
 		var calls []ToolCall
 		if calls, refusal = c.Calls.read(blocks[0]); refusal != "" {

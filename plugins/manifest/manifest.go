@@ -264,8 +264,20 @@ type Signing struct {
 // MaxDerivations of a signing key: AWS Signature Version 4 has four.
 const MaxDerivations = 8
 
-// SigningAlgorithms are the keyed hashes that plugins sign with.
-var SigningAlgorithms = []string{"hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha1"}
+// Algorithms that sign with a private key (RFC 7518 §3.1, RFC 8037): without derivations.
+const (
+	RS256 = "rs256"
+	ES256 = "es256"
+	EdDSA = "eddsa"
+)
+
+// Asymmetric reports whether an algorithm signs with a private key.
+func Asymmetric(algorithm string) bool {
+	return algorithm == RS256 || algorithm == ES256 || algorithm == EdDSA
+}
+
+// SigningAlgorithms are the keyed hashes and signatures that plugins sign with.
+var SigningAlgorithms = []string{"hmac-sha256", "hmac-sha384", "hmac-sha512", "hmac-sha1", RS256, ES256, EdDSA}
 
 // Effects of a filter or projection on an answer.
 const (

@@ -311,13 +311,29 @@ func (d *decoder) flow(v jsonscan.Value) Flow {
 func (d *decoder) capabilities(v jsonscan.Value) *Capabilities {
 	c := &Capabilities{}
 	d.object(v, []member{
-		{"hosts", false, func(v jsonscan.Value) { c.Hosts = d.texts(v) }},
+		{"hosts", false, func(v jsonscan.Value) { c.Hosts = d.hosts(v) }},
 		{"clock", false, func(v jsonscan.Value) { c.Clock = d.boolean(v) }},
 		{"random", false, func(v jsonscan.Value) { c.Random = d.boolean(v) }},
 		{"signing", false, func(v jsonscan.Value) { c.Signing = d.signing(v) }},
 		{"tools", false, func(v jsonscan.Value) { c.Tools = d.calledTools(v) }},
 	})
 	return c
+}
+
+// hosts are those that a plugin asks for.
+func (d *decoder) hosts(v jsonscan.Value) []string {
+	hosts := list(d, v, func(v jsonscan.Value) string {
+		return d.match(v, MaxHost, ValidHost, "a host name in lower case, *.example.com, or either with a port")
+	})
+	if len(hosts) > MaxHosts {
+		d.fail("%d hosts are more than %d", len(hosts), MaxHosts)
+	}
+	for i, h := range hosts {
+		if slices.Contains(hosts[:i], h) {
+			d.fail("%q is named twice", cut(h))
+		}
+	}
+	return hosts
 }
 
 func (d *decoder) calledTools(v jsonscan.Value) []string {
@@ -356,6 +372,9 @@ func (d *decoder) signing(v jsonscan.Value) *Signing {
 		{"algorithm", true, func(v jsonscan.Value) { s.Algorithm = d.oneOf(v, SigningAlgorithms) }},
 		{"derivations", false, func(v jsonscan.Value) { s.Derivations = d.integer(v, 0, MaxDerivations) }},
 	})
+	if d.err == nil && Asymmetric(s.Algorithm) && s.Derivations > 0 {
+		d.fail("%s signs with a private key, from which no key is derived", s.Algorithm)
+	}
 	return s
 }
 

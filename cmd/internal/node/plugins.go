@@ -4,20 +4,18 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/plugin"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/turns"
 	"github.com/sluicegate/sluice/registry"
 )
 
-// pluginPolicy is what third-party plugins may ask for on a node: memory and time,
-// but no clock, no randomness and no requests.
-var pluginPolicy = guest.Policy{Memory: manifest.MaxMemory, Deadline: time.Second}
+// pluginPolicy is what third-party plugins may be granted on a node, binding by binding.
+var pluginPolicy = guest.NodePolicy()
 
 // pluginEvents is how many plugins that were taken out of calls wait to be recorded.
 const pluginEvents = 64
@@ -35,7 +33,7 @@ type nodePlugins struct {
 // openPlugins opens what runs third-party plugins.
 func (n *Node) openPlugins(ctx context.Context) error {
 	queue := turns.NewQueue()
-	h, err := extism.New(extism.Options{CacheDir: n.codeCache(), Turns: queue, Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), Logger: n.o.Logger})
+	h, err := extism.New(extism.Options{CacheDir: n.codeCache(), Turns: queue, Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), HTTP: safehttp.NewPluginClient(n.dialer), Logger: n.o.Logger})
 	if err != nil {
 		return fmt.Errorf("starting the host of third-party plugins: %w", err)
 	}

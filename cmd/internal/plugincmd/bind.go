@@ -1,6 +1,7 @@
 package plugincmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,14 +11,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // bindFlags are those of "plugin bind".
@@ -26,12 +30,13 @@ type bindFlags struct {
 	position, maxErrors, maxMean     int
 	update                           bool
 	calls                            map[string]string
+	grant                            []string
 }
 
 func (a plugins) pluginBind() *cobra.Command {
 	var f bindFlags
 	cmd := &cobra.Command{
-		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--on-error fail]",
+		Use:   "bind TOOLSET PLUGIN[@RANGE] [--tool TOOL] [--set JSON] [--grant LIST] [--on-error fail]",
 		Short: "Bind a plugin to a toolset, a connector or a tool",
 		Long: `Bind a published plugin to a toolset, or to one of its connectors or tools. The range is
 pinned to one version, which stays until --update. A plugin that redacts (a filter, unless
@@ -40,60 +45,29 @@ is withheld, unless --on-error pass lets it through. Plugins run in the order of
 "sluice plugin bindings", each on what the one before made; a new one is the last,
 or --position. Binding again changes what is bound.
 
+What a plugin asks for ("sluice plugin show") has to be granted or refused: all of it with
+--grant all, nothing with --grant none, or a part, such as hosts=api.example.com,clock. A
+newer version that asks for more is not moved to until that is decided too.
+
+--update alone moves every binding of the plugin in the toolset; with --tool or --connector
+that one.
+
 A workflow is bound to the toolset as a whole and offers a tool. It calls tools by names
 of its own: those of the toolset, unless --call says otherwise.`,
 		Example: `  sluice plugin bind shop mask
   sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
   sluice plugin bind shop mask --update
+  sluice plugin bind shop rates --grant hosts=api.example.com,deadline=2s
   sluice plugin bind shop discussions --call list_comments=list_issue_comments`,
 		Args: command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, versions, _ := strings.Cut(args[1], "@")
-			return a.changeBindings(cmd.Context(), args[0], f.update, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
-				b := admin.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
-				at := findBinding(all, &b)
-				if at >= 0 {
-					b = all[at]
-				}
-				if versions != "" {
-					b.Version = versions
-				}
-				flags := cmd.Flags()
-				if flags.Changed("set") {
-					if !json.Valid([]byte(f.config)) {
-						return nil, exit.Usagef("--set is not JSON")
-					}
-					b.Config = json.RawMessage(f.config)
-				}
-				if flags.Changed("on-error") {
-					b.OnError = f.onError
-				}
-				if flags.Changed("call") {
-					calls := maps.Clone(b.Calls)
-					if calls == nil {
-						calls = map[string]string{}
-					}
-					maps.Copy(calls, f.calls)
-					b.Calls = calls
-				}
-				if flags.Changed("max-errors") || flags.Changed("max-mean") {
-					b.Unbind = &admin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
-				}
-				if at >= 0 && !flags.Changed("position") {
-					all[at] = b
-					return all, nil
-				}
-				if at >= 0 {
-					all = slices.Delete(all, at, at+1)
-				}
-				to := len(all)
-				if flags.Changed("position") {
-					if f.position < 1 || f.position > len(all)+1 {
-						return nil, exit.Usagef("--position %d is not between 1 and %d", f.position, len(all)+1)
-					}
-					to = f.position - 1
-				}
-				return slices.Insert(all, to, b), nil
+			grants, err := a.grantsOf(cmd.Context(), name, versions, f.grant, cmd.Flags().Changed("grant"))
+			if err != nil {
+				return err
+			}
+			return a.changeBindings(cmd.Context(), args[0], func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+				return f.apply(cmd.Flags(), args[0], name, versions, grants, all)
 			})
 		},
 	}
@@ -102,13 +76,127 @@ of its own: those of the toolset, unless --call says otherwise.`,
 	fs.StringVar(&f.tool, "tool", "", "only this tool")
 	fs.StringVar(&f.config, "set", "", "configuration of the plugin, a `JSON` object")
 	fs.StringToStringVar(&f.calls, "call", nil, "`NAME=TOOL`: the tool that a workflow calls by a name; may be given again")
+	fs.StringSliceVar(&f.grant, "grant", nil, "what it may do of what it asks for: `LIST` of hosts=HOST, clock, random, deadline=2s; or all, or none")
 	fs.StringVar(&f.onError, "on-error", "", "pass: the answer goes on as the plugin got it; fail: the agent gets an error\n(default fail for a plugin that redacts, else pass)")
 	fs.IntVar(&f.position, "position", 0, "`N`th to run (default: the last)")
 	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
 	fs.IntVar(&f.maxMean, "max-mean", 0, "mean `MILLISECONDS` of 20 calls before it is left out (default: half of its deadline)")
-	fs.BoolVar(&f.update, "update", false, "move everything that is bound to the newest version of its range")
+	fs.BoolVar(&f.update, "update", false, "move what is bound of the plugin to the newest version of its range")
 	command.MustComplete(cmd, "on-error", []string{"pass", "fail"})
 	return cmd
+}
+
+// apply changes the bindings of a toolset as the flags say.
+func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.Grants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+	b := admin.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
+	at := findBinding(all, &b)
+	if f.update && at < 0 {
+		return f.updateAll(flags, toolset, name, versions, grants, all)
+	}
+	if at >= 0 {
+		b = all[at]
+	}
+	if err := f.change(flags, versions, grants, &b); err != nil {
+		return nil, err
+	}
+	if at >= 0 && !flags.Changed("position") {
+		all[at] = b
+		return all, nil
+	}
+	if at >= 0 {
+		all = slices.Delete(all, at, at+1)
+	}
+	to := len(all)
+	if flags.Changed("position") {
+		if f.position < 1 || f.position > len(all)+1 {
+			return nil, exit.Usagef("--position %d is not between 1 and %d", f.position, len(all)+1)
+		}
+		to = f.position - 1
+	}
+	return slices.Insert(all, to, b), nil
+}
+
+// updateAll changes every binding of a plugin, where none is named and it is not bound to
+// the whole toolset. It makes none.
+func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.Grants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+	found := false
+	for i := range all {
+		if all[i].Plugin != name || f.tool != "" || f.connector != "" {
+			continue
+		}
+		found = true
+		if err := f.change(flags, versions, grants, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	if !found {
+		return nil, problem.New(problem.NotFound, "%s does not bind %q so, and there is nothing to update", toolset, name).
+			Fix("see: sluice plugin bindings %s; to bind it, leave --update out", toolset)
+	}
+	return all, nil
+}
+
+// change changes one binding.
+func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin.Grants, b *admin.PluginBinding) error {
+	b.Update = f.update
+	if versions != "" {
+		b.Version = versions
+	}
+	if grants != nil {
+		b.Grants, b.Decided = grants, true
+	}
+	if flags.Changed("set") {
+		if !json.Valid([]byte(f.config)) {
+			return exit.Usagef("--set is not JSON")
+		}
+		b.Config = json.RawMessage(f.config)
+	}
+	if flags.Changed("on-error") {
+		b.OnError = f.onError
+	}
+	if flags.Changed("call") {
+		calls := maps.Clone(b.Calls)
+		if calls == nil {
+			calls = map[string]string{}
+		}
+		maps.Copy(calls, f.calls)
+		b.Calls = calls
+	}
+	if flags.Changed("max-errors") || flags.Changed("max-mean") {
+		b.Unbind = &admin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
+	}
+	return nil
+}
+
+// grantsOf reads --grant; nil: it was not given. What all is, the version says that would
+// be bound.
+func (a plugins) grantsOf(ctx context.Context, name, versions string, said []string, given bool) (*plugin.Grants, error) {
+	if !given {
+		return nil, nil //nolint:nilnil // nothing is decided
+	}
+	if len(said) != 1 || said[0] != "all" {
+		g, err := manifest.ParseGrants(said)
+		if err != nil {
+			return nil, exit.Usagef("--grant: %v", err)
+		}
+		return plugin.ShowGrants(&g), nil
+	}
+	path, _, _ := pluginVersionPath(name)
+	var out plugin.Plugin
+	if err := a.Client().Get(ctx, path, &out); err != nil {
+		return nil, err
+	}
+	at := cmp.Or(versions, out.Latest)
+	for i := range out.Versions {
+		if v := &out.Versions[i]; v.Version == at {
+			if v.Asks == nil {
+				return &plugin.Grants{}, nil
+			}
+			a.Say("  grants %s", v.Asks.Record())
+			return v.Asks, nil
+		}
+	}
+	return nil, exit.Usagef("--grant all needs one version, and %q is a range or no version of %s: say what is granted", at, name)
 }
 
 func findBinding(all []admin.PluginBinding, want *admin.PluginBinding) int {
@@ -126,7 +214,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 		Args:    command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Plugin = args[1]
-			return a.changeBindings(cmd.Context(), args[0], false, func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+			return a.changeBindings(cmd.Context(), args[0], func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
 				at := findBinding(all, &b)
 				if at < 0 {
 					return nil, problem.New(problem.NotFound, "%s does not bind %q so", args[0], b.Plugin).Fix("see: sluice plugin bindings %s", args[0])
@@ -159,7 +247,7 @@ func (a plugins) pluginBindings() *cobra.Command {
 
 // changeBindings reads what a toolset binds, changes it and writes it back, unless
 // somebody else was faster.
-func (a plugins) changeBindings(ctx context.Context, toolset string, update bool, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
+func (a plugins) changeBindings(ctx context.Context, toolset string, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
 	c := a.Client()
 	t, _, err := c.Toolset(ctx, toolset)
 	if err != nil {
@@ -171,7 +259,7 @@ func (a plugins) changeBindings(ctx context.Context, toolset string, update bool
 	if err != nil {
 		return err
 	}
-	in := admin.SetPlugins{Update: update}
+	in := admin.SetPlugins{}
 	for i := range now.Bindings {
 		in.Bindings = append(in.Bindings, now.Bindings[i].PluginBinding)
 	}
@@ -211,6 +299,9 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 		} else {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
 		}
+		if b.Asks != nil {
+			printGrants(w, slug, b)
+		}
 		if b.Warning != "" {
 			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", terminal.SafeText(b.Warning), slug, b.Plugin)
 		}
@@ -234,10 +325,33 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			}
 			fmt.Fprintf(w, "    ! %s\n", text)
 		}
-		if b.Newer != "" {
-			fmt.Fprintf(w, "    %s is there: sluice plugin bind %s %s --update\n", b.Newer, slug, b.Plugin)
+		switch {
+		case b.Waits != nil:
+			fmt.Fprintf(w, "    %s waits, because it asks for more: %s\n    grant or refuse it: sluice plugin bind %s %s%s --update --grant …\n", b.Newer, b.Waits.Record(), slug, b.Plugin, placeFlag(b))
+		case b.Newer != "":
+			fmt.Fprintf(w, "    %s is there: sluice plugin bind %s %s%s --update\n", b.Newer, slug, b.Plugin, placeFlag(b))
 		}
 	}
+}
+
+// printGrants says what a binding grants of what its plugin asks for.
+func printGrants(w io.Writer, slug string, b *admin.BoundPlugin) {
+	grants := b.Grants.Record()
+	fmt.Fprintf(w, "    granted: %s\n", grants)
+	if left := b.Asks.Record().Beyond(grants); !left.Empty() {
+		fmt.Fprintf(w, "    not granted, so that calls which need it fail: %s\n", left.String())
+	}
+}
+
+// placeFlag names the place of a binding to "plugin bind".
+func placeFlag(b *admin.BoundPlugin) string {
+	switch {
+	case b.Tool != "":
+		return " --tool " + b.Tool
+	case b.Operation == nil && b.Connector != "":
+		return " --connector " + b.Connector
+	}
+	return ""
 }
 
 // workflowText says what a bound workflow offers and calls.

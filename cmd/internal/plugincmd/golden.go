@@ -132,7 +132,7 @@ func (a plugins) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 
 // test runs one case; the case then holds what the plugin made.
 func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, measure bool) (tested, error) {
-	g, err := h.load(p, c.Config)
+	g, err := c.Load(h.host, p, h.say)
 	if err != nil {
 		return tested{}, err
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/golden"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -190,6 +192,9 @@ func (a plugins) pluginInspect() *cobra.Command {
 				line("size", "%s, begins with %s of memory", terminal.ByteSize(r.Bytes), terminal.ByteSize(r.Memory))
 				line("limits", "%s", limitsText(m.Limits))
 				line("asks for", "%s", capabilitiesText(m.Capabilities))
+				if asks := m.Asks(); !asks.Empty() {
+					line("to grant", "--grant %s", asks.String())
+				}
 				if m.Output != nil {
 					line("output", "%s", m.Output.Effect)
 				}
@@ -243,8 +248,8 @@ func capabilitiesText(c *manifest.Capabilities) string {
 	return strings.Join(list, "; ")
 }
 
-// author runs plugins on the author's machine: what they ask for is granted, but
-// for requests, which golden cases must not depend on.
+// author runs plugins on the author's machine: what they ask for is granted. Requests of
+// golden cases get the answers of the case, and are not sent.
 type author struct {
 	host *extism.Host
 	app  plugins
@@ -263,20 +268,24 @@ func (a plugins) newAuthor() (*author, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := extism.New(extism.Options{CacheDir: dir, Functions: guest.Functions(), Grace: grace})
+	// What an author runs at the own machine may ask any host of it.
+	d, err := safedial.New(safedial.Options{AllowPrivate: true})
+	if err != nil {
+		return nil, err
+	}
+	h, err := extism.New(extism.Options{CacheDir: dir, Functions: guest.Functions(), Grace: grace, HTTP: safehttp.NewPluginClient(d)})
 	if err != nil {
 		return nil, err
 	}
 	return &author{host: h, app: a}, nil
 }
 
-func (h *author) load(p *guest.Package, config json.RawMessage) (*guest.Plugin, error) {
+// say shows what a plugin logs.
+func (h *author) say(level int, m string) {
 	levels := []string{"trace", "debug", "info", "warn", "error"}
-	return guest.Load(h.host, p, guest.Options{Policy: guest.AuthorPolicy(p), Config: config, Log: func(level int, m string) {
-		if !h.quiet {
-			h.app.Say("%-5s %s", levels[level], m)
-		}
-	}})
+	if !h.quiet {
+		h.app.Say("%-5s %s", levels[level], m)
+	}
 }
 
 func (h *author) close(ctx context.Context) { _ = h.host.Close(ctx) }
@@ -303,7 +312,7 @@ func (a plugins) pluginRun() *cobra.Command {
 				return err
 			}
 			defer h.close(cmd.Context())
-			g, err := h.load(p, json.RawMessage(config))
+			g, err := guest.Load(h.host, p, guest.Options{Policy: guest.AuthorPolicy(p), Config: json.RawMessage(config), Log: h.say})
 			if err != nil {
 				return err
 			}

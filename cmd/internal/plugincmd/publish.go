@@ -314,6 +314,9 @@ func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 		asks = strings.Join(list, "; ")
 	}
 	line("asks for", "%s", asks)
+	if v.Asks != nil {
+		line("to grant", "sluice plugin bind TOOLSET %s --grant %s (or a part of it, or none)", v.Name, v.Asks.Record())
+	}
 	if t := v.Tool; t != nil {
 		line("tool", "%s: %s", t.Name, terminal.Printable(t.Description))
 	}

@@ -1,0 +1,55 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/manifest"
+)
+
+var errNotArguments = errors.New("its output is no JSON object of arguments")
+
+// transformArguments gives the arguments, which were checked, to the plugins of the tool
+// that transform them, each what the one before made, and checks what they made as if the
+// caller had sent it. One that fails leaves the arguments as it got them, or ends the call,
+// as its binding says.
+func (x *exchange) transformArguments(args jsonscan.Value) (jsonscan.Value, error) {
+	if len(x.ready.Arguments) == 0 {
+		return args, nil
+	}
+	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
+	defer cancel()
+	c := &guest.Context{
+		Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, InputType: manifest.TypeJSON, Part: guest.PartArguments,
+	}
+	for _, p := range x.ready.Arguments {
+		in := orEmpty(args)
+		c.Arguments = in.Raw()
+		begin, err := time.Now(), errNoPlugins
+		var out []byte
+		if x.c.plugins != nil {
+			if out, err = x.c.plugins.Transform(ctx, nil, in.Raw(), p, c); err == nil {
+				v, notJSON := jsonscan.Parse(bytes.TrimSpace(out), jsonscan.DefaultMaxDepth)
+				if notJSON != nil || v.Kind() != jsonscan.Object {
+					err = errNotArguments
+				} else if err = x.ready.Plan.Check(v); err == nil {
+					args = v
+				}
+				if err != nil {
+					x.c.plugins.Refuse(p, err)
+				}
+			}
+		}
+		x.ranPlugin(p, len(in.Raw()), len(out), begin, time.Since(begin), c.Requests, err)
+		if err != nil && p.Closed {
+			return args, problem.New(problem.InvalidPlugin, "the call was not made: the plugin %s could not transform its arguments", p.Ref.Name).
+				Fix("ask the operator of %s to look at the plugin", x.ts.Slug)
+		}
+	}
+	return args, nil
+}
