@@ -12,13 +12,13 @@ type PluginBinding struct {
 	Plugin  string `json:"plugin" maxLength:"64" minLength:"1"`
 	Version string `json:"version,omitempty" maxLength:"80" doc:"Range: ^1.2.3, ~1.2.3, 1.2, 1.2.3 or *. Default: ^ of the newest version." example:"^1.0.0"`
 	// Of all tools; of a connector's; of one.
-	Connector string             `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
-	Tool      string             `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
-	Operation *toolset.Operation `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
-	Config    json.RawMessage    `json:"config,omitempty" doc:"Validated against the plugin's schema."`
-	Grants    *plugin.Grants     `json:"grants,omitempty" doc:"What it may do of what it asks for. Absent: nothing was decided, which is refused for a plugin that asks for something; {}: nothing. More than was granted before takes the role admin."`
-	OnError   string             `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
-	Unbind    *PluginUnbinding   `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
+	Connector string               `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
+	Tool      string               `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
+	Operation *toolset.Operation   `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
+	Config    json.RawMessage      `json:"config,omitempty" doc:"Validated against the plugin's schema."`
+	Grants    *plugin.PluginGrants `json:"grants,omitempty" doc:"What it may do of what it asks for. Absent: nothing was decided, which is refused for a plugin that asks for something; {}: nothing. More than was granted before takes the role admin."`
+	OnError   string               `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
+	Unbind    *PluginUnbinding     `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
 	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
 	// Update and Decided are of requests.
@@ -49,8 +49,8 @@ type BoundPlugin struct {
 	Warning string                 `json:"warning,omitempty" doc:"What may reach agents that should not."`
 	LeftOut []plugin.PluginLeftOut `json:"leftOut,omitempty" doc:"Where this version is left out of the calls of this toolset now, as nodes told since the control plane started."`
 	Newer   string                 `json:"newer,omitempty" doc:"Newer version in the range."`
-	Asks    *plugin.Grants         `json:"asks,omitempty" doc:"What the pinned version asks for."`
-	Waits   *plugin.Grants         `json:"waits,omitempty" doc:"What the newer version asks for beyond the pinned one and what is granted: an update waits until it is granted or refused."`
+	Asks    *plugin.PluginGrants   `json:"asks,omitempty" doc:"What the pinned version asks for."`
+	Waits   *plugin.PluginGrants   `json:"waits,omitempty" doc:"What the newer version asks for beyond the pinned one and what is granted: an update waits until it is granted or refused."`
 	Offers  string                 `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
 }
 

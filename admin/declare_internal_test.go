@@ -65,7 +65,7 @@ func TestDeclaredPluginIsWhole(t *testing.T) {
 	}
 	want := DeclaredPlugin{
 		Plugin: "p", Range: "1", Version: "1.0.0", Digest: "d", Operation: &op, OnError: "fail", Unbind: &PluginUnbinding{ErrorPercent: 1, MeanMs: 2},
-		Config: b.Config, Grants: &plugin.Grants{Clock: true}, Calls: map[string]toolset.Operation{"call": op},
+		Config: b.Config, Grants: &plugin.PluginGrants{Clock: true}, Calls: map[string]toolset.Operation{"call": op},
 	}
 	if got := declarePlugin(&b); !reflect.DeepEqual(got, want) {
 		t.Errorf("declared %+v, want %+v", got, want)

@@ -75,12 +75,12 @@ func TestYankedStaysAway(t *testing.T) {
 		return a
 	}
 	deploy(200)
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask"}), 200)
+	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0"}), 200)
 	deploy(200)
 	yank := map[string]any{"reason": "leaks"}
 	want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/yank", yank), 200)
 	// It is live, so it may stay in another revision.
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "config": map[string]any{"mask": "-"}}), 200)
+	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "config": map[string]any{"mask": "-"}}), 200)
 	deploy(200)
 	if a := w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", map[string]any{"revision": 1, "reason": "leaks"}); a.StatusCode != 200 {
 		t.Fatalf("%d %s", a.StatusCode, a.body)

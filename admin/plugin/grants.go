@@ -6,8 +6,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
-// Grants are what a binding lets a plugin do of what it asks for.
-type Grants struct {
+// PluginGrants are what a binding lets a plugin do of what it asks for.
+type PluginGrants struct {
 	Hosts      []string `json:"hosts,omitempty" maxItems:"32" doc:"Hosts that the gateway calls for it: a name, *.example.com for all names below, each with a port when it is not that of the scheme." example:"[\"api.example.com\"]"`
 	Clock      bool     `json:"clock,omitempty" doc:"The real time."`
 	Random     bool     `json:"random,omitempty" doc:"Real random numbers."`
@@ -15,23 +15,23 @@ type Grants struct {
 }
 
 // Record is how bindings hold grants. A nil g is nil.
-func (g *Grants) Record() *manifest.Grants {
+func (g *PluginGrants) Record() *manifest.Grants {
 	if g == nil {
 		return nil
 	}
 	return &manifest.Grants{Hosts: g.Hosts, Clock: g.Clock, Random: g.Random, DeadlineMS: g.DeadlineMs}
 }
 
-// ShowGrants is the reverse of [Grants.Record].
-func ShowGrants(g *manifest.Grants) *Grants {
+// ShowGrants is the reverse of [PluginGrants.Record].
+func ShowGrants(g *manifest.Grants) *PluginGrants {
 	if g == nil {
 		return nil
 	}
-	return &Grants{Hosts: g.Hosts, Clock: g.Clock, Random: g.Random, DeadlineMs: g.DeadlineMS}
+	return &PluginGrants{Hosts: g.Hosts, Clock: g.Clock, Random: g.Random, DeadlineMs: g.DeadlineMS}
 }
 
 // ShowAsks is what a plugin asks an operator for; nil: nothing.
-func ShowAsks(m *manifest.Manifest) *Grants {
+func ShowAsks(m *manifest.Manifest) *PluginGrants {
 	asks := m.Asks()
 	if asks.Empty() {
 		return nil

@@ -29,7 +29,7 @@ type PluginVersion struct {
 	ABI          string              `json:"abi" example:"extism/1"`
 	Effect       string              `json:"effect,omitempty" enum:"subset,replace,text" doc:"What a filter or projection does to answers."`
 	Capabilities *PluginCapabilities `json:"capabilities,omitempty" doc:"Absent: it asks for nothing."`
-	Asks         *Grants             `json:"asks,omitempty" doc:"What an operator has to grant or refuse when it is bound. Absent: nothing."`
+	Asks         *PluginGrants       `json:"asks,omitempty" doc:"What an operator has to grant or refuse when it is bound. Absent: nothing."`
 	Limits       PluginLimits        `json:"limits"`
 	Config       json.RawMessage     `json:"config,omitempty" doc:"JSON Schema of its configuration; absent: it has none."`
 	Tool         *PluginTool         `json:"tool,omitempty" doc:"The tool that a workflow offers."`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // pages is an HTTP client whose pages have as many bytes as their path says.
@@ -152,4 +153,33 @@ func TestVariablesBound(t *testing.T) {
 			t.Errorf("%d bytes of the value, want %d", len(got), full-2)
 		}
 	})
+}
+
+// waits is a host that never answers.
+type waits struct{}
+
+func (waits) Do(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestWaitBound: all requests of one call wait for so long together, and what is shown of a
+// host is cut.
+func TestWaitBound(t *testing.T) {
+	f := func(waited time.Duration, by Doer, want string) {
+		t.Helper()
+		err := inPlugin(t, Limits{}, func(i *Instance) {
+			i.p.spec.HTTP, i.waited = by, waited
+			get(i, "https://pages.example/1")
+		})
+		ended(t, waited.String(), err, want)
+	}
+	f(maxHTTPWait-time.Second, pages{}, "")
+	f(maxHTTPWait-10*time.Millisecond, waits{}, "the requests of one call may take "+maxHTTPWait.String())
+	f(maxHTTPWait+time.Second, waits{}, "the requests of one call may take")
+	for over := range 2 {
+		host := strings.Repeat("x", maxShownHost+over)
+		err := inPlugin(t, Limits{}, func(i *Instance) { get(i, "https://"+host+"/") })
+		ended(t, "a long host", err, "'"+host[:maxShownHost]+"' is not allowed")
+	}
 }

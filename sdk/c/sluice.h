@@ -37,6 +37,10 @@ SLUICE_ENV(config_get) sluice_u64 sluice_x_config_get(sluice_u64);
 SLUICE_ENV(log_info) void sluice_x_log_info(sluice_u64);
 SLUICE_ENV(log_warn) void sluice_x_log_warn(sluice_u64);
 __attribute__((import_module("extism:host/user"), import_name("sluice_call"))) sluice_u64 sluice_x_call(sluice_u64);
+__attribute__((import_module("extism:host/user"), import_name("sluice_derive"))) sluice_u64 sluice_x_derive(sluice_u64, sluice_u64, sluice_u64);
+__attribute__((import_module("extism:host/user"), import_name("sluice_sign"))) sluice_u64 sluice_x_sign(sluice_u64, sluice_u64);
+__attribute__((import_module("extism:host/user"), import_name("sluice_token"))) sluice_u64 sluice_x_token(sluice_u64);
+__attribute__((import_module("extism:host/user"), import_name("sluice_token_fetch"))) sluice_u64 sluice_x_token_fetch(sluice_u64, sluice_u64);
 
 extern sluice_u8 __heap_base;
 static sluice_u32 sluice_heap;
@@ -189,6 +193,25 @@ static inline sluice_result sluice_next(sluice_bytes *results) {
 	return r;
 }
 
+/* sluice_derive makes a key of one that a handle stands for, and returns its handle: the keyed
+ * hash of a message with a prefix and the key as its secret. */
+static inline sluice_u64 sluice_derive(sluice_u64 handle, const void *prefix, sluice_u32 prefix_n, const void *message, sluice_u32 n) {
+	return sluice_x_derive(handle, prefix_n ? sluice_put(prefix, prefix_n) : 0, sluice_put(message, n));
+}
+
+/* sluice_sign signs a message with the key that a handle stands for; n is 0 when there is no
+ * memory for the signature. */
+static inline sluice_bytes sluice_sign(sluice_u64 handle, const void *message, sluice_u32 n) {
+	return sluice_take(sluice_x_sign(handle, sluice_put(message, n)));
+}
+
+/* sluice_token returns the handle of a token that was fetched under a name, 0 when there is
+ * none; sluice_token_fetch has one fetched: {"url":"https://…","body":"…"}. */
+static inline sluice_u64 sluice_token(const void *name, sluice_u32 n) { return sluice_x_token(sluice_put(name, n)); }
+static inline sluice_u64 sluice_token_fetch(const void *name, sluice_u32 n, const void *request, sluice_u32 request_n) {
+	return sluice_x_token_fetch(sluice_put(name, n), sluice_put(request, request_n));
+}
+
 #define SLUICE_ENTRY(name) \
 	static int sluice_run(void); \
 	__attribute__((export_name(name))) int sluice_entry(void) { \
@@ -204,5 +227,8 @@ static inline sluice_result sluice_next(sluice_bytes *results) {
 /* SLUICE_WORKFLOW begins a workflow: the input is the arguments of its tool, a JSON
  * object, and the output its answer. */
 #define SLUICE_WORKFLOW SLUICE_ENTRY("run_workflow")
+
+/* SLUICE_AUTH begins an auth plugin: the input is the request, the output what is set on it. */
+#define SLUICE_AUTH SLUICE_ENTRY("transform_request")
 
 #endif

@@ -87,7 +87,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 }
 
 // apply changes the bindings of a toolset as the flags say.
-func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.Grants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
 	b := admin.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
 	at := findBinding(all, &b)
 	if f.update && at < 0 {
@@ -118,7 +118,7 @@ func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, 
 
 // updateAll changes every binding of a plugin, where none is named and it is not bound to
 // the whole toolset. It makes none.
-func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.Grants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
 	found := false
 	for i := range all {
 		if all[i].Plugin != name || f.tool != "" || f.connector != "" {
@@ -137,7 +137,7 @@ func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions stri
 }
 
 // change changes one binding.
-func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin.Grants, b *admin.PluginBinding) error {
+func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin.PluginGrants, b *admin.PluginBinding) error {
 	b.Update = f.update
 	if versions != "" {
 		b.Version = versions
@@ -170,7 +170,7 @@ func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin
 
 // grantsOf reads --grant; nil: it was not given. What all is, the version says that would
 // be bound.
-func (a plugins) grantsOf(ctx context.Context, name, versions string, said []string, given bool) (*plugin.Grants, error) {
+func (a plugins) grantsOf(ctx context.Context, name, versions string, said []string, given bool) (*plugin.PluginGrants, error) {
 	if !given {
 		return nil, nil //nolint:nilnil // nothing is decided
 	}
@@ -190,7 +190,7 @@ func (a plugins) grantsOf(ctx context.Context, name, versions string, said []str
 	for i := range out.Versions {
 		if v := &out.Versions[i]; v.Version == at {
 			if v.Asks == nil {
-				return &plugin.Grants{}, nil
+				return &plugin.PluginGrants{}, nil
 			}
 			a.Say("  grants %s", v.Asks.Record())
 			return v.Asks, nil
