@@ -473,6 +473,7 @@ func TestYankAndRevoke(t *testing.T) {
 	w.publishMask(k, "1.1.0")
 	ts := w.create("Pets", "pets.yaml")
 	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 200)
+	w.describe(ts.ID, "it is live")
 	yank := "/v1/plugins/mask/versions/1.1.0/yank"
 	want[admin.Problem](w, w.do("POST", yank, map[string]any{}), 400)
 	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"reason": "leaks"}), 200); v.Status != "yanked" || v.YankReason != "leaks" || !slices.Equal(v.UsedBy, []string{"pets"}) {

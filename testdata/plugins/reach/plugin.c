@@ -10,7 +10,7 @@ SLUICE_ENV(http_status_code) sluice_u32 http_status_code(void);
 WASI(clock_time_get) int clock_time_get(int id, sluice_u64 precision, sluice_u64 *out);
 WASI(random_get) int random_get(void *at, sluice_u32 n);
 
-static sluice_u8 out[8192];
+static sluice_u8 out[1 << 18];
 static sluice_u32 n;
 
 static void put(const char *s) {
