@@ -74,23 +74,39 @@ func TestYankedStaysAway(t *testing.T) {
 		}
 		return a
 	}
+	yanked := func(in map[string]any) {
+		t.Helper()
+		want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/yank", in), 200)
+	}
+	yank, undo := map[string]any{"reason": "leaks"}, map[string]any{"undo": true}
+	rollback := func(revision uint64, status int) answer {
+		t.Helper()
+		a := w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", map[string]any{"revision": revision, "reason": "x"})
+		if a.StatusCode != status {
+			t.Fatalf("%d %s, want %d", a.StatusCode, a.body, status)
+		}
+		return a
+	}
+	refused := func(a answer) {
+		t.Helper()
+		if e := want[admin.Problem](w, a, 409); !strings.Contains(e.Detail, "bring back plugin mask 1.0.0, which was yanked: leaks") {
+			t.Errorf("%+v", e)
+		}
+	}
 	deploy(200)
+	without := w.get(ts.ID).Revision
 	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0"}), 200)
+	yanked(yank) // before it was live
+	refused(deploy(409))
+	yanked(undo)
 	deploy(200)
-	yank := map[string]any{"reason": "leaks"}
-	want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/yank", yank), 200)
+	with := w.get(ts.ID).Revision
+	yanked(yank)
 	// It is live, so it may stay in another revision.
 	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "config": map[string]any{"mask": "-"}}), 200)
 	deploy(200)
-	if a := w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", map[string]any{"revision": 1, "reason": "leaks"}); a.StatusCode != 200 {
-		t.Fatalf("%d %s", a.StatusCode, a.body)
-	}
-	// Now it is not.
-	for what, a := range map[string]answer{"deploy": deploy(409), "roll-back": w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", map[string]any{"revision": 2, "reason": "x"})} {
-		if e := want[admin.Problem](w, a, 409); !strings.Contains(e.Detail, "bring back plugin mask 1.0.0, which was yanked: leaks") {
-			t.Errorf("%s: %+v", what, e)
-		}
-	}
-	want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/yank", map[string]any{"undo": true}), 200)
-	deploy(200)
+	rollback(without, 200)
+	refused(rollback(with, 409)) // now it is not
+	yanked(undo)
+	rollback(with, 200)
 }
