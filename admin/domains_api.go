@@ -14,7 +14,7 @@ import (
 
 // DomainInput is the path of a domain.
 type DomainInput struct {
-	Host string `path:"host" maxLength:"253" doc:"Host name."`
+	Host string `path:"host" maxLength:"253" doc:"Host name." example:"tools.example.com"`
 }
 
 type toolsetDomainInput struct {
