@@ -6,9 +6,16 @@ import "github.com/sluicegate/sluice/admin/listing"
 // itself, which ranks them.
 var EntryList = &listing.Memory[EntryOutline]{
 	Spec: listing.Spec{Fields: []listing.Field{
-		{Name: "id"}, {Name: "name", Kind: listing.Text, Search: true}, {Name: "summary", Kind: listing.Text, Search: true}, {Name: "category"}, {Name: "kind", Values: []string{"openapi", "mcp"}},
-		{Name: "from", Values: []string{"built-in", "operator"}}, {Name: "verified", Kind: listing.Bool},
-		{Name: "tools", Kind: listing.Number}, {Name: "tokens", Kind: listing.Number}, {Name: "savedPercent", Kind: listing.Number},
+		{Name: "id"},
+		{Name: "name", Kind: listing.Text, Search: true},
+		{Name: "summary", Kind: listing.Text, Search: true},
+		{Name: "category"},
+		{Name: "kind", Values: []string{"openapi", "mcp"}},
+		{Name: "from", Values: []string{"built-in", "operator"}},
+		{Name: "verified", Kind: listing.Bool},
+		{Name: "tools", Kind: listing.Number},
+		{Name: "tokens", Kind: listing.Number},
+		{Name: "savedPercent", Kind: listing.Number},
 	}},
 	Key: func(e *EntryOutline) string { return e.ID },
 	Get: func(e *EntryOutline, field string) any {

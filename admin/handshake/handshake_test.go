@@ -25,8 +25,10 @@ func TestSteps(t *testing.T) {
 			w.Succeed("2026-07-28", false, 2, 1, 3)
 		}, want: "reach running|reach done It answered HTTP 200|protocol running|protocol done MCP 2026-07-28 over Streamable HTTP|authentication running|" +
 			"authentication done None is wanted|list running|list running 1 tool so far|list done 2 tools, 1 prompt, 3 resources"},
-		{name: "a client that notices nothing", keyed: true, run: func(w *handshake.Watch) { w.Succeed("2024-11-05", true, 1, 0, 0) },
-			want: "reach running|reach done|protocol running|protocol done MCP 2024-11-05 over HTTP with SSE|authentication running|authentication done The credential was accepted|list running|list done 1 tool"},
+		{
+			name: "a client that notices nothing", keyed: true, run: func(w *handshake.Watch) { w.Succeed("2024-11-05", true, 1, 0, 0) },
+			want: "reach running|reach done|protocol running|protocol done MCP 2024-11-05 over HTTP with SSE|authentication running|authentication done The credential was accepted|list running|list done 1 tool",
+		},
 		{name: "nothing answers", run: func(w *handshake.Watch) { w.Fail("connection refused", nil) }, want: "reach running|reach failed connection refused"},
 		{name: "a web page", run: func(w *handshake.Watch) {
 			w.Notice(handshake.Event{Status: 404})

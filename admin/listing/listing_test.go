@@ -19,8 +19,13 @@ type record struct {
 
 var records = &Memory[record]{
 	Spec: Spec{Fields: []Field{
-		{Name: "name", Kind: Text, Search: true}, {Name: "state", Values: []string{"open", "closed"}}, {Name: "id"}, {Name: "size", Kind: Number},
-		{Name: "at", Kind: Time}, {Name: "big", Kind: Bool}, {Name: "label", Kind: Label, NoSort: true},
+		{Name: "name", Kind: Text, Search: true},
+		{Name: "state", Values: []string{"open", "closed"}},
+		{Name: "id"},
+		{Name: "size", Kind: Number},
+		{Name: "at", Kind: Time},
+		{Name: "big", Kind: Bool},
+		{Name: "label", Kind: Label, NoSort: true},
 	}},
 	Key: func(r *record) string { return r.id },
 	Get: func(r *record, field string) any {

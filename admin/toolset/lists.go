@@ -6,10 +6,17 @@ import "github.com/sluicegate/sluice/admin/listing"
 // connectors and their specifications.
 var ToolList = &listing.Memory[Tool]{
 	Spec: listing.Spec{Fields: []listing.Field{
-		{Name: "name", Kind: listing.Text, Search: true}, {Name: "originalName", Kind: listing.Text, Search: true},
-		{Name: "title", Kind: listing.Text, Search: true}, {Name: "description", Kind: listing.Text, Search: true},
-		{Name: "enabled", Kind: listing.Bool}, {Name: "tokens", Kind: listing.Number}, {Name: "connector"}, {Name: "method"}, {Name: "path", Kind: listing.Text, Search: true},
-		{Name: "readOnly", Kind: listing.Bool}, {Name: "destructive", Kind: listing.Bool},
+		{Name: "name", Kind: listing.Text, Search: true},
+		{Name: "originalName", Kind: listing.Text, Search: true},
+		{Name: "title", Kind: listing.Text, Search: true},
+		{Name: "description", Kind: listing.Text, Search: true},
+		{Name: "enabled", Kind: listing.Bool},
+		{Name: "tokens", Kind: listing.Number},
+		{Name: "connector"},
+		{Name: "method"},
+		{Name: "path", Kind: listing.Text, Search: true},
+		{Name: "readOnly", Kind: listing.Bool},
+		{Name: "destructive", Kind: listing.Bool},
 	}},
 	Key: func(t *Tool) string { return t.Operation.Connector + " " + t.Operation.Method + " " + t.Operation.Path },
 	Get: func(t *Tool, field string) any {
@@ -44,8 +51,13 @@ var ToolList = &listing.Memory[Tool]{
 // ItemList is what can be done with the list of prompts, resources and resource templates.
 var ItemList = &listing.Memory[Item]{
 	Spec: listing.Spec{Fields: []listing.Field{
-		{Name: "name", Kind: listing.Text, Search: true}, {Name: "title", Kind: listing.Text, Search: true}, {Name: "description", Kind: listing.Text, Search: true},
-		{Name: "key", Kind: listing.Text, Search: true}, {Name: "kind", Values: kindNames[:]}, {Name: "connector"}, {Name: "enabled", Kind: listing.Bool},
+		{Name: "name", Kind: listing.Text, Search: true},
+		{Name: "title", Kind: listing.Text, Search: true},
+		{Name: "description", Kind: listing.Text, Search: true},
+		{Name: "key", Kind: listing.Text, Search: true},
+		{Name: "kind", Values: kindNames[:]},
+		{Name: "connector"},
+		{Name: "enabled", Kind: listing.Bool},
 	}},
 	Key: func(it *Item) string { return it.Connector + " " + it.Kind + " " + it.Key },
 	Get: func(it *Item, field string) any {

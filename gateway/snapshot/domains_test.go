@@ -16,8 +16,10 @@ func TestDomains(t *testing.T) {
 	s := &Snapshot{
 		bySlug: map[string]*Toolset{"shop": shop, "pets": pets, "other": other}, toolsets: []*Toolset{shop, pets, other},
 		release: &registry.Release{Domains: []registry.ReleaseDomain{
-			{Host: "shop.example", Workspace: "one", Toolset: "ts_1"}, {Host: "one.example", Workspace: "one"},
-			{Host: "gone.example", Workspace: "one", Toolset: "ts_9"}, {Host: "stolen.example", Workspace: "one", Toolset: "ts_3"},
+			{Host: "shop.example", Workspace: "one", Toolset: "ts_1"},
+			{Host: "one.example", Workspace: "one"},
+			{Host: "gone.example", Workspace: "one", Toolset: "ts_9"},
+			{Host: "stolen.example", Workspace: "one", Toolset: "ts_3"},
 		}},
 	}
 	s.compileDomains()

@@ -160,7 +160,10 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Error("not the same the second time")
 	}
 	for _, odd := range []Tool{
-		{}, {Name: "x"}, {Name: "post_", Method: "POST", Path: "/"}, {Name: "_", Method: "GET", Path: "//{}/{}//#?"},
+		{},
+		{Name: "x"},
+		{Name: "post_", Method: "POST", Path: "/"},
+		{Name: "_", Method: "GET", Path: "//{}/{}//#?"},
 		{Name: "get_x", Method: "GET", Path: "/x/{", Title: "ÄÖ", Description: "\x00"},
 		{Name: "post_" + strings.Repeat("x_", 30), Method: "POST", Path: "/" + strings.Repeat("xxxxxxxx/", 100), Title: "Create x", Description: strings.Repeat("Create ", 1000)},
 	} {
