@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
@@ -85,9 +87,17 @@ func IndexWorkflow(m *manifest.Manifest, edit *OfferedTool) IndexedTool {
 	return it
 }
 
+// plainWords of a tool are indexed with its description, so that it is found by what
+// people call the thing who have never read the API. Clients do not see them.
+const plainWords = 4
+
 func indexed(op SelectedTool, h *connector.Head, server, serverText string) IndexedTool {
+	text := h.Description
+	if more := wording.Plain(wording.Split(h.Name), text, plainWords); len(more) > 0 {
+		text += " " + strings.Join(more, ", ")
+	}
 	return IndexedTool{SelectedTool: op, ReadOnly: h.Annotations.ReadOnly, Tool: selection.Tool{
-		Name: h.Name, Title: h.Title, Description: h.Description, Tags: h.Tags, Method: h.Method, Path: h.Path,
+		Name: h.Name, Title: h.Title, Description: text, Tags: h.Tags, Method: h.Method, Path: h.Path,
 		Server: server, ServerText: serverText, Params: schemaParams(h.InputSchema),
 	}}
 }

@@ -165,7 +165,7 @@ const instruction = `You improve the names and descriptions of tools that AI age
 For each tool you can improve, propose a name, a description, or both, and say why in one sentence.
 Names: at most 40 characters, lower case words joined by single underscores; a verb that says what is done (not the HTTP method), then the object, such as create_customer, ` +
 	`list_account_people; plural for lists; the group of the API only where it tells two tools apart; different from every other name.
-Descriptions: one or two plain sentences: what is done, the inputs that matter, what comes back; then, where people have other words for it, "Also: " and up to four of them. ` +
+Descriptions: one or two plain sentences: what is done, the inputs that matter, what comes back. ` +
 	`State only what the data says. No links, no markup, at most 400 characters.
 Leave out tools that are good as they are. Answer with one JSON object and nothing else:
 {"suggestions":[{"id":0,"name":"…","description":"…","reason":"…"}]}`

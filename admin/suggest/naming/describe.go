@@ -14,18 +14,15 @@ import (
 const (
 	// maxSentences of the author that are kept: what it does, and what to know of it.
 	maxSentences = 3
-	// maxText of a description in bytes, without the plain words.
+	// maxText of a description in bytes.
 	maxText = 400
-	// maxPlain words that people use instead.
-	maxPlain = 4
 )
 
 // What is wrong with a description.
 const (
-	faultNothing  = "there is no description, and agents choose tools by it"
-	faultRepeats  = "the description repeats the name or itself"
-	faultOthers   = "the description speaks of tokens, plans and status codes instead of what is done"
-	faultStranger = "the description has only the API's own words, and people ask in theirs"
+	faultNothing = "there is no description, and agents choose tools by it"
+	faultRepeats = "the description repeats the name or itself"
+	faultOthers  = "the description speaks of tokens, plans and status codes instead of what is done"
 )
 
 // Describe proposes a description for a tool that will have a name, with what is wrong
@@ -67,12 +64,6 @@ func Describe(t *Tool, name string) (text, fault string) {
 	}
 	kept[0] = capital(kept[0])
 	text = strings.Join(append(kept, last...), " ")
-	if more := plainWords(words, text, maxPlain); len(more) > 0 {
-		text += " Also: " + strings.Join(more, ", ") + "."
-		if fault == "" {
-			fault = faultStranger
-		}
-	}
 	if fault == "" || text == t.Description {
 		return "", ""
 	}

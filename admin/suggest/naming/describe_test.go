@@ -29,15 +29,11 @@ func TestDescribe(t *testing.T) {
 	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts. It has wheels. It has doors. With a body, required: size. Returns the gizmo it got. Deprecated."), "get_gizmo",
 		"Get a gizmo. It has parts. It has wheels. With a body, required: size. Returns the gizmo it got. Deprecated.", faultRepeats)
 	f(said("get_gizmo", "Returns a gizmo with parts."), "get_gizmo", "", "")
-	// What people call it, without what the text says already.
-	f(said("create_refund", "Creates a refund."), "create_refund", "Creates a refund. Also: money back, new, set up.", faultStranger)
-	f(said("create_refund", "Gives money back."), "create_refund", "", "")
-	// The longest thing that is known, at the end of the name.
-	f(said("list_shop_pull_requests", "Lists them."), "list_shop_pull_requests", "Lists them. Also: PR, proposed change, merge.", faultStranger)
 }
 
 func TestDescriptionsAreBounded(t *testing.T) {
-	long := strings.Repeat("Does a thing with another thing. ", 100)
+	const fault = "OAuth app tokens need the gizmo scope. " // good ones are not touched, however long
+	long := fault + strings.Repeat("Does a thing with another thing. ", 100)
 	x := Tool{Name: "create_refund", Method: "POST", Path: "/refunds", Description: long[:1024]}
 	got, _ := Describe(&x, x.Name)
 	if len(got) > maxText+200 || strings.Count(got, ".") > maxSentences+1 {
@@ -47,14 +43,11 @@ func TestDescriptionsAreBounded(t *testing.T) {
 	for _, w := range strings.Fields("alpha beta gamma delta epsilon") {
 		distinct.WriteString("Handles " + w + " first. ")
 	}
-	x.Description = distinct.String()
+	x.Description = fault + distinct.String()
 	if got, _ := Describe(&x, x.Name); !strings.Contains(got, "gamma") || strings.Contains(got, "delta") {
 		t.Errorf("not %d sentences: %q", maxSentences, got)
 	}
-	if n := len(plainWords([]string{"delete", "subscription"}, "", maxPlain)); n > maxPlain || n < maxPlain {
-		t.Errorf("%d words, want %d", n, maxPlain)
-	}
-	x.Description = strings.Repeat("x", maxText) + ". " + strings.Repeat("y", maxText) + "."
+	x.Description = fault + strings.Repeat("x", maxText) + ". " + strings.Repeat("y", maxText) + "."
 	if got, _ := Describe(&x, x.Name); !strings.Contains(got, "xx.") || strings.Contains(got, "yy") {
 		t.Errorf("the first sentence stays whole, the second is left out: %q", got)
 	}

@@ -1,15 +1,14 @@
-package naming
+package wording
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/sluicegate/sluice/internal/wording"
 )
 
 // plainly are the things that APIs speak of, with what people call them who have never
-// read the API. A description that has both is found by both; the first words are the
-// commonest. Things whose own word everybody uses are not here.
+// read the API; the first words are the commonest. Things whose own word everybody uses
+// are not here. They are for the index of a search and for nobody's eyes: in a
+// description they would promise what the tool does not do.
 var plainly = parsePlain(`
 account: profile, sign-up
 alert: warning, alarm
@@ -239,6 +238,9 @@ upsert: set, save, store
 void: mistake, no longer valid
 `)
 
+// fillers are words that say nothing alone.
+var fillers = strings.Fields("a an the of for to in on by and or is as at with from it all one")
+
 // parsePlain reads lines of a word or words, a colon and a list.
 func parsePlain(s string) map[string][]string {
 	m := map[string][]string{}
@@ -250,26 +252,27 @@ func parsePlain(s string) map[string][]string {
 	return m
 }
 
-// plainWords are what people call what a tool does and does it with, at most n, without
-// those that the text has.
-func plainWords(name []string, text string, n int) []string {
+// Plain are what people call what a tool does and does it with, at most n, without those
+// that the text has. name is the tool's name in words, the verb first.
+func Plain(name []string, text string, n int) []string {
 	if len(name) < 2 {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, w := range wording.Split(text) {
-		known[wording.Singular(w)] = true
+	for _, w := range Split(text) {
+		known[Singular(w)] = true
 	}
 	var out []string
 	add := func(list []string, most int) {
 		for _, phrase := range list {
-			news := slices.ContainsFunc(wording.Split(phrase), func(w string) bool { return !known[wording.Singular(w)] && !fillers[w] })
+			news := slices.ContainsFunc(Split(phrase), func(w string) bool { return !known[Singular(w)] && !slices.Contains(fillers, w) })
 			if news && most > 0 && len(out) < n && !slices.Contains(out, phrase) {
 				out, most = append(out, phrase), most-1
 			}
 		}
 	}
-	object := singular(name[1:])
+	object := slices.Clone(name[1:])
+	object[len(object)-1] = Singular(object[len(object)-1])
 	for from := range object { // the longest thing that is known, at the end of the name
 		if list, ok := plainly[strings.Join(object[from:], " ")]; ok {
 			add(list, 3)
