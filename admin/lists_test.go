@@ -121,7 +121,7 @@ func TestListQueries(t *testing.T) {
 	}
 	first := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets?limit=1&orderBy=name", nil), 200)
 	a := w.do("GET", "/v1/toolsets?limit=1&orderBy=-name&cursor="+first.NextCursor, nil)
-	if a.StatusCode != 400 || !strings.Contains(a.body, "other parameters") {
+	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "other parameters") {
 		t.Errorf("a cursor of another order: %d %s", a.StatusCode, a.body)
 	}
 

@@ -98,7 +98,7 @@ func (s *Server) serveOpenID(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.openIDLogin(ctx).set(w, kept, int(oidc.Life.Seconds()))
-	http.Redirect(w, r, page, http.StatusSeeOther)
+	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // the operator named the provider
 }
 
 // openIDAnswers reports whether there is something at the addresses of a login.
@@ -150,7 +150,7 @@ func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Referrer-Policy", "no-referrer")     // the code is in the address
-	http.Redirect(w, r, login.Back, http.StatusSeeOther) // a page of the console: package oidc lets nothing else through
+	http.Redirect(w, r, login.Back, http.StatusSeeOther) //nolint:gosec // a page of the console: package oidc lets nothing else through
 }
 
 // signInPage says why nobody was signed in.

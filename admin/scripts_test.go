@@ -56,7 +56,7 @@ func TestScripts(t *testing.T) {
 		"call_5": "captured too much", "call_6": "older than 7 days", "call_99": "no call",
 	} {
 		a := w.do("POST", at+"/scripts", map[string]any{"name": "a_pet", "run": id, "description": "Reads a pet."})
-		if a.StatusCode/100 != 4 || !strings.Contains(string(a.body), says) {
+		if a.StatusCode/100 != 4 || !strings.Contains(a.body, says) {
 			t.Errorf("%s: %d %s, want %s", id, a.StatusCode, a.body, says)
 		}
 	}
@@ -114,7 +114,7 @@ func TestScripts(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	want[admin.List[workflow.ToolsetScript]](w, w.do("DELETE", at+"/scripts/a_pet", nil), http.StatusOK)
-	if a := w.do("GET", at+"/tools/read_one_pet", nil); a.StatusCode != 404 {
+	if a := w.do("GET", at+"/tools/read_one_pet", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("after it was removed: %d %s", a.StatusCode, a.body)
 	}
 	again := want[workflow.ToolsetScript](w, w.do("POST", at+"/scripts", body), 200)
@@ -132,7 +132,7 @@ func TestDocumentTools(t *testing.T) {
 	const document = "arazzo: 1.0.1\nworkflows:\n- workflowId: read\n  summary: Read a pet.\n  inputs: {type: object, required: [id], properties: {id: {type: integer}}}\n  steps:\n  - stepId: a\n" +
 		"    operationId: getPet\n    parameters: [{name: id, in: path, value: $inputs.id}]\n    outputs: {name: $response.body#/name, status: $statusCode}\n  outputs: {name: $steps.a.outputs.name, status: $steps.a.outputs.status}\n"
 	a := w.do("POST", at+"/workflows", map[string]any{"document": document})
-	if a.StatusCode != 200 {
+	if a.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
 	whole := want[workflow.ToolsetWorkflow](w, w.do("GET", at+"/workflows/read", nil), 200)

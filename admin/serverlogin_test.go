@@ -121,7 +121,7 @@ func (w *world) streamed(path string, body any) (all []string) {
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		w.t.Fatalf("%d %s", res.StatusCode, res.Header.Get("Content-Type"))
 	}
-	for _, event := range strings.Split(strings.TrimSpace(res.body), "\n\n") {
+	for event := range strings.SplitSeq(strings.TrimSpace(res.body), "\n\n") {
 		name, data, _ := strings.Cut(strings.TrimPrefix(event, "event: "), "\ndata: ")
 		all = append(all, name+" "+data)
 	}

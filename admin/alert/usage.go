@@ -258,7 +258,7 @@ func (p *places) Of(toolset string) (func(tool string) rule.Place, bool, error) 
 	}
 	of, known, err := placesOf(p.ctx, p.ws, toolset, p.now)
 	if err == nil {
-		p.ledger.places[toolset] = placed{p.now.Add(placesAge + rand.N(placesAge)), known, of}
+		p.ledger.places[toolset] = placed{p.now.Add(placesAge + rand.N(placesAge)), known, of} //nolint:gosec // spreads work, guards nothing
 	}
 	return of, known, err
 }

@@ -390,15 +390,16 @@ func (a *Authority) faultOf(err error) error {
 		return problem.New(problem.Unreachable, "the certificate authority %s gave no certificate: %s", hostOf(a.o.CA), cause).
 			Fix("look whether it is reached from the control plane; it is tried again").Because(err)
 	}
-	detail := p.Detail
+	var detail strings.Builder
+	detail.WriteString(p.Detail)
 	for i := range p.Subproblems {
-		detail += "; " + p.Subproblems[i].Detail
+		detail.WriteString("; " + p.Subproblems[i].Detail)
 	}
 	kind := problem.Unavailable
 	if p.Type == acme.ProblemTypeRateLimited {
 		kind = problem.RateLimited
 	}
-	out := problem.New(kind, "the certificate authority %s says: %s", hostOf(a.o.CA), strings.TrimSuffix(detail, ".")).Because(err)
+	out := problem.New(kind, "the certificate authority %s says: %s", hostOf(a.o.CA), strings.TrimSuffix(detail.String(), ".")).Because(err)
 	if remedy := remedies[p.Type]; remedy != "" {
 		out = out.Fix("%s", remedy)
 	}

@@ -3,6 +3,7 @@ package certificate
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -33,7 +34,7 @@ func (c *core) Enabled(l zapcore.Level) bool { return c.log.Enabled(context.Back
 
 // With implements [zapcore.Core].
 func (c *core) With(fields []zapcore.Field) zapcore.Core {
-	return &core{c.log, append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &core{c.log, append(slices.Clip(c.fields), fields...)}
 }
 
 // Check implements [zapcore.Core].

@@ -58,7 +58,7 @@ func TestAdd(t *testing.T) {
 	f := func(written, want string) {
 		t.Helper()
 		row, err := r.Add(ctx, st.Workspace("one"), "", written)
-		got := ""
+		var got string
 		if err == nil {
 			got = row.Host
 		} else {
@@ -117,9 +117,9 @@ func TestAnswers(t *testing.T) {
 	f("192.0.2.2", names{texts: proof, at: map[string]netip.Addr{"a.example": at("192.0.2.1")}}, "a.example leads to 192.0.2.1, and the gateways are at 192.0.2.2")
 	f("g.example", names{texts: proof, at: map[string]netip.Addr{"a.example": at("192.0.2.1"), "g.example": at("192.0.2.3")}}, "at g.example (192.0.2.3)")
 
-	many := make([]netip.Addr, maxShown)
-	for i := range many {
-		many[i] = at(fmt.Sprintf("192.0.2.%d", i))
+	var many []netip.Addr
+	for i := range maxShown {
+		many = append(many, at(fmt.Sprintf("192.0.2.%d", i)))
 	}
 	if got := shown(many); strings.Contains(got, "…") || strings.Count(got, ",") != maxShown-1 {
 		t.Error(got)

@@ -146,11 +146,11 @@ func TestBounds(t *testing.T) {
 
 // Pages go on after their last record, wherever it stands now.
 func TestPages(t *testing.T) {
-	asked, err := Parse(&records.Spec, "", "-state:gone", "name", now)
-	if err == nil {
+	if _, err := Parse(&records.Spec, "", "-state:gone", "name", now); err == nil {
 		t.Fatal("a state that there is not")
 	}
-	if asked, err = Parse(&records.Spec, "", "size:>0", "name", now); err != nil {
+	asked, err := Parse(&records.Spec, "", "size:>0", "name", now)
+	if err != nil {
 		t.Fatal(err)
 	}
 	page, next, err := records.Page(all, asked, "", 1)

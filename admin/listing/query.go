@@ -274,12 +274,12 @@ func (f *Field) number(v string, now time.Time) (n, width float64, err error) {
 	if t, err := time.Parse(time.RFC3339, v); err == nil {
 		return float64(t.UnixMilli()), 0, nil
 	}
-	unit, text := time.Duration(1), v
+	hours, text := 1, v
 	if days, ok := strings.CutSuffix(v, "d"); ok {
-		unit, text = 24, days+"h"
+		hours, text = 24, days+"h"
 	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d < maxAge/unit {
-		return float64(now.Add(-d * unit).UnixMilli()), 0, nil
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d < maxAge/time.Duration(hours) {
+		return float64(now.Add(-d * time.Duration(hours)).UnixMilli()), 0, nil
 	}
 	return 0, 0, problem.New(problem.InvalidArgument, "filter: %s is a time, not %.80q", f.Name, v).
 		Fix("write a day (2026-11-01), a time (2026-11-01T08:00:00Z) or how long ago (24h, 7d): %s:>=24h is since then", f.Name)

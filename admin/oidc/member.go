@@ -87,8 +87,8 @@ func text(raw json.RawMessage) (s string) {
 }
 
 // refuse is the answer to a person who is not let in, and the record of it.
-func (m *Room) refuse(ctx context.Context, member, reason, remedy string) error {
-	request.Of(ctx).Refused = &request.RefusedLogin{Workspace: request.Operator, Action: "session.open", Resource: member, Reason: request.ClipText(reason, 300)}
+func (m *Room) refuse(ctx context.Context, reason, remedy string) error {
+	request.Of(ctx).Refused = &request.RefusedLogin{Workspace: request.Operator, Action: "session.open", Reason: request.ClipText(reason, 300)}
 	return problem.New(problem.Forbidden, "%s", reason).Fix("%s", remedy)
 }
 
@@ -96,14 +96,14 @@ func (m *Room) refuse(ctx context.Context, member, reason, remedy string) error 
 // groups.
 func (m *Room) member(ctx context.Context, c *claims) (row *store.Member, err error) {
 	if a, bad := mail.ParseAddress(c.email); bad != nil || a.Address != c.email || len(c.email) > 254 {
-		return nil, m.refuse(ctx, "", m.o.Config.Name+" does not tell your e-mail address", "ask its administrator to give the client the scope email")
+		return nil, m.refuse(ctx, m.o.Config.Name+" does not tell your e-mail address", "ask its administrator to give the client the scope email")
 	}
 	if !c.verified {
-		return nil, m.refuse(ctx, "", m.o.Config.Name+" does not say that the address "+c.email+" is yours (email_verified)", "verify it there, or sign in with a password")
+		return nil, m.refuse(ctx, m.o.Config.Name+" does not say that the address "+c.email+" is yours (email_verified)", "verify it there, or sign in with a password")
 	}
 	role, mapped := m.o.Config.roleOf(c.groups), len(m.o.Config.Roles) > 0
 	if mapped && role == "" {
-		return nil, m.refuse(ctx, "", "none of your groups at "+m.o.Config.Name+" may sign in here", "ask an administrator to give one of them a role (--oidc-role)")
+		return nil, m.refuse(ctx, "none of your groups at "+m.o.Config.Name+" may sign in here", "ask an administrator to give one of them a role (--oidc-role)")
 	}
 	ws := m.o.Store.Workspace(request.Operator)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
@@ -116,7 +116,7 @@ func (m *Room) member(ctx context.Context, c *claims) (row *store.Member, err er
 			}
 			return m.audit(ctx, tx, row, "member.add", "")
 		case problem.Is(err, problem.NotFound):
-			return m.refuse(ctx, "", c.email+" is not a member of this workspace", "ask an administrator to add you: sluice member add "+c.email)
+			return m.refuse(ctx, c.email+" is not a member of this workspace", "ask an administrator to add you: sluice member add "+c.email)
 		case err != nil:
 			return err
 		case !mapped || row.Role == role:

@@ -92,7 +92,7 @@ type limited struct{ next http.RoundTripper }
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := l.next
 	if next == nil {
-		next = http.DefaultTransport
+		next = http.DefaultTransport //nolint:forbidigo // of a client that was made without one, as in tests
 	}
 	res, err := next.RoundTrip(r)
 	if err == nil {

@@ -87,7 +87,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for size = maxAnswer; size <= maxAnswer+1; size++ {
-		res, err := m.o.HTTP.Get(srv.URL) //nolint:noctx // of a test
+		res, err := m.o.HTTP.Get(srv.URL)
 		if err != nil {
 			t.Fatal(err)
 		}

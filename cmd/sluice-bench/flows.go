@@ -112,11 +112,12 @@ func benchWorkflow(ctx context.Context, b *bench) error {
 		return err
 	}
 	depths := []int{8, 4, 3, 1}
-	document := "arazzo: 1.0.1\nworkflows:\n"
+	var document strings.Builder
+	document.WriteString("arazzo: 1.0.1\nworkflows:\n")
 	for _, d := range depths {
-		document += flowDocument(d)
+		document.WriteString(flowDocument(d))
 	}
-	if err := r.n.api(ctx, http.MethodPost, "/v1/toolsets/"+r.slug+"/workflows", map[string]any{"document": document}, nil); err != nil {
+	if err := r.n.api(ctx, http.MethodPost, "/v1/toolsets/"+r.slug+"/workflows", map[string]any{"document": document.String()}, nil); err != nil {
 		return err
 	}
 	if err := r.deploy(ctx, map[string]any{"batch": true}); err != nil {

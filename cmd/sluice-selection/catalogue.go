@@ -75,7 +75,7 @@ func indexedCatalogue(ts *registry.Toolset, connectors map[string]*connector.Con
 func filesAround(file string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	dir := filepath.Dir(file)
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error { //nolint:gosec // the operator names the folder
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -103,7 +103,7 @@ func wrongArguments(tool *snapshot.Tool, c *jscalls.Call) ([]string, error) {
 	}
 	var out []string
 	for _, name := range c.Names {
-		if slices.Contains(known, name) || name == ready.Answer.Argument || ready.Plan == nil || !refuses(tool, ready, name) {
+		if slices.Contains(known, name) || name == ready.Answer.Argument || ready.Plan == nil || !refuses(ready, name) {
 			continue
 		}
 		text := fmt.Sprintf("%s takes no argument %.80q", tool.Name, name)
@@ -128,7 +128,7 @@ func wrongArguments(tool *snapshot.Tool, c *jscalls.Call) ([]string, error) {
 
 // refuses reports whether a call with an argument of this name is refused for it: arguments
 // that are not listed may be taken all the same.
-func refuses(tool *snapshot.Tool, ready *snapshot.Ready, name string) bool {
+func refuses(ready *snapshot.Ready, name string) bool {
 	args := append(append([]byte{'{'}, jsonscan.AppendStringOf(nil, name)...), ":null}"...)
 	p := problem.As(ready.Plan.Check(jsonscan.Trusted(args)))
 	if p == nil {

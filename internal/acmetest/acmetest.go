@@ -9,7 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -58,7 +58,7 @@ func New(t testing.TB, life time.Duration) *Authority {
 	for name, value := range map[string]string{"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "PEBBLE_AUTHZREUSE": "0"} {
 		t.Setenv(name, value)
 	}
-	quiet := log.New(io.Discard, "", 0) //nolint:depguard // Pebble wants one
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	a := &Authority{DNS: NewDNS(t), HTTPPort: FreePort(t), TLSPort: FreePort(t), db: db.NewMemoryStore()}
 	issuing := ca.New(quiet, a.db, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "for tests", ValidityPeriod: uint64(life / time.Second)}})
 	front := wfe.New(quiet, a.db, va.New(quiet, a.HTTPPort, a.TLSPort, false, a.Addr, a.db), issuing, []string{"pebble.letsencrypt.org"}, false, false, 1, 1)
@@ -138,7 +138,7 @@ func NewDNS(t testing.TB) *DNS {
 	t.Helper()
 	d := &DNS{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(FreePort(t)))}
 	var err error
-	if d.records, err = challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{d.Addr}, Log: log.New(io.Discard, "", 0)}); err != nil { //nolint:depguard // it wants one
+	if d.records, err = challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{d.Addr}, Log: slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)}); err != nil {
 		t.Fatal(err)
 	}
 	d.records.SetDefaultDNSIPv4("")
@@ -157,7 +157,7 @@ func NewDNS(t testing.TB) *DNS {
 
 // Resolver asks the server.
 func (d *DNS) Resolver() *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) { //nolint:forbidigo // a server of the test
 		var dialer net.Dialer
 		return dialer.DialContext(ctx, network, d.Addr)
 	}}

@@ -92,7 +92,7 @@ func (r *replies) Do(req *http.Request) (*http.Response, error) {
 }
 
 func (r *Request) response(req *http.Request) *http.Response {
-	out := &http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req}
+	out := &http.Response{StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: req}
 	if r.Status != 0 {
 		out.StatusCode = r.Status
 	}

@@ -26,12 +26,12 @@ func (r *rates) Do(req *http.Request) (*http.Response, error) {
 	}
 	switch req.URL.Path {
 	case "/moved":
-		return &http.Response{StatusCode: 302, Header: http.Header{"Location": {"https://other.example/"}}, Body: io.NopCloser(strings.NewReader("[]"))}, nil
+		return &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {"https://other.example/"}}, Body: io.NopCloser(strings.NewReader("[]"))}, nil
 	case "/slow":
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	}
-	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"eur":1.1}`))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"eur":1.1}`))}, nil
 }
 
 type contextKey struct{}
@@ -91,7 +91,7 @@ func TestGrants(t *testing.T) {
 	if err != nil || out != `{"answer":{},"status":200,"body":{"eur":1.1}}` {
 		t.Errorf("%s %v", out, err)
 	}
-	if len(sent) != 1 || sent[0].Host != "rates.example" || sent[0].Method != "GET" || sent[0].Status != 200 || sent[0].Bytes != 11 {
+	if len(sent) != 1 || sent[0].Host != "rates.example" || sent[0].Method != http.MethodGet || sent[0].Status != 200 || sent[0].Bytes != 11 {
 		t.Errorf("told of %+v", sent)
 	}
 	if len(by.asked) != 1 || by.asked[0] != "https://rates.example/latest sluice-plugin/reach" {

@@ -165,7 +165,7 @@ func (t *tokens) keep(key string, v token) {
 
 // The host functions of tokens (docs/plugins/contract.md, "Auth plugins").
 const (
-	tokenFunction = "sluice_token"
+	tokenFunction = "sluice_token" //nolint:gosec // a name, no secret
 	fetchFunction = "sluice_token_fetch"
 )
 

@@ -77,8 +77,8 @@ type reading struct {
 }
 
 // is reports whether a token is one of some punctuation.
-func (r *reading) is(i int, any ...string) bool {
-	return i >= 0 && i < len(r.tokens) && r.tokens[i].kind == punctuation && slices.Contains(any, r.tokens[i].text)
+func (r *reading) is(i int, texts ...string) bool {
+	return i >= 0 && i < len(r.tokens) && r.tokens[i].kind == punctuation && slices.Contains(texts, r.tokens[i].text)
 }
 
 func (r *reading) word(i int) string {

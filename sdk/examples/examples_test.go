@@ -112,8 +112,8 @@ func buildC(t *testing.T, dir string) []byte {
 	}
 	out := filepath.Join(t.TempDir(), "plugin")
 	for _, c := range []*exec.Cmd{
-		exec.CommandContext(t.Context(), clang, "-std=c11", "--target=wasm32", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-I../c", "-c", filepath.Join(dir, "plugin.c"), "-o", out+".o"), //nolint:gosec // our own source
-		exec.CommandContext(t.Context(), ld, "--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),                                                                                                 //nolint:gosec // our own source
+		exec.CommandContext(t.Context(), clang, "-std=c11", "--target=wasm32", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-I../c", "-c", filepath.Join(dir, "plugin.c"), "-o", out+".o"),
+		exec.CommandContext(t.Context(), ld, "--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),
 	} {
 		if text, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)

@@ -368,7 +368,7 @@ func TestHysteresis(t *testing.T) {
 // TestRandomErrors: two random errors in a hundred calls are told of in no toolset, busy or
 // not, in a day.
 func TestRandomErrors(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same on every run
+	rng := rand.New(rand.NewPCG(1, 2))
 	s := newStage()
 	causes := []string{"http_500", "http_503", "unreachable", "timeout", "http_429", "upstream_malformed"}
 	for minute := range 24 * 60 {

@@ -40,7 +40,7 @@ func TestDescriptionsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 	var distinct strings.Builder
-	for _, w := range strings.Fields("alpha beta gamma delta epsilon") {
+	for w := range strings.FieldsSeq("alpha beta gamma delta epsilon") {
 		distinct.WriteString("Handles " + w + " first. ")
 	}
 	x.Description = fault + distinct.String()

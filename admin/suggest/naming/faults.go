@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -52,7 +53,7 @@ func look(t *Tool, l lexicon) view {
 			}
 		}
 	}
-	if v.said == "list" && t.Method == "GET" && strings.HasSuffix(t.Path, "}") && len(v.rest) > 0 && (v.one && !plural(v.rest[:1]) || v.rest[0] == "one" || v.rest[0] == "single" || v.rest[0] == "specific") {
+	if v.said == "list" && t.Method == http.MethodGet && strings.HasSuffix(t.Path, "}") && len(v.rest) > 0 && (v.one && !plural(v.rest[:1]) || v.rest[0] == "one" || v.rest[0] == "single" || v.rest[0] == "specific") {
 		v.said = "get"
 	}
 	if contradicts(t.Method, v.said) && len(v.route.action) == 0 {

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -202,7 +203,7 @@ func settle(wishes []wish, taken map[string]bool) {
 // what the path says. Nil when the verb is not sure.
 func (v *view) candidates(level map[string]int) wish {
 	if a := v.route.action; len(a) > 1 && isVerb(a[0]) {
-		if v.Method == "GET" && v.methods["POST"] { // one thing to do, in two ways
+		if v.Method == http.MethodGet && v.methods["POST"] { // one thing to do, in two ways
 			return wish{names: []string{strings.Join(a, "_") + "_via_get"}, plain: 1}
 		}
 		return v.via(a[0], [][]string{a[1:]})
@@ -345,7 +346,7 @@ func (v *view) anywhere(w string) bool {
 // path, and is not what the path ends with, which is a verb as often.
 func (v *view) begins(w string) bool {
 	places := v.route.places
-	if v.Method != "GET" && len(places) > 0 && places[len(places)-1].param == nil {
+	if v.Method != http.MethodGet && len(places) > 0 && places[len(places)-1].param == nil {
 		places = places[:len(places)-1]
 	}
 	return slices.ContainsFunc(places, func(p place) bool {
@@ -390,7 +391,7 @@ func (v *view) verb() string {
 		return v.said
 	}
 	if v.fault == faultMethod || own == "" {
-		if v.Method == "PATCH" {
+		if v.Method == http.MethodPatch {
 			return "update"
 		}
 		return v.tail()
@@ -411,7 +412,7 @@ func (v *view) disputed() bool {
 // tail is the verb that a path ends with, as /quotes/{quote}/accept does.
 func (v *view) tail() string {
 	n := len(v.route.places)
-	if v.Method != "POST" || n < 2 || v.route.places[n-1].param != nil || v.route.places[n-2].param == nil {
+	if v.Method != http.MethodPost || n < 2 || v.route.places[n-1].param != nil || v.route.places[n-2].param == nil {
 		return ""
 	}
 	w := v.route.places[n-1].words[0]
@@ -507,8 +508,8 @@ func (v *view) extend(o *object, before []place, ws []string) {
 	full, parents := ws, 0
 	said := !vague[ws[len(ws)-1]] && (len(v.rest) == 0 || v.speaksOf(ws)) // a text in other words: the path has to say more
 	var key []string
-	for i := len(before) - 1; i >= 0; i-- {
-		p := before[i]
+	for _, p := range slices.Backward(before) {
+
 		parent := p.words
 		if p.param != nil {
 			parent = singular(parent)
@@ -530,9 +531,9 @@ func (v *view) extend(o *object, before []place, ws []string) {
 		parents++
 	}
 	add(full)
-	for i := len(before) - 1; i >= 0; i-- {
-		if before[i].group {
-			add(append(slices.Clone(before[i].words), full...))
+	for _, b := range slices.Backward(before) {
+		if b.group {
+			add(append(slices.Clone(b.words), full...))
 		}
 	}
 	o.key = strings.Join(singular(ws), " ") + "<" + strings.Join(key, "<") + "|" + strings.Join(v.route.versions, "")

@@ -123,12 +123,12 @@ func learn(tools []Tool) lexicon {
 	see := func(text string) {
 		ws := wording.Split(text)
 		for i := range ws {
-			joined := ""
+			var joined strings.Builder
 			for n := 1; n <= mostJoined && i+n <= len(ws); n++ {
-				if joined += ws[i+n-1]; n == 1 {
+				if joined.WriteString(ws[i+n-1]); n == 1 {
 					continue
 				}
-				for _, form := range []string{joined, wording.Singular(joined)} {
+				for _, form := range []string{joined.String(), wording.Singular(joined.String())} {
 					if as, ok := wanted[form]; ok {
 						if counts[as] == nil {
 							counts[as] = map[string]int{}

@@ -48,7 +48,7 @@ func TestFreshAnswers(t *testing.T) {
 			before, after := anyOf(c.Answer), anyOf(text)
 			for _, question := range slices.Sorted(maps.Keys(c.Ask)) {
 				n++
-				for _, p := range strings.Split(c.Ask[question], " /") {
+				for p := range strings.SplitSeq(c.Ask[question], " /") {
 					p = "/" + strings.TrimPrefix(p, "/")
 					if _, is := valueAt(before, p); !is {
 						t.Errorf("%s: %s: the answer has no %s", c.Op, question, p)

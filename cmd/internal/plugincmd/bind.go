@@ -300,7 +300,7 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
 		}
 		if b.Asks != nil {
-			printGrants(w, slug, b)
+			printGrants(w, b)
 		}
 		if b.Warning != "" {
 			fmt.Fprintf(w, "    ! %s: sluice plugin bind %s %s --on-error fail\n", terminal.SafeText(b.Warning), slug, b.Plugin)
@@ -335,7 +335,7 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 }
 
 // printGrants says what a binding grants of what its plugin asks for.
-func printGrants(w io.Writer, slug string, b *admin.BoundPlugin) {
+func printGrants(w io.Writer, b *admin.BoundPlugin) {
 	grants := b.Grants.Record()
 	fmt.Fprintf(w, "    granted: %s\n", grants)
 	if left := b.Asks.Record().Beyond(grants); !left.Empty() {

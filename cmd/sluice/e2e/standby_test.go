@@ -1,8 +1,7 @@
 package e2e
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -19,7 +18,7 @@ import (
 // first is killed, and an edge that was told of both follows it, restarts included.
 func TestStandby(t *testing.T) {
 	database := storetest.Postgres(t)
-	artifacts := httptest.NewServer(ggcr.New(ggcr.Logger(log.New(io.Discard, "", 0))))
+	artifacts := httptest.NewServer(ggcr.New(ggcr.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
 	t.Cleanup(artifacts.Close)
 	serve := func(p *plane, ready func() bool) {
 		p.process = start(t, ready, binary, "serve", "--role", "control", "--standby", "--data", p.data, "--admin-listen", p.admin,

@@ -89,7 +89,7 @@ func (s *Server) Register(redirect string) (id, secret string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	res, err := http.Post(s.URL+"/register", "application/json", bytes.NewReader(in)) //nolint:noctx // of a test
+	res, err := http.Post(s.URL+"/register", "application/json", bytes.NewReader(in)) //nolint:noctx,forbidigo // of a test
 	if err != nil {
 		return "", "", err
 	}
