@@ -1,10 +1,6 @@
 /* stamp is a plugin of tests: it signs requests, or breaks a rule of signing. */
 #include "sluice.h"
 
-#define USER(name) __attribute__((import_module("extism:host/user"), import_name(#name)))
-USER(sluice_derive) sluice_u64 sluice_derive(sluice_u64 key, sluice_u64 prefix, sluice_u64 message);
-USER(sluice_sign) sluice_u64 sluice_sign(sluice_u64 key, sluice_u64 message);
-
 static sluice_u32 length(const char *s) {
 	sluice_u32 n = 0;
 	while (s[n]) n++;
@@ -30,12 +26,12 @@ __attribute__((export_name("transform_request"))) int transform_request(void) {
 	}
 	if (m == 'n') return sluice_output("nonsense", 8);
 	if (m == 'f') return sluice_fail("no wish to sign");
-	sluice_u64 day = sluice_derive(m == 's' ? 99 : 1, text("K"), text("day"));
-	if (m == 'e') sluice_sign(day, text("region")); /* it would be the next key */
-	sluice_u64 region = sluice_derive(day, m == 'p' ? text("K") : 0, text("region"));
-	if (m == 'd') region = sluice_derive(region, 0, text("more"));
-	sluice_u64 at = sluice_sign(region, text("hello"));
-	if (m == 'a') sluice_derive(1, 0, text("again"));
+	sluice_u64 day = sluice_x_derive(m == 's' ? 99 : 1, text("K"), text("day"));
+	if (m == 'e') sluice_x_sign(day, text("region")); /* it would be the next key */
+	sluice_u64 region = sluice_x_derive(day, m == 'p' ? text("K") : 0, text("region"));
+	if (m == 'd') region = sluice_x_derive(region, 0, text("more"));
+	sluice_u64 at = sluice_x_sign(region, text("hello"));
+	if (m == 'a') sluice_x_derive(1, 0, text("again"));
 	n += put(out + n, "{\"headers\":{\"X-Signature\":\"");
 	for (sluice_u32 i = 0; i < sluice_x_length(at); i++) {
 		sluice_u32 b = sluice_x_load_u8(at + i);
