@@ -39,18 +39,11 @@ type Domain struct {
 // Domains lists the domains of a toolset, or with "" all of the workspace, by host.
 func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, string, error) {
 	var rows []Domain
-	q := c.from(&rows).Order("host").Limit(p.limit() + 1)
+	q := c.from(&rows)
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
 	}
-	if p.After != "" {
-		q = q.Where("host > ?", p.After)
-	}
-	if err := q.Scan(ctx); err != nil {
-		return nil, "", fmt.Errorf("listing domains: %w", err)
-	}
-	rows, next := cut(rows, p, func(d *Domain) string { return d.Host })
-	return rows, next, nil
+	return readList(ctx, c.db, q, &rows, DomainList, p, "domains")
 }
 
 // Domain reads a domain by its host. It fails with [problem.NotFound].

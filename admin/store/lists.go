@@ -31,6 +31,9 @@ var (
 		word("member", "member_id"), word("openedBy", "opened_by"), text("address", "address"), text("agent", "agent"), created, when("seenAt", "seen_at"), when("expiresAt", "expires_at"))
 	EdgeList = spec(newest,
 		text("name", "name"), label, word("group", "group_name"), when("lastSeen", "seen_at"), when("enrolledAt", "created_at"), when("revokedAt", "revoked_at"), when("tokenExpires", "token_expires"))
+	DomainList = spec(by("host", "host"),
+		text("host", "host"), word("state", "state", "pending", "verified", "issuing", "live", "failed"), word("toolsetId", "toolset_id").Unsorted(), text("cause", "cause").Unsorted(),
+		created, updated, when("verifiedAt", "verified_at"))
 	JoinTokenList = spec(newest,
 		text("name", "name"), label, number("uses", "uses"), number("maxUses", "max_uses"), created, when("expiresAt", "expires_at"), when("revokedAt", "revoked_at"))
 	AlertList = spec(newest,
