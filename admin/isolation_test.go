@@ -231,7 +231,7 @@ func TestListsAndUpdates(t *testing.T) {
 	}
 	onePage := map[string]string{
 		"list-workflows": "of one toolset, at most 64", "list-scripts": "of one toolset, at most 64 with its workflows", "list-alert-rules": "presets and at most rule.MaxRules, in one answer as they are evaluated",
-		"follow-calls":   "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
+		"follow-calls": "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
 		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
 		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",
 		"list-releases": "one for each group of edges", "list-kept-drafts": "the newest 20",
