@@ -62,7 +62,7 @@ func notesServer(title string, more int) http.Handler {
 	mcp.AddTool(s, &mcp.Tool{Name: "read_note", Description: "Reads a note.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, answer)
 	mcp.AddTool(s, &mcp.Tool{Name: "delete_note", Description: "Deletes a note."}, answer)
 	for i := range more {
-		mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("note_action_%d", i), Description: "Does something with a note."}, answer)
+		mcp.AddTool(s, &mcp.Tool{Name: fmt.Sprintf("write_note_%d", i), Description: "Does something with a note."}, answer)
 	}
 	s.AddPrompt(&mcp.Prompt{Name: "summarise", Description: "Summarises the notes."}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{}, nil

@@ -126,7 +126,10 @@ func serveAllowed(t *testing.T, handler http.Handler) string {
 	_ = server.Listener.Close()
 	server.Listener = listener
 	server.Start()
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		_ = server.Config.Close() // the node keeps streams open: Close alone waits for their end
+		server.Close()
+	})
 	return server.URL
 }
 
