@@ -70,6 +70,11 @@ func bind(t testing.TB, h *extism.Host, p *guest.Package, config string) *guest.
 
 func text(m *manifest.Manifest) { m.Output = &manifest.Output{Effect: manifest.EffectText} }
 
+// replace lets a program answer what it likes.
+func replace(m *manifest.Manifest) {
+	m.Output = &manifest.Output{Effect: manifest.EffectReplace, Schema: json.RawMessage(`{}`)}
+}
+
 func workflow(m *manifest.Manifest) {
 	m.Kind, m.Capabilities = manifest.Workflow, &manifest.Capabilities{Tools: []string{"first", "second"}}
 	m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
@@ -136,7 +141,7 @@ func TestPrograms(t *testing.T) {
 		source[c.kind] += fmt.Sprintf("f[%d] = %s;\n", i, c.source)
 	}
 	programs := map[string]*guest.Package{}
-	for kind, change := range map[string]func(*manifest.Manifest){"": nil, "text": text, "workflow": workflow} {
+	for kind, change := range map[string]func(*manifest.Manifest){"": replace, "text": text, "workflow": workflow} {
 		programs[kind] = packed(t, "const f = [];\n"+source[kind]+"export default (a, call) => f[call.config.i](a, call)", change)
 		if err := bind(t, h, programs[kind], `{}`).Compile(t.Context()); err != nil { // keeps the compiled code
 			t.Fatal(err)
