@@ -37,8 +37,10 @@ func TestPace(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		told := sent(2 * paceEvery)
-		if most := 2 + int(time.Second/paceEvery); told["a"] > most || told["a"] < most-2 || told["b"] != told["a"] {
-			t.Errorf("told %v in a second, at most %d times each", told, most)
+		for _, uri := range []string{"a", "b"} { // the timer may end between the two, so one may have one more
+			if most := 2 + int(time.Second/paceEvery); told[uri] > most || told[uri] < most-2 {
+				t.Errorf("told %v in a second, at most %d times each", told, most)
+			}
 		}
 		p.tell("first")
 		sent(0)
@@ -48,7 +50,9 @@ func TestPace(t *testing.T) {
 		if told = sent(time.Second); len(told) != maxPaced {
 			t.Errorf("%d wait, not %d", len(told), maxPaced)
 		}
-		p.tell("late")
+		p.tell("now")
+		sent(0)
+		p.tell("late") // waits, so the end comes before it
 		p.stop()
 		p.tell("later")
 		if told = sent(time.Second); len(told) != 0 {
