@@ -17,6 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/sluicegate/sluice/plugins/linear"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/plugins/turns"
 )
@@ -51,7 +52,7 @@ type Options struct {
 	// HTTP sends the requests of plugins that were granted hosts. Default: none are sent.
 	HTTP Doer
 	// Memory makes the linear memories of plugins and of their kernels, for who looks
-	// into them. Default: wazero's own.
+	// into them. Default: those of package linear.
 	Memory experimental.MemoryAllocator
 	// Logger takes what plugins log, with their name. Default: discard.
 	Logger *slog.Logger
@@ -116,6 +117,9 @@ type code struct {
 func New(o Options) (*Host, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Memory == nil {
+		o.Memory = linear.Allocator{}
 	}
 	h := &Host{o: o, log: o.Logger.With(slog.String("component", "plugins")), engines: map[mode]*engine{}}
 	if h.queue = o.Turns; h.queue == nil {

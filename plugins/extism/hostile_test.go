@@ -90,6 +90,25 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestGrowingCostsOthersNothing: a memory that a plugin grows is none of Go's heap, which
+// would have to be collected for everybody.
+func TestGrowingCostsOthersNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		return // its memories are Go's, see package linear
+	}
+	h := newHost(t, Options{})
+	p := load(t, h, Spec{Name: "grow", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Memory: classes[2], Deadline: time.Minute}})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := p.Call(t.Context(), nil, Call{Export: "grow"}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if made := after.TotalAlloc - before.TotalAlloc; made > uint64(classes[0]) {
+		t.Errorf("a plugin that grew its memory to %d MB took %d MB of the heap", classes[2]>>20, made>>20)
+	}
+}
+
 // TestMemoryIsBounded: a plugin gets its class of memory and no more.
 func TestMemoryIsBounded(t *testing.T) {
 	h := newHost(t, Options{})

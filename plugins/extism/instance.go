@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -85,11 +86,15 @@ func running(ctx context.Context) *Instance {
 // refill is what a metered plugin calls when its quantum is used up.
 func refill(ctx context.Context, stack []uint64) {
 	i := running(ctx)
+	i.checkStack()
+	if i.clock.Stretch() < shortestStretch {
+		stack[0] = quantum
+		return
+	}
 	i.clock.End()
 	i.checkDeadline()
-	i.checkStack()
 	if i.quanta++; i.quanta > freeQuanta || !i.turn.Untaxed() {
-		if err := i.takeTurn(); err != nil {
+		if err := i.takeTurn(i.turn.Take); err != nil {
 			panic(err)
 		}
 	}
@@ -253,7 +258,7 @@ func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
 	i.ctx = &i.own
 	i.own = callContext{ctx, i}
 	if !free {
-		if err := i.takeTurn(); err != nil {
+		if err := i.takeTurn(i.turn.Begin); err != nil {
 			return err
 		}
 	}
@@ -355,6 +360,10 @@ func (i *Instance) call(ctx context.Context, dst []byte, c Call) ([]byte, uint32
 		err = i.failure(err)
 		exit, ok := err.(*ExitError) //nolint:errorlint // failure does not wrap
 		if !ok {
+			if !errors.Is(err, ErrBusy) { // that it had to wait is not its fault
+				i.clock.End()
+				i.turn.Stopped(i.clock.Used())
+			}
 			return dst, 1, err
 		}
 		if exit.Code != 0 {

@@ -24,6 +24,10 @@ const (
 	// quantum is how many units of package module run between two looks at the
 	// deadline: about a quarter of a millisecond of ordinary code, a few at worst.
 	quantum = 1 << 18
+	// shortestStretch is how long a plugin runs at least between two looks at the deadline and
+	// at who waits: a quantum of instructions that cost more units than time (growing a
+	// memory that cannot grow) would spend most of the processor on handing over turns.
+	shortestStretch = 200 * time.Microsecond
 	// freeQuanta is how many a call may use before it has to take turns with others that
 	// run for long: about 2 ms, more than a filter takes for an answer of usual size.
 	freeQuanta = 8

@@ -13,7 +13,9 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/sluicegate/sluice/plugins/linear"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/plugins/turns"
 )
@@ -175,7 +177,8 @@ func initialise(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledM
 }
 
 func instantiate(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledModule) (api.Module, error) {
-	return r.InstantiateModule(with(ctx, nil), compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
+	ctx = experimental.WithMemoryAllocator(with(ctx, nil), linear.Allocator{})
+	return r.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions())
 }
 
 // instance is a copy of the engine's module: one run at a time.

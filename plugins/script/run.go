@@ -190,7 +190,7 @@ func (r *run) execute(i *instance, code string) error {
 	ctx := with(r.ctx, r)
 	defer r.turn.Give()
 	if free := r.turn.Enter(r.e.queue, r.share); !free {
-		if err := r.turn.Take(r.ctx, time.Now().Add(patience)); err != nil {
+		if err := r.turn.Begin(r.ctx, time.Now().Add(patience)); err != nil {
 			return r.failure(err)
 		}
 	}
@@ -203,10 +203,14 @@ func (r *run) execute(i *instance, code string) error {
 	if err == nil {
 		_, err = i.run.Call(ctx, r.e.seed.Add(0x9E3779B97F4A7C15)) // splitmix64's step: no seed comes twice
 	}
-	if err != nil {
-		return r.failure(err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if err = r.failure(err); !errors.Is(err, ErrBusy) { // that it had to wait is not its fault
+		r.clock.End()
+		r.turn.Stopped(r.clock.Used())
+	}
+	return err
 }
 
 // failure is why a run was cut off.

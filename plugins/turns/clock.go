@@ -45,3 +45,6 @@ func (c *Clock) End() {
 	c.used += min(took, longestStretch)
 	c.since, c.thread = time.Now(), 0
 }
+
+// Stretch is how long the stretch has lasted, by the wall clock.
+func (c *Clock) Stretch() time.Duration { return time.Since(c.since) }

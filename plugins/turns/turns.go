@@ -13,6 +13,15 @@ import (
 // once: it would only be late.
 const MaxWaiting = 128
 
+// A share with a call that was stopped by a limit or a trap rests restFor times as long as
+// that call ran, but for longestRest at most: its next call begins after that. What such a
+// call leaves behind, memory to clear and an instance to make anew, is work that no turn
+// pays for.
+const (
+	restFor     = 9
+	longestRest = 50 * time.Millisecond
+)
+
 // ErrBusy means that a call waited too long for a turn, or found too many waiting.
 var ErrBusy = errors.New("too many calls that run for long")
 
@@ -28,8 +37,9 @@ type Queue struct {
 // A Share is what the calls of one owner have in common, such as those of a toolset.
 type Share struct {
 	name    string
-	users   int  // that joined; guarded by Queue.mu, as are the others
-	untaxed bool // one of its calls runs without a turn
+	users   int       // that joined; guarded by Queue.mu, as are the others
+	untaxed bool      // one of its calls runs without a turn
+	rested  time.Time // when it has rested
 	waiting []*Turn
 }
 
@@ -83,15 +93,32 @@ func (q *Queue) Part(s *Share) {
 }
 
 // Enter begins a call of a share and reports whether it may run without a turn, for a
-// while: one call of each share may. [Turn.Give] ends it.
+// while: one call of each share may, unless the share rests. One that may not calls
+// [Turn.Begin]. [Turn.Give] ends it.
 func (t *Turn) Enter(q *Queue, s *Share) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t.queue, t.share = q, s
-	if !s.untaxed {
+	if !s.untaxed && s.rest() <= 0 {
 		s.untaxed, t.untaxed = true, true
 	}
 	return t.untaxed
+}
+
+// rest is how long the share still rests.
+func (s *Share) rest() time.Duration {
+	if s.rested.IsZero() {
+		return 0
+	}
+	return time.Until(s.rested)
+}
+
+// Stopped says that the call was stopped by a limit or a trap, after it used so much
+// processor time.
+func (t *Turn) Stopped(used time.Duration) {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	t.share.rested = time.Now().Add(min(restFor*used, longestRest))
 }
 
 // ask takes a turn when one is free, and otherwise a place among those who wait. It
@@ -166,6 +193,49 @@ func (q *Queue) give(t *Turn) {
 // be asked by the call's own goroutine only.
 func (t *Turn) Untaxed() bool { return t.untaxed }
 
+// Begin waits for the first turn of a call, and until its share has rested. It fails like
+// [Turn.Take].
+func (t *Turn) Begin(ctx context.Context, until time.Time) error {
+	for {
+		switch rest, held := t.stands(); {
+		case rest > 0:
+			t.Give() // it came after another call was stopped
+			if time.Now().Add(rest).After(until) {
+				return ErrBusy
+			}
+			select {
+			case <-t.in(rest):
+			case <-ctx.Done():
+				t.waiting.Stop()
+				return ctx.Err()
+			}
+		case held:
+			return nil
+		default:
+			if err := t.Take(ctx, until); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stands reports how long the share still rests, and whether the call has a turn.
+func (t *Turn) stands() (rest time.Duration, held bool) {
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	return t.share.rest(), t.held
+}
+
+// in returns a channel that has an element after d, with the turn's timer.
+func (t *Turn) in(d time.Duration) <-chan time.Time {
+	if t.waiting == nil {
+		t.waiting = time.NewTimer(d)
+	} else {
+		t.waiting.Reset(d)
+	}
+	return t.waiting.C
+}
+
 // Take gives the turn of the call to one that waits, if any does, and waits for the next,
 // until a time at the latest. It fails with [ErrBusy], also when too many wait, and
 // with ctx's error.
@@ -179,18 +249,13 @@ func (t *Turn) Take(ctx context.Context, until time.Time) error {
 	case !waits:
 		return ErrBusy
 	}
-	left := time.Until(until)
-	if t.waiting == nil {
-		t.waiting = time.NewTimer(left)
-	} else {
-		t.waiting.Reset(left)
-	}
+	late := t.in(time.Until(until))
 	defer t.waiting.Stop()
 	err := ErrBusy
 	select {
 	case <-t.granted:
 		return nil
-	case <-t.waiting.C:
+	case <-late:
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

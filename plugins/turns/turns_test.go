@@ -1,6 +1,12 @@
 package turns
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 // TestTurnsAreFair: a share with one call that waits gets its turn next but one, whatever
 // number of calls of another wait; and no more than so many wait.
@@ -43,4 +49,90 @@ func TestTurnsAreFair(t *testing.T) {
 	if calls[3].held || !calls[4].held {
 		t.Error("who gave up got a turn")
 	}
+}
+
+// TestStoppedSharesRest: after a call was stopped the next of its share begins when the
+// share has rested, with a turn; those of other shares begin at once.
+func TestStoppedSharesRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue()
+		share := q.Join("greedy")
+		begin := func(patience time.Duration) (time.Duration, error) {
+			var next Turn
+			if next.Enter(q, share) {
+				t.Fatal("a call of a share that rests runs without a turn")
+			}
+			defer next.Give()
+			start := time.Now()
+			err := next.Begin(t.Context(), start.Add(patience))
+			return time.Since(start), err
+		}
+		stop := func(used time.Duration) {
+			var turn Turn
+			turn.Enter(q, share)
+			turn.Stopped(used)
+			turn.Give()
+		}
+		for used, want := range map[time.Duration]time.Duration{time.Millisecond: restFor * time.Millisecond, time.Second: longestRest} {
+			stop(used)
+			var other Turn
+			if !other.Enter(q, q.Join("modest")) {
+				t.Error("a call of another share needs a turn")
+			}
+			other.Give()
+			if took, err := begin(time.Second); took != want || err != nil {
+				t.Errorf("after %v the share rests %v, not %v: %v", used, took, want, err)
+			}
+		}
+		stop(time.Second)
+		if took, err := begin(longestRest - 1); took != 0 || !errors.Is(err, ErrBusy) {
+			t.Errorf("a call that cannot wait as long fails after %v with %v", took, err)
+		}
+		var next Turn
+		next.Enter(q, share)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := next.Begin(ctx, time.Now().Add(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call whose caller left fails with %v", err)
+		}
+		time.Sleep(longestRest)
+		if !next.Enter(q, share) {
+			t.Error("a share that has rested needs a turn")
+		}
+	})
+}
+
+// TestRestComesWhileWaiting: a call whose turn comes after another of its share was
+// stopped gives it back and waits until the share has rested.
+func TestRestComesWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue()
+		q.turns, q.free = 1, 1
+		share := q.Join("greedy")
+		var free, first, second Turn
+		free.Enter(q, share)
+		first.Enter(q, share)
+		if err := first.Begin(t.Context(), time.Now().Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		done := make(chan error)
+		go func() {
+			second.Enter(q, share)
+			done <- second.Begin(t.Context(), start.Add(time.Second))
+		}()
+		synctest.Wait()
+		first.Stopped(time.Second)
+		first.Give()
+		synctest.Wait()
+		if q.Taken() != 0 {
+			t.Error("a call that waits for its share to rest keeps its turn")
+		}
+		if err := <-done; err != nil || time.Since(start) != longestRest {
+			t.Errorf("it begins after %v: %v", time.Since(start), err)
+		}
+		if q.Taken() != 1 {
+			t.Error("it begins without a turn")
+		}
+	})
 }
