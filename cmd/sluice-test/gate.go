@@ -17,8 +17,9 @@ const maxAgain = 3
 // A gate decides whether the tests passed.
 type gate struct {
 	out        io.Writer
-	dir        string // of the module; empty is the current directory
-	strict     bool   // with CI=true: a skip that is in no list fails the run
+	dir        string   // of the module; empty is the current directory
+	env        []string // of the go command; nil is this process's
+	strict     bool     // with CI=true: a skip that is in no list fails the run
 	quarantine []quarantined
 	skips      []skip
 }
@@ -74,7 +75,7 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 // test runs the go command once. Its exit status must agree with its events.
 func (g *gate) test(ctx context.Context, args []string) (*result, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir = g.dir
+	cmd.Dir, cmd.Env = g.dir, g.env
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {

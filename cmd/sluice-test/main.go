@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -39,6 +40,17 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		}
 		if g.skips, err = readSkips(*skips); err != nil {
 			return err
+		}
+		checkout, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if os.Getenv("TMPDIR") == "" {
+			if dir := inMemory(memoryDir, checkout); dir != "" {
+				defer os.RemoveAll(dir)
+				fmt.Fprintf(stdout, "temporary files of tests: %s (another place: TMPDIR)\n", dir)
+				g.env = append(os.Environ(), "TMPDIR="+dir, "GOTMPDIR="+cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir()))
+			}
 		}
 		return g.run(ctx, groups(flags.Args()))
 	case "flaky":

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package main
+
+const memoryDir = ""
+
+func inMemory(string, string) string { return "" }
