@@ -10,7 +10,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -341,7 +343,7 @@ func (c *change) compare(ctx context.Context) error {
 // compareOrigins adds to the differences where calls go that did not before.
 func (c *change) compareOrigins(ctx context.Context) error {
 	d := c.d
-	change := moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
+	change := credential.Moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
 	if change == nil {
 		return nil
 	}
@@ -377,7 +379,7 @@ func (c *change) decide() (decision, error) {
 		return decision{}, problem.New(problem.Conflict, "the source has changed since the change was shown").
 			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.ts.Slug)
 	case r.approved != (SpecRef{}) && c.diff.Origins != nil:
-		return decision{}, originsRefused(c.d.ts.Slug, []OriginChange{*c.diff.Origins})
+		return decision{}, credential.Refused(c.d.ts.Slug, []credential.OriginChange{*c.diff.Origins})
 	case c.was.version.Digest == c.d.version.Digest:
 		return decision{verdict: unchanged}, nil
 	case r.request.DryRun:
@@ -425,7 +427,7 @@ func (c *change) write(ctx context.Context, action string) error {
 		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
 			return err
 		}
-		if err := s.bind(ctx, d); err != nil {
+		if err := s.bindCredentials(ctx, d); err != nil {
 			return err
 		}
 		if c.diff != nil && c.diff.Origins != nil {
@@ -448,13 +450,13 @@ func (c *change) write(ctx context.Context, action string) error {
 	if err != nil {
 		return err
 	}
-	var lost gone
-	s.collectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
 	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
 		return err
 	}
-	s.forgetAll(c.was.creds, d.creds)
-	s.revokeGone(ctx, c.ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(c.was.creds, d.creds)
+	s.logins.Secrets.RevokeGone(ctx, c.ws, d.ts.ID, &lost)
 	c.granted, err = s.grants.GrantSeen(ctx, c.ws, d.ts.ID, c.seen)
 	return err
 }
@@ -479,7 +481,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	rec.Digest = d.ts.DraftDigest
 	rec.After = store.JSON(map[string]any{
 		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.Tools),
-		"authentication": c.s.auditAuth(d.creds),
+		"authentication": credential.Audited(c.s.o.Keyring, d.creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -97,7 +98,7 @@ func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
 
 // adopt makes the configuration of the login that a creation names its own.
 func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
-	if in.Login == "" || in.Auth != nil && in.Auth.adopted != nil {
+	if in.Login == "" || in.Auth != nil && in.Auth.Adopts() {
 		return nil
 	}
 	if in.Source.MCP == nil {
@@ -107,7 +108,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if err != nil {
 		return err
 	}
-	in.Auth, err = s.takeOver(ctx, in.Login, u, in.Auth)
+	in.Auth, err = s.logins.TakeOver(ctx, in.Login, u, in.Auth)
 	return err
 }
 
@@ -118,10 +119,10 @@ func (in *CreateToolset) check() error {
 	}
 	if in.Auth != nil {
 		if in.Source.MCP != nil {
-			in.Auth.aim(cmp.Or(in.BaseURL, in.Source.MCP.URL))
+			in.Auth.Aim(cmp.Or(in.BaseURL, in.Source.MCP.URL))
 		}
 		// A refresh may keep the stored secret; whether there is one is seen later.
-		return in.Auth.check("/authentication", keepAny)
+		return in.Auth.Check("/authentication", credential.KeepAny)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (in *CreateToolset) addresses() []string {
 		}
 	}
 	if in.Auth != nil {
-		named = append(named, in.Auth.addresses()...)
+		named = append(named, in.Auth.Addresses()...)
 	}
 	return named
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -160,8 +161,8 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	if err != nil {
 		return err
 	}
-	var lost gone
-	s.collectLost(ctx, ws, &lost, d.allCreds(), nil)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.allCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -172,10 +173,10 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.forgetAll(d.allCreds())
+		s.logins.Secrets.ForgetAll(d.allCreds())
 		s.grants.Drop(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.revokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
+		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -36,44 +37,44 @@ type resumeInput struct{ Body fleet.ResumeRequest }
 // openFleet opens the room of edges, behind those that it gives them something of.
 func (s *Server) openFleet() {
 	s.fleet = fleet.New(fleet.Options{
-		Store: s.o.Store, Publisher: s.o.Publisher, Keyring: s.o.Keyring, Log: s.log, Secrets: edgeSecrets{s}, UserWait: renewTimeout + listTimeout,
+		Store: s.o.Store, Publisher: s.o.Publisher, Keyring: s.o.Keyring, Log: s.log, Secrets: edgeSecrets{s.logins.Secrets}, UserWait: login.RenewTimeout + listTimeout,
 		Domains: s.domains, Plugins: s.plugins, Usage: s.usage, ReadBody: readBody, Stopping: s.stopping,
 	})
 }
 
 // edgeSecrets opens credentials as edges get them.
-type edgeSecrets struct{ s *Server }
+type edgeSecrets struct{ open *login.Secrets }
 
 // Credential implements [fleet.Secrets].
 func (e edgeSecrets) Credential(ctx context.Context, id string) (registry.EdgeCredential, error) {
-	v, err := e.s.secret(ctx, id)
+	v, err := e.open.Open(ctx, id)
 	if err != nil {
 		return registry.EdgeCredential{}, err
 	}
-	return v.ofEdge(id), nil
+	return ofEdge(id, &v), nil
 }
 
 // UserCredential implements [fleet.Secrets].
 func (e edgeSecrets) UserCredential(ctx context.Context, in *registry.EdgeUserRequest) (*registry.EdgeCredential, error) {
-	v, err := e.s.userSecret(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
+	v, err := e.open.OpenUser(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
 	if err != nil {
 		return nil, err
 	}
-	c := v.ofEdge(in.Credential)
-	if !v.renew.IsZero() {
-		c.Renew = v.renew.Unix()
+	c := ofEdge(in.Credential, &v)
+	if !v.Renew.IsZero() {
+		c.Renew = v.Renew.Unix()
 	}
 	return &c, nil
 }
 
 // Users implements [fleet.Secrets].
-func (e edgeSecrets) Users() uint64 { return e.s.userEpoch.Load() }
+func (e edgeSecrets) Users() uint64 { return e.open.Epoch() }
 
 // ofEdge is the secret of a credential as an edge gets it.
-func (v *openedSecret) ofEdge(id string) registry.EdgeCredential {
-	c := registry.EdgeCredential{ID: id, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
-	if !v.expires.IsZero() {
-		c.Expires = v.expires.Unix()
+func ofEdge(id string, v *login.Opened) registry.EdgeCredential {
+	c := registry.EdgeCredential{ID: id, Version: v.Version, Value: secrets.Wire{Secret: v.Value}, Origins: v.Origins}
+	if !v.Expires.IsZero() {
+		c.Expires = v.Expires.Unix()
 	}
 	return c
 }

@@ -6,8 +6,10 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -21,7 +23,7 @@ import (
 type imported struct {
 	*draft
 
-	before []draftCredential // of the toolset as it was
+	before []credential.Draft // of the toolset as it was
 	names  declaredNames
 	gone   []string // names of connectors that the document does not have
 }
@@ -95,7 +97,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if err := d.authenticate(s, x.auth(i), t.pointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
-		if err := s.bind(ctx, d); err != nil {
+		if err := s.bindCredentials(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -208,7 +210,7 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	}
 	var addresses []string
 	for _, c := range x.want.parts() {
-		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
+		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).Addresses()...)
 	}
 	return s.grants.See(ctx, addresses)
 }
@@ -258,14 +260,14 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.pushDraft(ctx, d.draft); err != nil {
 		return err
 	}
-	var lost gone
-	s.collectLost(ctx, ws, &lost, d.before, d.allCreds())
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.allCreds())
 	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
-	s.forgetAll(d.before, d.allCreds())
-	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(d.before, d.allCreds())
+	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
 	if _, err := s.grants.GrantSeen(ctx, ws, d.ts.ID, named); err != nil {
 		return err
 	}
@@ -293,18 +295,18 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // keepStored leaves out secrets that are stored already: the same is not another version.
-func (s *Server) keepStored(creds []draftCredential) error {
+func (s *Server) keepStored(creds []credential.Draft) error {
 	for i := range creds {
 		c := &creds[i]
-		if c.secret.IsZero() || c.row.Version == 0 {
+		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.open(&c.row)
+		stored, err := s.logins.Secrets.Unseal(&c.Row)
 		if err != nil {
 			return err
 		}
-		if stored.Equal(c.secret) {
-			c.secret = secrets.Secret{}
+		if stored.Equal(c.Secret) {
+			c.Secret = secrets.Secret{}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -22,7 +23,6 @@ import (
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -55,7 +55,7 @@ type MCPTarget struct {
 	// Auth is the shape of the authentication, and Secret gives its values, by the ids
 	// in it; nil: none.
 	Auth   *registry.AuthShape
-	Secret func(ctx context.Context, id string) (HeldSecret, error)
+	Secret func(ctx context.Context, id string) (credential.HeldSecret, error)
 	// Noticed is told what is found out while the server is connected to and listed, one
 	// thing after the other; nil: nobody wants to know.
 	Noticed func(handshake.Event)
@@ -115,32 +115,15 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
 	}
 	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.notices, Refused: l.refused}
-	src.Title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
+	src.Title = cmp.Or(l.Server.Title, l.Server.Name, credential.Hostname(u))
 	if c := in.Source.MCP.Command; c != nil {
 		src.Title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
 	}
 	return src, nil
 }
 
-// hostOf is the host of an address with its port.
-func hostOf(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return s
-	}
-	return u.Host
-}
-
-func hostname(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return s
-	}
-	return u.Hostname()
-}
-
 // serverCredentials are those of the request, or of the toolset that it refreshes.
-func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]draftCredential, error) {
+func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]credential.Draft, error) {
 	ws := s.workspace(ctx)
 	d := &draft{ts: &store.Toolset{}, part: &part{report: &Report{}}}
 	connector := ""
@@ -165,7 +148,7 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 	}
 	if connector != "" {
 		var err error
-		if d.creds, err = loadCredentials(ctx, ws, d.ts.ID, connector); err != nil {
+		if d.creds, err = credential.Load(ctx, ws, d.ts.ID, connector); err != nil {
 			return nil, err
 		}
 	}
@@ -177,8 +160,20 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 	return d.creds, nil
 }
 
+// serverChallenge is what an MCP server answers who asks it without a credential.
+func (s *Server) serverChallenge(ctx context.Context, resource string) oauth.Challenge {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	_, err := s.o.MCP.List(ctx, MCPTarget{URL: resource})
+	if wants, ok := errors.AsType[*WantsAuthError](err); ok {
+		c, _ := oauth.ParseChallenge(wants.Challenge)
+		return c
+	}
+	return oauth.Challenge{}
+}
+
 // listServer asks a server with these credentials.
-func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCredential) (*MCPListing, error) {
+func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
 	if s.o.MCP == nil {
 		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
 	}
@@ -198,28 +193,28 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 }
 
 // mcpTarget gives a target its credentials.
-func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, error) {
+func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, error) {
 	var err error
-	if t.Auth, err = authShape(creds); err != nil {
+	if t.Auth, err = credential.BundleShape(creds); err != nil {
 		return t, err
 	}
-	t.Secret = func(ctx context.Context, id string) (HeldSecret, error) {
+	t.Secret = func(ctx context.Context, id string) (credential.HeldSecret, error) {
 		for i := range creds {
 			c := &creds[i]
-			if c.row.ID == id && c.adopted != nil {
-				return HeldSecret{Value: c.adopted.tokens.Access.Secret, Origins: originsOf(c.adopted.server)}, nil
+			if c.Row.ID == id && c.Adopted != nil {
+				return credential.HeldSecret{Value: c.Adopted.Tokens.Access.Secret, Origins: credential.OriginsOf(c.Adopted.Server)}, nil
 			}
-			if c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
-				v, err := c.value()
-				return HeldSecret{Value: v, Origins: originsOf(t.URL)}, err
+			if c.Row.ID == id && !c.Secret.IsZero() && !credential.IsOAuth(c.Row.AuthType) {
+				v, err := c.Value()
+				return credential.HeldSecret{Value: v, Origins: credential.OriginsOf(t.URL)}, err
 			}
 		}
-		v, err := s.Secret(ctx, id)
+		v, err := s.logins.Secrets.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
-				if c := &creds[i]; c.row.ID == id && isOAuth(c.row.AuthType) {
-					token, err := s.firstToken(ctx, c)
-					return HeldSecret{Value: token, Origins: originsOf(t.URL)}, err
+				if c := &creds[i]; c.Row.ID == id && credential.IsOAuth(c.Row.AuthType) {
+					token, err := s.logins.Secrets.FirstToken(ctx, c)
+					return credential.HeldSecret{Value: token, Origins: credential.OriginsOf(t.URL)}, err
 				}
 			}
 			return v, problem.New(problem.Unauthenticated, "there is no access token yet").
@@ -228,35 +223,6 @@ func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, err
 		return v, err
 	}
 	return t, nil
-}
-
-// firstToken is a service's own token for a credential that is not stored yet. A
-// person's login cannot be had that way.
-func (s *Server) firstToken(ctx context.Context, c *draftCredential) (none secrets.Secret, err error) {
-	sh, err := shapeOf(&c.row)
-	if err != nil {
-		return none, err
-	}
-	if sh.Grant != oauth.ClientCredentials || s.o.OAuth == nil {
-		return none, problem.New(problem.Unauthenticated, "there is no access token yet").
-			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
-	}
-	cfg := &oauth.Config{
-		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
-		Audience: sh.Audience, Resource: sh.Resource,
-	}
-	if sh.discovers() {
-		found, err := s.findClient(ctx, &search{shape: &sh, server: true})
-		if err != nil {
-			return none, err
-		}
-		found.apply(cfg)
-	}
-	tok, err := s.o.OAuth.Obtain(ctx, cfg)
-	if err != nil {
-		return none, err
-	}
-	return tok.Access, nil
 }
 
 // explainAuth says of a server that wants authentication which one, and how to give
@@ -295,30 +261,18 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	if t.Auth != nil {
 		return problem.New(p.Kind, "%s", p.Detail).Fix("log in again: sluice toolset auth TOOLSET login; or set the authentication of the toolset again").Because(err)
 	}
-	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), hostOf(found.Metadata.Issuer))
+	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), credential.Host(found.Metadata.Issuer))
 	if len(found.Scopes) > 0 {
 		detail += " for the scopes " + request.ClipText(strings.Join(found.Scopes, " "), 200)
 	}
 	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
 	m := found.Metadata
-	registers := m.TakesDocuments && s.clientDocument() != nil || m.RegistrationEndpoint != ""
-	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.callbackURL(ctx)}
+	registers := m.TakesDocuments && s.logins.Clients.Document() != nil || m.RegistrationEndpoint != ""
+	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.logins.Clients.CallbackURL(ctx)}
 	if registers {
 		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
 	}
-	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.callbackURL(ctx))
-}
-
-// value is the secret of a credential in the form that is applied.
-func (c *draftCredential) value() (secrets.Secret, error) {
-	if c.row.AuthType != authBasic {
-		return c.secret, nil
-	}
-	sh, err := shapeOf(&c.row)
-	if err != nil {
-		return secrets.Secret{}, err
-	}
-	return secrets.New(sh.Username + ":" + c.secret.Reveal()), nil
+	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.logins.Clients.CallbackURL(ctx))
 }
 
 // cannotConnect gives any cause why a server cannot be asked its fixed title. What
@@ -389,7 +343,7 @@ func (s *Server) compileMCP(workspace string, src *source.Source, phase func(str
 	r := &Report{
 		Title: src.Title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.Server.Protocol,
 		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
-		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
 	r.Warnings = noticed(src.Notices)
@@ -448,3 +402,15 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	}
 	return s.recordTest(ctx, ws, d, run)
 }
+
+// WantsAuthError is the cause of a problem with a server that wants authentication.
+type WantsAuthError struct {
+	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
+	// outside.
+	Challenge string
+	// Wants is what it asks for, once that was looked up.
+	Wants *handshake.Wants
+}
+
+// Error says nothing of the challenge, which is for machines.
+func (*WantsAuthError) Error() string { return "the server wants authentication" }

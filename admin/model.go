@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -28,27 +29,27 @@ type Toolset struct {
 
 	Connectors []ToolsetConnector `json:"connectors" doc:"All connectors, in their order. source, upstream, connector, baseUrl, servers and the authentication beside it are those of the first."`
 
-	Profile        string                 `json:"profile" enum:"off,lossless,concise"`
-	Cache          *CachePolicy           `json:"cache,omitempty" doc:"Absent: answers are not cached."`
-	Answers        *toolset.Answers       `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
-	UseCase        string                 `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
-	Batch          bool                   `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
-	Destructive    bool                   `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
-	ScriptLimits   *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
-	Learn          bool                   `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
-	Selection      string                 `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
-	Access         Access                 `json:"access"`
-	ToolCount      int                    `json:"toolCount" doc:"Tools of all connectors."`
-	EnabledTools   int                    `json:"enabledTools" doc:"Tools that agents see."`
-	Methods        []AuthMethod           `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
-	Authentication *Authentication        `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Digest         string                 `json:"digest" doc:"Digest of the draft as it is now."`
-	LiveDigest     string                 `json:"liveDigest,omitempty" doc:"Digest of what is live."`
-	Revision       uint64                 `json:"revision" doc:"Live revision, 0: none."`
-	Changed        bool                   `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun               `json:"test,omitempty" doc:"Last test of the draft as it is now."`
-	CreatedAt      time.Time              `json:"createdAt"`
-	UpdatedAt      time.Time              `json:"updatedAt"`
+	Profile        string                     `json:"profile" enum:"off,lossless,concise"`
+	Cache          *CachePolicy               `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Answers        *toolset.Answers           `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	UseCase        string                     `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Batch          bool                       `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
+	Destructive    bool                       `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
+	ScriptLimits   *registry.ScriptLimits     `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
+	Learn          bool                       `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
+	Selection      string                     `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
+	Access         Access                     `json:"access"`
+	ToolCount      int                        `json:"toolCount" doc:"Tools of all connectors."`
+	EnabledTools   int                        `json:"enabledTools" doc:"Tools that agents see."`
+	Methods        []credential.AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
+	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Digest         string                     `json:"digest" doc:"Digest of the draft as it is now."`
+	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Revision       uint64                     `json:"revision" doc:"Live revision, 0: none."`
+	Changed        bool                       `json:"changed" doc:"The draft differs from what is live."`
+	Test           *TestRun                   `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	CreatedAt      time.Time                  `json:"createdAt"`
+	UpdatedAt      time.Time                  `json:"updatedAt"`
 }
 
 // ToolsetDetail is a toolset with what the compiler said about its source.
@@ -93,8 +94,8 @@ type ToolsetConnector struct {
 
 	Fixed          map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
 	ToolCount      int                        `json:"toolCount"`
-	Methods        []AuthMethod               `json:"authenticationMethods"`
-	Authentication *Authentication            `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Methods        []credential.AuthMethod    `json:"authenticationMethods"`
+	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
 	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
 }
 
@@ -131,36 +132,6 @@ type Access struct {
 	Mode   string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
 }
 
-// AuthMethod is one way to authenticate that the specification names.
-type AuthMethod struct {
-	ID           string   `json:"id" doc:"Name of the security scheme."`
-	Type         string   `json:"type" doc:"apiKey, http, oauth2, openIdConnect or mutualTLS."`
-	In           string   `json:"in,omitempty"`
-	Name         string   `json:"name,omitempty" doc:"Header, parameter or cookie."`
-	Scheme       string   `json:"scheme,omitempty"`
-	Description  string   `json:"description,omitempty"`
-	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing. Absent: see unsupported."`
-	Unsupported  string   `json:"unsupported,omitempty" doc:"Why Sluice cannot apply it."`
-	Operations   int      `json:"operations" doc:"Tools that accept it."`
-	Flows        []string `json:"flows,omitempty" doc:"OAuth 2 grants."`
-	BearerFormat string   `json:"bearerFormat,omitempty"`
-}
-
-// Suggest is an authentication configuration without its secret.
-type Suggest struct {
-	AuthType         string   `json:"authType"`
-	HeaderName       string   `json:"headerName,omitempty"`
-	HeaderPrefix     string   `json:"headerPrefix,omitempty"`
-	ParameterName    string   `json:"parameterName,omitempty"`
-	CookieName       string   `json:"cookieName,omitempty"`
-	MemberName       string   `json:"memberName,omitempty"`
-	Grant            string   `json:"grant,omitempty"`
-	Issuer           string   `json:"issuer,omitempty"`
-	AuthorizationURL string   `json:"authorizationUrl,omitempty"`
-	TokenURL         string   `json:"tokenUrl,omitempty"`
-	Scopes           []string `json:"scopes,omitempty" doc:"Those that the specification lists; choose the ones that are needed."`
-}
-
 // TestRun is a recorded test of exactly one digest. It is never the answer
 // itself, which may hold personal data.
 type TestRun struct {
@@ -186,9 +157,9 @@ type TestRun struct {
 	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
 	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
 
-	waits      []OriginChange         // addresses that must be confirmed before anything is tested
-	inspect    bool                   // was asked for
-	inspection *playground.Inspection // for the caller of the test only
+	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
+	inspect    bool                      // was asked for
+	inspection *playground.Inspection    // for the caller of the test only
 }
 
 // TestTokens are o200k_base tokens of the answer.
@@ -204,55 +175,6 @@ type TestAnswer struct {
 	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
 	Toolset    Toolset                `json:"toolset"`
 	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`
-}
-
-// Authentication is an authentication configuration. Secret fields (apiKey,
-// password, token, clientSecret, privateKey) are write-only: they are never in an
-// answer.
-type Authentication struct {
-	AuthenticationItem
-	Items []AuthenticationItem `json:"items,omitempty" doc:"list: the credentials."`
-}
-
-// AuthenticationItem is one credential without its secret.
-type AuthenticationItem struct {
-	AuthType         string           `json:"authType" enum:"header,query,cookie,body,basic,bearer,oauth2,oidc,mtls,list,none"`
-	CredentialID     string           `json:"credentialId,omitempty" example:"cred_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Scheme           string           `json:"scheme,omitempty" doc:"Security scheme of the specification that it fulfils; absent: it is sent with every operation that needs authentication."`
-	HeaderName       string           `json:"headerName,omitempty" doc:"header: the HTTP header."`
-	HeaderPrefix     string           `json:"headerPrefix,omitempty" doc:"header: put directly before the key, with its own space."`
-	ParameterName    string           `json:"parameterName,omitempty" doc:"query"`
-	CookieName       string           `json:"cookieName,omitempty" doc:"cookie"`
-	MemberName       string           `json:"memberName,omitempty" doc:"body"`
-	Username         string           `json:"username,omitempty" doc:"basic"`
-	Grant            string           `json:"grant,omitempty" enum:"client_credentials,authorization_code" doc:"oauth2, oidc"`
-	Issuer           string           `json:"issuer,omitempty" doc:"oauth2, oidc"`
-	ClientID         string           `json:"clientId,omitempty" doc:"oauth2, oidc"`
-	TokenAuth        string           `json:"tokenAuthMethod,omitempty" doc:"oauth2, oidc"`
-	AuthorizationURL string           `json:"authorizationUrl,omitempty" doc:"oauth2, oidc"`
-	TokenURL         string           `json:"tokenUrl,omitempty" doc:"oauth2, oidc"`
-	Scopes           []string         `json:"scopes,omitempty" doc:"oauth2, oidc"`
-	Audience         string           `json:"audience,omitempty" doc:"oauth2, oidc"`
-	PerUser          bool             `json:"perUser,omitempty" doc:"oauth2, oidc: each caller logs in; state is that of the operator's own login."`
-	Resource         string           `json:"resource,omitempty" doc:"oauth2, oidc: what tokens are asked for, and whose metadata names what is not set here."`
-	Certificate      *CertificateInfo `json:"certificate,omitempty" doc:"mtls"`
-	State            string           `json:"state,omitempty" enum:"ok,login_required,failing,expired" doc:"oauth2, oidc: whether there is an access token; ok: yes, or one will be got when it is needed."`
-	LoginPending     bool             `json:"loginPending,omitempty" doc:"A login was begun and is not finished."`
-	LastError        string           `json:"lastError,omitempty" doc:"oauth2, oidc: why the last request for a token was refused."`
-	ExpiresAt        *time.Time       `json:"expiresAt,omitempty" doc:"oauth2, oidc: of the access token."`
-	Last4            string           `json:"apiKeyLast4,omitempty" doc:"Last four characters of the secret, when it is long enough."`
-	RotatedAt        *time.Time       `json:"rotatedAt,omitempty" doc:"When the secret was set."`
-	Version          uint64           `json:"version,omitempty" doc:"Version of the secret."`
-	Origins          []string         `json:"origins,omitempty" doc:"Where the credential may be sent: scheme, host and port. Requests elsewhere do not carry it."`
-	TokenOrigins     []string         `json:"tokenOrigins,omitempty" doc:"Where the secret of an OAuth client and its tokens may be sent; the first request decides."`
-	Preview          string           `json:"preview,omitempty" doc:"What is sent, with the secret masked." example:"Authorization: Bearer ••••9f3c"`
-}
-
-// CertificateInfo is what is shown of a client certificate.
-type CertificateInfo struct {
-	Subject  string    `json:"subject"`
-	Issuer   string    `json:"issuer"`
-	NotAfter time.Time `json:"notAfter"`
 }
 
 // Connector is a connector as the API shows it.
@@ -276,25 +198,25 @@ type ConnectorDetail struct {
 // Report is what the compiler found in a specification. It is stored with each
 // connector version.
 type Report struct {
-	Title         string                `json:"title"`
-	Version       string                `json:"version"`
-	Description   string                `json:"description,omitempty"`
-	Format        string                `json:"format"`
-	SpecVersion   string                `json:"specVersion"`
-	SpecDigest    string                `json:"specDigest"`
-	SizeBytes     int64                 `json:"sizeBytes"`
-	ModuleBytes   int64                 `json:"moduleBytes"`
-	Operations    int                   `json:"operations"`
-	ToolCount     int                   `json:"toolCount"`
-	Items         *toolset.Items        `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
-	Servers       []toolset.APIServer   `json:"servers"`
-	BaseURL       string                `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
-	Methods       []AuthMethod          `json:"authenticationMethods"`
-	AuthRequired  bool                  `json:"authenticationRequired" doc:"No tool can be called without authentication."`
-	Unsupported   []toolset.Unsupported `json:"unsupported"`
-	Warnings      []toolset.Diagnostic  `json:"warnings"`
-	MoreWarnings  int                   `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
-	DurationMilli int64                 `json:"durationMs" doc:"Time of the compilation."`
+	Title         string                  `json:"title"`
+	Version       string                  `json:"version"`
+	Description   string                  `json:"description,omitempty"`
+	Format        string                  `json:"format"`
+	SpecVersion   string                  `json:"specVersion"`
+	SpecDigest    string                  `json:"specDigest"`
+	SizeBytes     int64                   `json:"sizeBytes"`
+	ModuleBytes   int64                   `json:"moduleBytes"`
+	Operations    int                     `json:"operations"`
+	ToolCount     int                     `json:"toolCount"`
+	Items         *toolset.Items          `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
+	Servers       []toolset.APIServer     `json:"servers"`
+	BaseURL       string                  `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
+	Methods       []credential.AuthMethod `json:"authenticationMethods"`
+	AuthRequired  bool                    `json:"authenticationRequired" doc:"No tool can be called without authentication."`
+	Unsupported   []toolset.Unsupported   `json:"unsupported"`
+	Warnings      []toolset.Diagnostic    `json:"warnings"`
+	MoreWarnings  int                     `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
+	DurationMilli int64                   `json:"durationMs" doc:"Time of the compilation."`
 }
 
 // Preview is a specification compiled and not stored.

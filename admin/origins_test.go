@@ -14,6 +14,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -243,9 +245,9 @@ var waysToMove = []wayToMove{
 	}},
 	{"base URL, then the same authentication without its secret", func(k *kept) {
 		k.patch()
-		a := want[admin.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
+		a := want[credential.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
 		body := map[string]any{"authType": a.AuthType, "headerName": a.HeaderName, "parameterName": a.ParameterName, "cookieName": a.CookieName, "username": a.Username}
-		want[admin.Authentication](k.world, k.as("PUT", "/v1/toolsets/shop/authentication", body), 200)
+		want[credential.Authentication](k.world, k.as("PUT", "/v1/toolsets/shop/authentication", body), 200)
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 	}},
 	{"import", func(k *kept) {
@@ -278,7 +280,7 @@ var waysToMove = []wayToMove{
 		k.raw("UPDATE credentials SET origins = ''")
 		k.open()
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
-		a := want[admin.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
+		a := want[credential.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
 		if strings.Join(a.Origins, " ") != k.upstream.URL {
 			k.t.Errorf("the old credential is for %v", a.Origins)
 		}
@@ -340,9 +342,9 @@ func TestConfirmOrigins(t *testing.T) {
 	if made.Authentication == nil || strings.Join(made.Authentication.Origins, " ") != w.upstream.URL {
 		t.Fatalf("created %+v", made.Authentication)
 	}
-	list := func() admin.ConnectorOrigins {
+	list := func() login.ConnectorOrigins {
 		t.Helper()
-		l := want[admin.List[admin.ConnectorOrigins]](w, k.as("GET", "/v1/toolsets/shop/origins", nil), 200)
+		l := want[admin.List[login.ConnectorOrigins]](w, k.as("GET", "/v1/toolsets/shop/origins", nil), 200)
 		if len(l.Items) != 1 {
 			t.Fatalf("origins %+v", l)
 		}
@@ -359,7 +361,7 @@ func TestConfirmOrigins(t *testing.T) {
 			t.Errorf("confirmed %v: %s", bad, a.body)
 		}
 	}
-	want[admin.List[admin.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/shop/origins", map[string]any{"origins": []string{other.URL + "/v1"}, "reason": "they moved"}), 200)
+	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/shop/origins", map[string]any{"origins": []string{other.URL + "/v1"}, "reason": "they moved"}), 200)
 	r := want[admin.Refreshed](w, k.as("POST", "/v1/toolsets/shop/changes/"+held.Changes.ID+"/accept", map[string]any{}), 200)
 	if requests, bytes := other.loot(); !r.Deployed || requests != 1 || bytes != len(upstreamKey) {
 		t.Fatalf("after the confirmation: %+v, %d requests, %d bytes", r, requests, bytes)
@@ -381,7 +383,7 @@ func TestConfirmOrigins(t *testing.T) {
 	// to what is live, and to nothing that was before.
 	third := newThief(t)
 	want[admin.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
-	a := want[admin.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
+	a := want[credential.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
 	if got := registry.Origins(a.Origins); !got.Has(third.URL) || !got.Has(w.upstream.URL) || got.Has(other.URL) {
 		t.Errorf("the new secret is for %v", got)
 	}
@@ -438,7 +440,7 @@ func TestOldCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held, err := w.srv.Secret(t.Context(), row.ID)
+		held, err := w.srv.Secrets().Secret(t.Context(), row.ID)
 		if err != nil || held.Origins.String() != bound.String() {
 			t.Errorf("%s: bound to %v, want %v; %v", slug, held.Origins, bound, err)
 		}

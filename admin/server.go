@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"path"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
@@ -35,6 +33,7 @@ import (
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
@@ -187,9 +186,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// maxUserTokens are kept open in memory: some hundred bytes each.
-const maxUserTokens = 20_000
-
 // Check is one condition of readiness.
 type Check struct {
 	Name string
@@ -211,13 +207,9 @@ type Server struct {
 	hosts    map[string]bool
 	opened   *toolset.Connectors
 	indexes  toolset.IndexCache
-	secrets  secretCache
-	users    secretCache // tokens of single callers, by holder
-	// userEpoch changes when tokens of callers are forgotten before their time.
-	userEpoch atomic.Uint64
-	flights   singleflight.Group // requests for access tokens, by credential
-	checking  atomic.Bool        // a round of specifications is on its way
-	stopping  chan struct{}      // closed when Run's context ended: questions that are held are answered
+	logins   *login.Room
+	checking atomic.Bool   // a round of specifications is on its way
+	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
@@ -270,12 +262,15 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
+	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
+	s.openLogins()
+	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
 	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}
 	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -301,14 +296,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.artifacts = artifact.Open(artifact.Room{
 		Store: o.Store, Publisher: o.Publisher, Log: s.log, Audit: s.audit, Events: s.events, Fleet: s.fleet, Registry: o.Registry, Retention: o.Retention,
 	})
-	s.keys = &keyring.Room{Store: o.Store, Publisher: o.Publisher, Keyring: o.Keyring}
-	s.secrets.changed = s.fleet.Ring
-	s.users.most = maxUserTokens
-	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
-	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openUpstreams()
 	if err := s.recover(ctx); err != nil {
 		return nil, err
@@ -355,12 +345,12 @@ func (s *Server) recover(ctx context.Context) error {
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(upstream.Interval), time.NewTicker(usageInterval)
+	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(login.RenewInterval), time.NewTicker(upstream.Interval), time.NewTicker(usageInterval)
 	defer usage.Stop()
 	defer tick.Stop()
 	defer renewals.Stop()
 	defer looks.Stop()
-	if err := s.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
+	if err := s.logins.Origins.BindOld(ctx); err != nil && ctx.Err() == nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
 	}
 	s.upstreams.Look()
@@ -380,7 +370,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			s.startChecks()
 			continue
 		case <-renewals.C:
-			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {
+			if err := s.logins.Secrets.Renew(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
 			}
 			continue
@@ -527,17 +517,17 @@ func (s *Server) routes() {
 			s.serveEdge(w, r)
 		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.serveRegistry(w, r)
-		case at == callbackPath:
+		case at == login.CallbackPath:
 			s.serveCallback(w, r)
-		case strings.HasPrefix(at, userLoginPath):
+		case strings.HasPrefix(at, login.UserPath):
 			s.serveUserLogin(w, r)
-		case strings.HasPrefix(at, confirmPath):
+		case strings.HasPrefix(at, login.ConfirmPath):
 			s.serveConfirm(w, r)
 		case at == openIDPath:
 			s.serveOpenID(w, r)
 		case at == openIDCallback:
 			s.serveOpenIDCallback(w, r)
-		case at == clientDocumentPath:
+		case at == login.DocumentPath:
 			s.serveClientDocument(w, r)
 		default:
 			s.serveConsole(w, r)
@@ -579,6 +569,8 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 func notHere(r *http.Request) error {
 	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
 }
+
+func (s *Server) now() time.Time { return s.o.Store.Now() }
 
 // serveRegistry serves the registry. A delete and a release do not overlap.
 func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {

@@ -1,5 +1,4 @@
-// Package keyring lists the keys of the control plane and rotates the one that seals
-// secrets. The keys themselves are in [secrets.Keyring], and with the publisher.
-//
-// A [Room] may be used by many goroutines.
+// Package keyring names the keys of a control plane and rotates the one that seals secrets.
+// The sealing itself is the matter of internal/secrets, and the keys of releases that of
+// package publish.
 package keyring

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -29,10 +29,10 @@ var (
 
 // Credential implements [credentials.Source].
 func (s heldSecrets) Credential(ctx context.Context, id string) (credentials.Credential, error) {
-	return heldCredential(s.admin.Secret(ctx, id))
+	return heldCredential(s.admin.Secrets().Secret(ctx, id))
 }
 
-func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, error) {
+func heldCredential(v credential.HeldSecret, err error) (credentials.Credential, error) {
 	if err != nil {
 		return credentials.Credential{}, err
 	}
@@ -41,7 +41,7 @@ func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, erro
 
 // Refresh implements [credentials.Refresher].
 func (s heldSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credentials.Credential, error) {
-	return heldCredential(s.admin.Refresh(ctx, id, rejected))
+	return heldCredential(s.admin.Secrets().Refresh(ctx, id, rejected))
 }
 
 // UserCredential implements [credentials.Users].
@@ -57,7 +57,7 @@ func (s heldSecrets) UserCredential(ctx context.Context, id string, user registr
 	case user == (registry.User{}):
 		return credentials.Credential{}, credentials.NoIdentity()
 	}
-	return heldCredential(s.admin.UserSecret(ctx, id, user, rejected, scopes))
+	return heldCredential(s.admin.Secrets().UserSecret(ctx, id, user, rejected, scopes))
 }
 
 // vaultSource gives the gateway the credentials that were sealed to this node.

@@ -1,6 +1,7 @@
-package admin
+package login
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -17,15 +19,15 @@ import (
 )
 
 const (
-	// renewTimeout bounds one request for a token with everything around it.
-	renewTimeout = 45 * time.Second
+	// RenewTimeout bounds one request for a token with everything around it.
+	RenewTimeout = 45 * time.Second
 	// renewEarly is how long before its end an access token is replaced by the call
 	// that needs it: a request on its way, and clocks that differ. Of a short-lived
 	// token it is a tenth of its life.
 	renewEarly = time.Minute
-	// renewInterval is how often tokens are looked at that end soon, and renewAhead
+	// RenewInterval is how often tokens are looked at that end soon, and renewAhead
 	// how soon: calls then find a fresh one, and nodes elsewhere get it in time.
-	renewInterval = 30 * time.Second
+	RenewInterval = 30 * time.Second
 	renewAhead    = 3 * time.Minute
 	// renewBatch tokens are replaced in one look.
 	renewBatch = 200
@@ -33,53 +35,6 @@ const (
 	// an agent that tries again and again does not lock the client out.
 	refusedPause = 30 * time.Second
 )
-
-// States of the tokens of a credential.
-const (
-	stateOK      = "ok"
-	stateLogin   = "login_required"
-	stateFailing = "failing"
-	stateExpired = "expired"
-)
-
-// tokenState says for people how it stands with the access token.
-func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastError string, expires *time.Time) {
-	if t == nil {
-		t = &store.OAuthToken{}
-	}
-	if at := t.ExpiresAt.Time; !at.IsZero() {
-		expires = &at
-	}
-	person := grant == oauth.AuthorizationCode
-	switch {
-	case t.Error != "" && person && len(t.Sealed) == 0:
-		return stateLogin, t.Error, expires
-	case t.Error != "":
-		return stateFailing, t.Error, expires
-	case len(t.Sealed) == 0 && person:
-		return stateLogin, "", nil
-	case expires != nil && now.After(*expires) && person:
-		// Calls and the renewal replace a token before; this one had nothing to be
-		// renewed with, or its server does not answer.
-		return stateExpired, "", expires
-	}
-	return stateOK, "", expires
-}
-
-// grantedTokens are what is sealed of an answer of an authorization server.
-type grantedTokens struct {
-	Access   secrets.Wire `json:"access"`
-	Refresh  secrets.Wire `json:"refresh,omitzero"`
-	Obtained int64        `json:"obtained"` // seconds since 1970
-	// Client is who they were given to, when it was found or registered: only it can
-	// renew them.
-	Client *foundClient `json:"client,omitempty"`
-}
-
-// granted is what is kept of an answer of an authorization server.
-func granted(t *oauth.Token, now time.Time, client *foundClient) grantedTokens {
-	return grantedTokens{Access: secrets.Wire{Secret: t.Access}, Refresh: secrets.Wire{Secret: t.Refresh}, Obtained: now.Unix(), Client: client}
-}
 
 // tokenOf names whose tokens of a credential are meant: those that all calls of the
 // toolset use, or those of one caller.
@@ -91,10 +46,10 @@ func tokenOf(credential string, user *registry.User) *store.OAuthToken {
 	return t
 }
 
-// cache is where open tokens are kept: the toolset's own, or those of single callers.
-func (s *Server) cache(of *store.OAuthToken) *secretCache {
+// cacheOf is where open tokens are kept: the toolset's own, or those of single callers.
+func (s *Secrets) cacheOf(of *store.OAuthToken) *cache {
 	if of.UserKey == "" {
-		return &s.secrets
+		return &s.shared
 	}
 	return &s.users
 }
@@ -108,8 +63,6 @@ func due(obtained, expires time.Time) time.Time {
 	return expires.Add(-early)
 }
 
-func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
-
 // Refresh returns another access token than the rejected version of a credential,
 // which an upstream refused before its time. Calls of one credential share one
 // request to the authorization server.
@@ -117,41 +70,41 @@ func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
 // log in, [problem.Unsupported] when the credential is no access token, and the
 // problems of package oauth.
-func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (HeldSecret, error) {
+func (s *Secrets) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
-		return HeldSecret{}, err
+		return credential.HeldSecret{}, err
 	}
-	if !isOAuth(row.AuthType) {
-		return HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
+	if !credential.IsOAuth(row.AuthType) {
+		return credential.HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
-	v, err := s.renew(ctx, tokenOf(row.ID, nil), rejected, false)
+	v, err := s.another(ctx, tokenOf(row.ID, nil), rejected, false)
 	return v.held(), err
 }
 
-// renew returns an access token that is not the rejected version and has some
+// another returns an access token that is not the rejected version and has some
 // time left: the stored one, or a new one. Callers for the tokens of one holder wait
 // for one request, which goes on when a caller does not wait any more.
-func (s *Server) renew(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
+func (s *Secrets) another(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (Opened, error) {
 	for {
 		result := s.flights.DoChan(of.Holder(), func() (any, error) {
-			ctx, cancel := context.WithTimeout(s.work, renewTimeout)
+			ctx, cancel := context.WithTimeout(s.o.Work, RenewTimeout)
 			defer cancel()
 			return s.renewNow(ctx, of, rejected, ahead)
 		})
 		select {
 		case r := <-result:
-			v, _ := r.Val.(openedSecret)
-			known := v.value.IsZero() || rejected > 0 && v.version == rejected
+			v, _ := r.Val.(Opened)
+			known := v.Value.IsZero() || rejected > 0 && v.Version == rejected
 			switch {
 			case r.Err == nil && known:
 				continue // it was the flight of somebody who did not know of the rejection
 			case r.Err != nil && (known || ahead):
-				return openedSecret{}, r.Err
+				return Opened{}, r.Err
 			}
 			return v, nil // a token that was not replaced is good to its end
 		case <-ctx.Done():
-			return openedSecret{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
+			return Opened{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
 				Fix("try again").Because(ctx.Err())
 		}
 	}
@@ -159,42 +112,42 @@ func (s *Server) renew(ctx context.Context, of *store.OAuthToken, rejected uint6
 
 // renewNow is one flight of renew. With an error it still returns the stored token
 // when that has some time left.
-func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
-	generation := s.cache(of).now()
+func (s *Secrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (Opened, error) {
+	generation := s.cacheOf(of).now()
 	row, err := s.o.Store.SealedCredential(ctx, of.CredentialID)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
-	sh, err := shapeOf(row)
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
-	bound, err := s.boundOf(ctx, row)
+	bound, err := s.origins.Of(ctx, row)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	tok, err := ws.OAuthToken(ctx, of.CredentialID, of.UserKey)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	if tok == nil {
 		tok = of.Without()
 	}
 	have, err := s.openTokens(tok)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
-	now, till := s.now(), tok.ExpiresAt.Time
-	current := openedSecret{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
+	now, till := s.o.Store.Now(), tok.ExpiresAt.Time
+	current := Opened{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
 	usable := !have.Access.IsZero() && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
 	if ahead {
 		till = till.Add(-renewAhead)
 	} else {
-		till = current.renew
+		till = current.Renew
 	}
 	if usable && (till.IsZero() || now.Before(till)) {
-		s.cache(of).put(of.Holder(), current, generation)
+		s.cacheOf(of).put(of.Holder(), current, generation)
 		return current, nil
 	}
 	fresh, client, err := s.ask(ctx, row, &sh, tok, have)
@@ -204,23 +157,23 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 	if refused, login := oauth.Refused(err); refused {
 		if oauth.InvalidClient(err) && client != nil && client.Registered {
 			login = true // with a client that is registered anew
-			if err := s.dropClient(ctx, ws, of.CredentialID, client); err != nil {
-				s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", of.CredentialID), slog.Any("error", err))
+			if err := s.clients.dropClient(ctx, ws, of.CredentialID, client); err != nil {
+				s.o.Log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", of.CredentialID), slog.Any("error", err))
 			}
 		}
 		s.noteRefusal(ctx, ws, tok, err, login)
 	}
 	if usable {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
 			slog.String("credential", of.CredentialID), slog.Any("error", err))
 		return current, err
 	}
-	return openedSecret{}, err
+	return Opened{}, err
 }
 
 // ask gets a new token from the authorization server, or says why there is no way
 // to one. The client that asked is returned also with an error, when it was found.
-func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, *foundClient, error) {
+func (s *Secrets) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
@@ -229,7 +182,7 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok 
 		toLogin = "log in again"
 	}
 	switch {
-	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)) && (tok.UserKey == "" || !have.Access.IsZero()):
+	case tok.Error != "" && s.o.Store.Now().Before(tok.ErrorAt.Add(refusedPause)) && (tok.UserKey == "" || !have.Access.IsZero()):
 		return nil, have.Client, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
 	case sh.Grant == oauth.ClientCredentials || !have.Refresh.IsZero():
 	case tok.Error != "":
@@ -238,19 +191,19 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok 
 		return nil, nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
 			Fix("log in again; the scope offline_access makes some servers give one")
 	case tok.UserKey != "":
-		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", hostOf(firstOf(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
+		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", credential.Host(cmp.Or(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
 			Fix("%s", toLogin)
 	default:
 		return nil, nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix("%s", toLogin)
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	client := have.Client
-	if sh.Grant == oauth.ClientCredentials && sh.discovers() && client == nil {
-		server, err := s.ofServer(ctx, row)
+	if sh.Grant == oauth.ClientCredentials && sh.Discovers() && client == nil {
+		server, err := s.clients.ofServer(ctx, row)
 		if err != nil {
 			return nil, nil, err
 		}
-		if client, err = s.clientFor(ctx, row, search{shape: sh, server: server}); err != nil {
+		if client, err = s.clients.clientFor(ctx, row, search{shape: sh, server: server}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -269,32 +222,23 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok 
 
 // oauthConfig is the client of a credential: the configured one, completed by the
 // one that was found.
-func (s *Server) oauthConfig(row *store.Credential, sh *shape, found *foundClient) (*oauth.Config, error) {
-	secret, err := s.open(row)
+func (s *Secrets) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
+	secret, err := s.Unseal(row)
 	if err != nil {
 		return nil, err
 	}
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
-		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
-		Permit: s.permitToken(row),
+		AuthMethod: sh.TokenAuth, Scopes: sh.Asked(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
+		Permit: s.origins.permitToken(row),
 	}
 	if found != nil {
-		found.apply(cfg)
+		found.Apply(cfg)
 	}
 	return cfg, nil
 }
 
-// scopes are what is asked for. A person who logs in at an OpenID provider and
-// says nothing else wants to stay logged in (OpenID Connect Core §11).
-func (sh *shape) scopes(authType string) []string {
-	if len(sh.Scopes) == 0 && authType == authOIDC && sh.Grant == oauth.AuthorizationCode {
-		return []string{"openid", "offline_access"}
-	}
-	return sh.Scopes
-}
-
-func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {
+func (s *Secrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
@@ -311,9 +255,9 @@ func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) 
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
-	now := s.now()
-	text := store.JSON(granted(t, now, client))
+func (s *Secrets) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (Opened, error) {
+	now := s.o.Store.Now()
+	text := store.JSON(credential.TokensOf(t, now, client))
 	next := row.Without()
 	next.WorkspaceID, next.ExpiresAt = ws.ID(), store.Time{Time: t.Expires}
 	err := ws.Update(ctx, func(tx *store.Tx) error {
@@ -344,19 +288,19 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.
 		return tx.SaveOAuthToken(ctx, next)
 	})
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	// After the write, so that nothing older stays, and who follows sees the new one.
-	cache := s.cache(row)
+	cache := s.cacheOf(row)
 	cache.forget(row.Holder())
-	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
+	v := Opened{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
 	cache.put(row.Holder(), v, cache.now())
 	return v, nil
 }
 
 // noteRefusal writes down why the server gives no token. login: what is stored is
 // of no use any more.
-func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
+func (s *Secrets) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
 		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && row.UserKey != "" {
@@ -373,28 +317,57 @@ func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *stor
 		return tx.SaveOAuthToken(ctx, cur)
 	})
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
 			slog.String("credential", row.CredentialID), slog.Any("error", err))
 	}
 }
 
-// RenewTokens replaces the access tokens that end soon. Run does it all the time; a
+// Renew replaces the access tokens that end soon. Run does it all the time; a
 // caller may want it now. It returns what could not be renewed; those stay in use to
 // their end and are tried again.
-func (s *Server) RenewTokens(ctx context.Context) error {
+func (s *Secrets) Renew(ctx context.Context) error {
 	if s.o.OAuth == nil {
 		return nil
 	}
-	rows, err := s.o.Store.ExpiringTokens(ctx, s.now().Add(renewAhead), renewBatch)
+	rows, err := s.o.Store.ExpiringTokens(ctx, s.o.Store.Now().Add(renewAhead), renewBatch)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i := range rows {
-		_, err := s.renew(ctx, &rows[i], 0, true)
+		_, err := s.another(ctx, &rows[i], 0, true)
 		if err != nil && ctx.Err() == nil && !problem.Is(err, problem.NotFound) {
 			errs = append(errs, fmt.Errorf("credential %s: %w", rows[i].CredentialID, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// FirstToken is a service's own token for a credential that is not stored yet. A
+// person's login cannot be had that way.
+func (s *Secrets) FirstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
+	sh, err := credential.ShapeOf(&c.Row)
+	if err != nil {
+		return none, err
+	}
+	if sh.Grant != oauth.ClientCredentials || s.o.OAuth == nil {
+		return none, problem.New(problem.Unauthenticated, "there is no access token yet").
+			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
+	}
+	cfg := &oauth.Config{
+		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.Secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
+		Audience: sh.Audience, Resource: sh.Resource,
+	}
+	if sh.Discovers() {
+		found, err := s.clients.findClient(ctx, &search{shape: &sh, server: true})
+		if err != nil {
+			return none, err
+		}
+		found.Apply(cfg)
+	}
+	tok, err := s.o.OAuth.Obtain(ctx, cfg)
+	if err != nil {
+		return none, err
+	}
+	return tok.Access, nil
 }

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -32,30 +33,30 @@ const (
 // revoked there.
 type grantGone struct {
 	config *oauth.Config
-	tokens grantedTokens
+	tokens credential.Tokens
 }
 
-// gone are the grants that a change makes useless. It is collected before the change and
+// Gone are the grants that a change makes useless. It is collected before the change and
 // told of behind it.
-type gone struct {
+type Gone struct {
 	grants []grantGone
 	more   int // beyond maxRevoked
 }
 
 // collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
 // and with own the toolset's. What cannot be opened is left out: it is lost anyway.
-func (s *Server) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
-	if s.o.OAuth == nil || !isOAuth(row.AuthType) || row.Version == 0 {
+func (s *Secrets) collectGrants(ctx context.Context, ws *store.Workspace, g *Gone, row *store.Credential, own bool, user string) {
+	if s.o.OAuth == nil || !credential.IsOAuth(row.AuthType) || row.Version == 0 {
 		return
 	}
 	err := s.collectFrom(ctx, ws, g, row, own, user)
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "tokens that are forgotten cannot be revoked", slog.String("credential", row.ID), slog.Any("error", err))
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "tokens that are forgotten cannot be revoked", slog.String("credential", row.ID), slog.Any("error", err))
 	}
 }
 
-func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
-	sh, err := shapeOf(row)
+func (s *Secrets) collectFrom(ctx context.Context, ws *store.Workspace, g *Gone, row *store.Credential, own bool, user string) error {
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return err
 	}
@@ -108,32 +109,33 @@ func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, 
 }
 
 // collectHolder adds the grants of the caller who is known by an access token.
-func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone, ts *store.Toolset, accessToken string) error {
-	_, creds, err := s.userCredentials(ctx, ws, ts.ID, "")
+func (s *Secrets) collectHolder(ctx context.Context, ws *store.Workspace, g *Gone, ts *store.Toolset, accessToken string) error {
+	creds, err := allOfCallers(ctx, ws, ts, "")
 	if err != nil {
 		return err
 	}
 	key := (&registry.User{Kind: registry.UserToken, ID: accessToken, Toolset: ts.ID}).Key()
-	for _, c := range creds {
-		u, err := ws.OAuthToken(ctx, c.row.ID, key)
+	for i := range creds {
+		c := &creds[i]
+		u, err := ws.OAuthToken(ctx, c.Row.ID, key)
 		if err != nil {
 			return err
 		}
 		if u != nil {
-			s.collectGrants(ctx, ws, g, &c.row, false, u.ID)
+			s.collectGrants(ctx, ws, g, &c.Row, false, u.ID)
 		}
 	}
 	return nil
 }
 
-// collectLost adds the grants of credentials that a change takes away or makes another
+// CollectLost adds the grants of credentials that a change takes away or makes another
 // client's: before are they as they were, after as they will be.
-func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []draftCredential) {
+func (s *Secrets) CollectLost(ctx context.Context, ws *store.Workspace, g *Gone, before, after []credential.Draft) {
 	for i := range before {
-		row, lost, shared := &before[i].row, true, false
+		row, lost, shared := &before[i].Row, true, false
 		for k := range after {
-			if c := &after[k]; c.row.ID == row.ID {
-				lost, shared = c.forget, c.shared
+			if c := &after[k]; c.Row.ID == row.ID {
+				lost, shared = c.Forget, c.Shared
 			}
 		}
 		if lost || shared {
@@ -142,15 +144,15 @@ func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, 
 	}
 }
 
-// revokeGone tells the authorization servers, after the change was made. It does not wait
+// RevokeGone tells the authorization servers, after the change was made. It does not wait
 // for them.
-func (s *Server) revokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *Secrets) RevokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *Gone) {
 	if len(g.grants) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(safedial.WithHolder(context.WithoutCancel(ctx), toolset), revokeTimeout)
-	stop := context.AfterFunc(s.work, cancel)
-	s.jobs.Go(func() {
+	stop := context.AfterFunc(s.o.Work, cancel)
+	s.o.Jobs.Go(func() {
 		defer cancel()
 		defer stop()
 		s.tellServers(ctx, ws, toolset, g)
@@ -166,7 +168,7 @@ type revoked struct {
 	reason     string // of the first failure
 }
 
-func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *Secrets) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *Gone) {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -205,17 +207,17 @@ func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset s
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "what was revoked was not recorded", slog.String("toolset", toolset), slog.Any("error", err))
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "what was revoked was not recorded", slog.String("toolset", toolset), slog.Any("error", err))
 	}
 	if total.Failed > 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "an authorization server was not told that tokens are forgotten: they are good until they end",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "an authorization server was not told that tokens are forgotten: they are good until they end",
 			slog.String("toolset", toolset), slog.Int("failed", total.Failed), slog.String("reason", total.reason))
 	}
 }
 
 // tellServer revokes the refresh token first: most servers then end what came of it too,
 // and those that do not are told of the access token.
-func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
+func (s *Secrets) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
 	for _, t := range []struct {
 		kind  string
 		token secrets.Wire
@@ -227,4 +229,22 @@ func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, 
 		}
 	}
 	return announced, nil
+}
+
+// PerUser reports whether each caller of a toolset logs in with their own account.
+func (s *Secrets) PerUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
+	ts, err := ws.FindToolset(ctx, toolset)
+	if err != nil {
+		return false, err
+	}
+	creds, err := allOfCallers(ctx, ws, ts, "")
+	return len(creds) > 0, err
+}
+
+// Ending collects what authorization servers gave to the holder of an access token, and
+// returns what gives it back.
+func (s *Secrets) Ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
+	var lost Gone
+	err = s.collectHolder(ctx, ws, &lost, ts, token)
+	return func() { s.RevokeGone(ctx, ws, ts.ID, &lost) }, err
 }
