@@ -12,24 +12,18 @@ type PluginBinding struct {
 	Plugin  string `json:"plugin" maxLength:"64" minLength:"1"`
 	Version string `json:"version,omitempty" maxLength:"80" doc:"Range: ^1.2.3, ~1.2.3, 1.2, 1.2.3 or *. Default: ^ of the newest version." example:"^1.0.0"`
 	// Of all tools; of a connector's; of one.
-	Connector string               `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
-	Tool      string               `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
-	Operation *toolset.Operation   `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
-	Config    json.RawMessage      `json:"config,omitempty" doc:"Validated against the plugin's schema."`
-	Grants    *plugin.PluginGrants `json:"grants,omitempty" doc:"What it may do of what it asks for. Absent: nothing was decided, which is refused for a plugin that asks for something; {}: nothing. More than was granted before takes the role admin."`
-	OnError   string               `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
-	Unbind    *PluginUnbinding     `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
+	Connector string                  `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
+	Tool      string                  `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
+	Operation *toolset.Operation      `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
+	Config    json.RawMessage         `json:"config,omitempty" doc:"Validated against the plugin's schema."`
+	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"What it may do of what it asks for. Absent: nothing was decided, which is refused for a plugin that asks for something; {}: nothing. More than was granted before takes the role admin."`
+	OnError   string                  `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
+	Unbind    *plugin.PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
 	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
 	// Update and Decided are of requests.
 	Update  bool `json:"update,omitempty" doc:"Move this binding to the newest version of its range. One that asks for more than the version that is bound waits, unless grants has it or decided is true."`
 	Decided bool `json:"decided,omitempty" doc:"The grants are a new decision, about all that the version asks for which is moved to."`
-}
-
-// PluginUnbinding says when a binding is taken out of calls by itself.
-type PluginUnbinding struct {
-	ErrorPercent int `json:"errorPercent,omitempty" minimum:"0" maximum:"100" doc:"More failed calls of the last 20 than this. Default: 50; 100: never."`
-	MeanMs       int `json:"meanMs,omitempty" minimum:"0" maximum:"60000" doc:"Longer mean of the last 20 calls than this. Default: half of the plugin's deadline."`
 }
 
 // SetPlugins is all that a toolset binds, in the order in which plugins run.

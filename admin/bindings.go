@@ -194,7 +194,7 @@ func (s *Server) registerBindings() {
 // the tool is an operation and the configuration is checked.
 func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft, before []boundRecord, in *PluginBinding, renew bool, at string) (*boundRecord, error) {
 	b := &boundRecord{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
-	if in.Unbind != nil && *in.Unbind != (PluginUnbinding{}) {
+	if in.Unbind != nil && *in.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
 	}
 	if in.Connector != "" && d.named(in.Connector) == nil {
@@ -419,7 +419,7 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names
 		PluginBinding: PluginBinding{Plugin: b.Plugin, Version: b.Range, OnError: b.OnError}, Kind: b.Kind, Pinned: b.Pinned, Digest: b.Digest, Status: "ok",
 	}
 	if b.Unbind != nil {
-		shown.Unbind = &PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
+		shown.Unbind = &plugin.PluginUnbinding{ErrorPercent: b.Unbind.ErrorPercent, MeanMs: b.Unbind.MeanMilliseconds}
 	}
 	shown.Config, shown.Grants = b.Config, plugin.ShowGrants(b.Grants)
 	if shown.Connector = b.Connector; b.Path != "" {

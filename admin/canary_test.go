@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 )
@@ -82,7 +83,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	given := `{"authType":"oauth2","grant":"client_credentials","clientId":"c","tokenUrl":"https://id.example/token","clientSecret":"` + canaries["client"] + `"}`
 	copied := strings.Replace(strings.ReplaceAll(mustText(t, doc), `"slug":"pets"`, `"slug":"copy"`), `"authentication":[{`, `"authentication":[`+given+`,{`, 1)
 	w.do("POST", "/v1/import?dryRun=true", copied)
-	if p := want[admin.ImportPlan](w, w.do("POST", "/v1/import", copied), 200); p.Changes != 1 {
+	if p := want[declare.ImportPlan](w, w.do("POST", "/v1/import", copied), 200); p.Changes != 1 {
 		t.Errorf("the import of a client secret: %+v", p)
 	}
 	w.do("POST", "/v1/import", strings.Replace(copied, `"tokenUrl"`, `"unknown"`, 1))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -92,9 +93,9 @@ func (s *Server) commandOf(address string) *local.Command {
 }
 
 // checkCommands refuses a document with commands that the caller may not add.
-func (s *Server) checkCommands(ctx context.Context, t *DeclaredToolset, have []DeclaredSource) error {
-	for i, c := range t.parts() {
-		at := t.pointerTo(i) + "/source"
+func (s *Server) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
+	for i, c := range t.Parts() {
+		at := t.PointerTo(i) + "/source"
 		known := false
 		for _, h := range have {
 			known = known || h.URL == c.Source.URL

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -86,7 +87,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	again := doc.Toolsets[0]
 	again.Slug, again.Name = "copy", "Copy"
 	copied := doc
-	copied.Toolsets = []admin.DeclaredToolset{again}
+	copied.Toolsets = []declare.DeclaredToolset{again}
 	api := w.create("Shop", "pets.yaml")
 	ways := []struct {
 		name, method, path string
@@ -124,8 +125,8 @@ func TestCommandsAreTheOperators(t *testing.T) {
 		}
 	}
 	bare := again
-	bare.Source = &admin.DeclaredSource{Kind: "mcp", URL: "stdio://serve-notes", Document: again.Source.Document}
-	copied.Toolsets = []admin.DeclaredToolset{bare}
+	bare.Source = &declare.DeclaredSource{Kind: "mcp", URL: "stdio://serve-notes", Document: again.Source.Document}
+	copied.Toolsets = []declare.DeclaredToolset{bare}
 	if a := w.do("POST", "/v1/import", copied, editor...); a.StatusCode != http.StatusBadRequest {
 		t.Errorf("an import with the address alone: %d %s", a.StatusCode, a.body)
 	}
@@ -138,7 +139,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	if p := w.importing("", doc, editor...); p.Changes != 0 {
 		t.Errorf("its own export again: %+v", p)
 	}
-	copied.Toolsets = []admin.DeclaredToolset{again}
+	copied.Toolsets = []declare.DeclaredToolset{again}
 	if p := w.importing("", copied); p.Changes != 1 {
 		t.Errorf("the operator's import: %+v", p)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -32,7 +33,7 @@ func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 	for _, srv := range res.API.Servers {
 		resolved := toolset.ServerURL(srv)
 		r.Servers = append(r.Servers, toolset.APIServer{URL: resolved, Description: srv.Description})
-		if r.BaseURL == "" && checkBaseURL(resolved, "") == nil {
+		if r.BaseURL == "" && source.CheckBaseURL(resolved, "") == nil {
 			r.BaseURL = resolved
 		}
 	}

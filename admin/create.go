@@ -114,7 +114,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 
 // check finds the faults of a creation that need no specification.
 func (in *CreateToolset) check() error {
-	if err := checkBaseURL(in.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(in.BaseURL, "/baseUrl"); err != nil {
 		return err
 	}
 	if in.Auth != nil {

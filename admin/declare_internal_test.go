@@ -3,54 +3,14 @@ package admin
 import (
 	"encoding/json"
 	"reflect"
-	"slices"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/plugin"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// fill gives every field of a struct a value that is not zero.
-func fill(t *testing.T, v reflect.Value, skip ...string) {
-	t.Helper()
-	for f, field := range v.Fields() {
-		if slices.Contains(skip, f.Name) {
-			continue
-		}
-		switch field.Kind() {
-		case reflect.String:
-			field.SetString("x")
-		case reflect.Bool:
-			field.SetBool(true)
-		case reflect.Slice:
-			field.Set(reflect.ValueOf([]string{"x"}))
-		default:
-			t.Fatalf("the field %s of %s is of another kind: say here what it holds", f.Name, v.Type())
-		}
-	}
-}
-
-// What is stored of a credential in the clear is declared, all of it, and compared; what
-// a certificate says is made of the certificate.
-func TestDeclaredAuthIsWhole(t *testing.T) {
-	var sh credential.Shape
-	fill(t, reflect.ValueOf(&sh).Elem(), "Certificate")
-	a, err := (&Server{}).declareAuth(&store.Credential{AuthType: registry.AuthOAuth2, Shape: store.JSON(sh)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := a.Shape(); !reflect.DeepEqual(got, sh) {
-		t.Errorf("declared %+v, want %+v", got, sh)
-	}
-	public := a.Public()
-	if got := public.Shape(); !reflect.DeepEqual(got, sh) {
-		t.Errorf("compared %+v, want %+v", got, sh)
-	}
-}
 
 // Every field of a binding is declared.
 func TestDeclaredPluginIsWhole(t *testing.T) {
@@ -64,8 +24,8 @@ func TestDeclaredPluginIsWhole(t *testing.T) {
 			t.Errorf("the field %s is not tested", f.Name)
 		}
 	}
-	want := DeclaredPlugin{
-		Plugin: "p", Range: "1", Version: "1.0.0", Digest: "d", Operation: &op, OnError: "fail", Unbind: &PluginUnbinding{ErrorPercent: 1, MeanMs: 2},
+	want := declare.DeclaredPlugin{
+		Plugin: "p", Range: "1", Version: "1.0.0", Digest: "d", Operation: &op, OnError: "fail", Unbind: &plugin.PluginUnbinding{ErrorPercent: 1, MeanMs: 2},
 		Config: b.Config, Grants: &plugin.PluginGrants{Clock: true}, Calls: map[string]toolset.Operation{"call": op},
 	}
 	if got := declarePlugin(&b); !reflect.DeepEqual(got, want) {

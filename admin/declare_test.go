@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
@@ -54,15 +55,15 @@ func furnished(w *world) {
 	}})
 }
 
-func (w *world) export(query string) (admin.Declaration, answer) {
+func (w *world) export(query string) (declare.Declaration, answer) {
 	w.t.Helper()
 	a := w.do("GET", "/v1/export"+query, nil)
-	return want[admin.Declaration](w, a, 200), a
+	return want[declare.Declaration](w, a, 200), a
 }
 
-func (w *world) importing(query string, doc any, headers ...string) admin.ImportPlan {
+func (w *world) importing(query string, doc any, headers ...string) declare.ImportPlan {
 	w.t.Helper()
-	return want[admin.ImportPlan](w, w.do("POST", "/v1/import"+query, doc, headers...), 200)
+	return want[declare.ImportPlan](w, w.do("POST", "/v1/import"+query, doc, headers...), 200)
 }
 
 // golden compares a JSON text with a file; -update writes it.
@@ -87,7 +88,7 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-func actions(p admin.ImportPlan) (out []string) {
+func actions(p declare.ImportPlan) (out []string) {
 	for _, t := range p.Toolsets {
 		out = append(out, t.Slug+" "+t.Action)
 	}
@@ -96,7 +97,7 @@ func actions(p admin.ImportPlan) (out []string) {
 
 // opened puts the secrets of a sealed export into it, as the client does, and counts
 // them.
-func opened(t *testing.T, doc admin.Declaration, key age.Identity, count int) map[string]any {
+func opened(t *testing.T, doc declare.Declaration, key age.Identity, count int) map[string]any {
 	t.Helper()
 	b, err := json.Marshal(doc)
 	if err != nil {
@@ -200,9 +201,9 @@ func TestRoundTrip(t *testing.T) {
 	two.create("Extra", "pets.yaml")
 	p := two.importing("?dryRun=true", doc)
 	pets := p.Toolsets[2]
-	if !reflect.DeepEqual(actions(p), []string{"drafted none", "extra extra", "pets update"}) || !slices.ContainsFunc(pets.Changes, func(c admin.PlannedChange) bool {
+	if !reflect.DeepEqual(actions(p), []string{"drafted none", "extra extra", "pets update"}) || !slices.ContainsFunc(pets.Changes, func(c declare.PlannedChange) bool {
 		return strings.HasPrefix(c.Pointer, "/tools/") && strings.HasSuffix(c.Pointer, "/name") && c.From == `"drifted"` && c.To == `"first_tool"`
-	}) || !slices.Contains(pets.Changes, admin.PlannedChange{Pointer: "/live", From: "false", To: "true"}) || len(pets.Changes) != 2 {
+	}) || !slices.Contains(pets.Changes, declare.PlannedChange{Pointer: "/live", From: "false", To: "true"}) || len(pets.Changes) != 2 {
 		t.Errorf("drift: %+v", p)
 	}
 	tag := two.do("GET", "/v1/export", nil).Header.Get("Etag")
@@ -293,7 +294,7 @@ func TestImportRefuses(t *testing.T) {
 	want[admin.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
 	want[admin.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
 	want[admin.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
-	if p := want[admin.ImportPlan](w, w.do("POST", "/v1/import", before, bearer(editor)...), 200); p.Changes != 0 {
+	if p := want[declare.ImportPlan](w, w.do("POST", "/v1/import", before, bearer(editor)...), 200); p.Changes != 0 {
 		t.Errorf("an editor's import: %+v", p)
 	}
 }
@@ -311,7 +312,7 @@ func TestDeclarationIsComplete(t *testing.T) {
 		"ConnectorName": "Connectors", "ConnectorAnswers": "Connectors", "ConnectorFixed": "Connectors", "Fixed": "Fixed",
 	}
 	for of, in := range map[reflect.Type]reflect.Type{
-		reflect.TypeFor[store.Toolset](): reflect.TypeFor[admin.DeclaredToolset](), reflect.TypeFor[store.ToolsetConnector](): reflect.TypeFor[admin.DeclaredConnector](),
+		reflect.TypeFor[store.Toolset](): reflect.TypeFor[declare.DeclaredToolset](), reflect.TypeFor[store.ToolsetConnector](): reflect.TypeFor[declare.DeclaredConnector](),
 	} {
 		for f := range of.Fields() {
 			if made[f.Name] {
@@ -456,7 +457,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	}
 
 	// The short form on a toolset that has several leaves the one of that source.
-	short := want[admin.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
+	short := want[declare.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
 	c := short.Toolsets[0].Connectors[0]
 	short.Toolsets[0].Connectors, short.Toolsets[0].Source, short.Toolsets[0].BaseURL, short.Toolsets[0].Authentication = nil, &c.Source, c.BaseURL, c.Authentication
 	short.Toolsets[0].Tools, short.Toolsets[0].Plugins, short.Toolsets[0].Selection = nil, nil, nil
@@ -472,24 +473,24 @@ func TestRoundTripOfSeveral(t *testing.T) {
 
 	// What is wrong is said with its place.
 	for _, f := range []struct {
-		change  func(d *admin.DeclaredToolset)
+		change  func(d *declare.DeclaredToolset)
 		pointer string
 	}{
-		{func(d *admin.DeclaredToolset) { d.Source = &d.Connectors[0].Source }, "#/toolsets/0/source"},
-		{func(d *admin.DeclaredToolset) { d.Connectors = nil }, "#/toolsets/0/source"},
-		{func(d *admin.DeclaredToolset) { d.BaseURL = "https://api.example" }, "#/toolsets/0/baseUrl"},
-		{func(d *admin.DeclaredToolset) { d.Connectors[1].Name = "pet-store" }, "#/toolsets/0/connectors/1/name"},
-		{func(d *admin.DeclaredToolset) { d.Connectors[2].BaseURL = "ftp://x" }, "#/toolsets/0/connectors/2/baseUrl"},
-		{func(d *admin.DeclaredToolset) { d.Connectors[2].Source.Digest = "sha256:1" }, "#/toolsets/0/connectors/2/source/digest"},
-		{func(d *admin.DeclaredToolset) { d.Connectors[1].Source.Document = "{" }, "#/toolsets/0/connectors/1/source"},
-		{func(d *admin.DeclaredToolset) { d.Connectors[0].Authentication[0].HeaderName = "Host" }, "#/toolsets/0/connectors/0/authentication"},
-		{func(d *admin.DeclaredToolset) { d.Tools[0].Connector = "none" }, "#/toolsets/0/tools/0/connector"},
-		{func(d *admin.DeclaredToolset) { d.Plugins[1].Connector = "none" }, "#/toolsets/0/plugins/1/connector"},
-		{func(d *admin.DeclaredToolset) { d.Plugins[2].Calls["more"] = d.Plugins[2].Calls["get_issue"] }, "#/toolsets/0/plugins/2/calls"},
-		{func(d *admin.DeclaredToolset) { d.Selection.Tools[0].Connector = "none" }, "#/toolsets/0/selection/tools/0"},
-		{func(d *admin.DeclaredToolset) { d.Tools = nil }, "#/toolsets/0/tools"}, // without the edits two tools have one name
+		{func(d *declare.DeclaredToolset) { d.Source = &d.Connectors[0].Source }, "#/toolsets/0/source"},
+		{func(d *declare.DeclaredToolset) { d.Connectors = nil }, "#/toolsets/0/source"},
+		{func(d *declare.DeclaredToolset) { d.BaseURL = "https://api.example" }, "#/toolsets/0/baseUrl"},
+		{func(d *declare.DeclaredToolset) { d.Connectors[1].Name = "pet-store" }, "#/toolsets/0/connectors/1/name"},
+		{func(d *declare.DeclaredToolset) { d.Connectors[2].BaseURL = "ftp://x" }, "#/toolsets/0/connectors/2/baseUrl"},
+		{func(d *declare.DeclaredToolset) { d.Connectors[2].Source.Digest = "sha256:1" }, "#/toolsets/0/connectors/2/source/digest"},
+		{func(d *declare.DeclaredToolset) { d.Connectors[1].Source.Document = "{" }, "#/toolsets/0/connectors/1/source"},
+		{func(d *declare.DeclaredToolset) { d.Connectors[0].Authentication[0].HeaderName = "Host" }, "#/toolsets/0/connectors/0/authentication"},
+		{func(d *declare.DeclaredToolset) { d.Tools[0].Connector = "none" }, "#/toolsets/0/tools/0/connector"},
+		{func(d *declare.DeclaredToolset) { d.Plugins[1].Connector = "none" }, "#/toolsets/0/plugins/1/connector"},
+		{func(d *declare.DeclaredToolset) { d.Plugins[2].Calls["more"] = d.Plugins[2].Calls["get_issue"] }, "#/toolsets/0/plugins/2/calls"},
+		{func(d *declare.DeclaredToolset) { d.Selection.Tools[0].Connector = "none" }, "#/toolsets/0/selection/tools/0"},
+		{func(d *declare.DeclaredToolset) { d.Tools = nil }, "#/toolsets/0/tools"}, // without the edits two tools have one name
 	} {
-		wrong := want[admin.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
+		wrong := want[declare.Declaration](one, one.do("GET", "/v1/export?toolset=shop", nil), http.StatusOK)
 		f.change(&wrong.Toolsets[0])
 		if a := two.do("POST", "/v1/import?dryRun=true", wrong); a.StatusCode < 400 || a.StatusCode >= 500 || !strings.Contains(a.body, f.pointer) {
 			t.Errorf("%d %s; want %s", a.StatusCode, a.body, f.pointer)

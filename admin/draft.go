@@ -351,24 +351,6 @@ func refOf(v *store.ConnectorVersion) ConnectorRef {
 	return ConnectorRef{Name: v.Connector, Version: v.Version, Tag: v.Tag, Digest: v.Digest, Repository: v.Repository, Manifest: v.Manifest}
 }
 
-// checkBaseURL validates a base URL by the registry's rules, without repeating
-// it: it may hold credentials.
-func checkBaseURL(s, at string) error {
-	if s == "" {
-		return nil
-	}
-	t := registry.Toolset{
-		Workspace: "w", ID: "i", Slug: "s", Name: "n", Access: registry.Access{Mode: registry.AccessNone},
-		Connectors: []registry.ConnectorRef{{
-			Name: "c", Repository: "w/connectors/c", BaseURL: s, Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
-		}},
-	}
-	if faults := request.Faults(t.Validate()); len(faults) > 0 {
-		return problem.New(problem.InvalidArgument, "the %s", faults[0].Detail).At("", 0, 0, at).Fix("use an address such as https://api.example.com/v1")
-	}
-	return nil
-}
-
 // slugify makes a slug of a name: lower-case letters, digits and single hyphens.
 func slugify(name string) string {
 	var b strings.Builder

@@ -15,16 +15,12 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/guest"
-	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
@@ -34,12 +30,12 @@ type importInput struct {
 	Prune   bool   `query:"prune" doc:"Delete toolsets that are not in the document. Needs the role admin."`
 	Reason  string `query:"reason" maxLength:"500" doc:"Recorded with what is published, such as a commit. Default: imported."`
 	IfMatch string `header:"If-Match" maxLength:"512" doc:"ETag of the export or dry run the document was compared with."`
-	Body    Declaration
+	Body    declare.Declaration
 }
 
 type importOutput struct {
 	ETag string `header:"ETag" doc:"Of the workspace as it is now."`
-	Body ImportPlan
+	Body declare.ImportPlan
 }
 
 func (s *Server) registerImport() {
@@ -53,15 +49,15 @@ func (s *Server) registerImport() {
 
 // importing is one toolset on its way.
 type importing struct {
-	want    *DeclaredToolset
+	want    *declare.DeclaredToolset
 	now     *store.Toolset // nil: it is new
-	planned PlannedToolset
+	planned declare.PlannedToolset
 	secrets bool // a secret that is given is not the one that is stored
 }
 
 func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
 	ws := s.workspace(ctx)
-	if in.Body.FormatVersion != DeclarationFormat {
+	if in.Body.FormatVersion != declare.DeclarationFormat {
 		return nil, request.FieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
 	}
 	if in.Prune {
@@ -69,11 +65,11 @@ func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importO
 			return nil, err
 		}
 	}
-	all, err := allToolsets(ctx, ws)
+	all, err := declare.AllToolsets(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
-	tag, err := stateTag(ctx, ws, all)
+	tag, err := declare.StateTag(ctx, ws, all)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +91,11 @@ func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importO
 		}
 		for i := range work {
 			if err := s.applyImport(ctx, ws, &work[i], cmp.Or(in.Reason, "imported")); err != nil {
-				return nil, importFault(err, in.Body.Toolsets, work[i].planned.Slug)
+				return nil, declare.Fault(err, in.Body.Toolsets, work[i].planned.Slug)
 			}
 		}
 	}
-	out := &importOutput{ETag: tag, Body: ImportPlan{DryRun: in.DryRun, Toolsets: []PlannedToolset{}}}
+	out := &importOutput{ETag: tag, Body: declare.ImportPlan{DryRun: in.DryRun, Toolsets: []declare.PlannedToolset{}}}
 	for i := range keys {
 		out.Body.PublisherKeys = append(out.Body.PublisherKeys, keys[i].Name)
 	}
@@ -112,41 +108,17 @@ func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importO
 		out.Body.Toolsets = append(out.Body.Toolsets, p)
 	}
 	if !in.DryRun {
-		if all, err = allToolsets(ctx, ws); err != nil {
+		if all, err = declare.AllToolsets(ctx, ws); err != nil {
 			return nil, err
 		}
-		out.ETag, err = stateTag(ctx, ws, all)
+		out.ETag, err = declare.StateTag(ctx, ws, all)
 	}
 	return out, err
 }
 
-// importFault says in which toolset of the document a fault is.
-func importFault(err error, toolsets []DeclaredToolset, slug string) error {
-	p := problem.As(err)
-	at := slices.IndexFunc(toolsets, func(t DeclaredToolset) bool { return t.Slug == slug })
-	if p == nil || at < 0 {
-		return err
-	}
-	place := func(e *problem.Error) *problem.Error {
-		c := *e
-		if c.Place.File == "" {
-			c.Place.Pointer = "/toolsets/" + strconv.Itoa(at) + c.Place.Pointer
-		} else { // the pointer is into that file
-			c.Place.File = slug + "/" + c.Place.File
-		}
-		return &c
-	}
-	out := place(p)
-	out.Parts = slices.Clone(p.Parts)
-	for i := range out.Parts {
-		out.Parts[i] = place(out.Parts[i])
-	}
-	return out
-}
-
 // newKeys are the publisher keys of the document that are not trusted yet.
 func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
-	have, err := validPublisherKeys(ctx, ws)
+	have, err := declare.PublisherKeys(ctx, ws)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +167,7 @@ func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.
 }
 
 // planImport checks the whole document and says what becomes of each toolset.
-func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
+func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
 	var work []importing
 	seen := map[string]bool{}
 	for i := range doc.Toolsets {
@@ -204,12 +176,12 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Decla
 			return nil, request.FieldFault("/toolsets/"+strconv.Itoa(i)+"/slug", "the slug %.80q is there twice", t.Slug)
 		}
 		seen[t.Slug] = true
-		x := importing{want: t, planned: PlannedToolset{Slug: t.Slug, Action: "create"}}
+		x := importing{want: t, planned: declare.PlannedToolset{Slug: t.Slug, Action: "create"}}
 		if at := slices.IndexFunc(all, func(row *store.Toolset) bool { return row.Slug == t.Slug }); at >= 0 {
 			x.now = all[at]
 		}
 		if err := s.planToolset(ctx, ws, &x); err != nil {
-			return nil, importFault(err, doc.Toolsets, t.Slug)
+			return nil, declare.Fault(err, doc.Toolsets, t.Slug)
 		}
 		work = append(work, x)
 	}
@@ -217,7 +189,7 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Decla
 		if seen[row.Slug] {
 			continue
 		}
-		x := importing{now: row, planned: PlannedToolset{Slug: row.Slug, Action: "extra"}}
+		x := importing{now: row, planned: declare.PlannedToolset{Slug: row.Slug, Action: "extra"}}
 		if prune {
 			x.planned.Action = "delete"
 		}
@@ -229,7 +201,7 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *Decla
 
 func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
 	t := x.want
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	for i := range t.Plugins {
@@ -239,7 +211,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 		if letsThrough(b.OnError, g.Manifest) {
-			x.planned.Warnings = append(x.planned.Warnings, PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
+			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
 		}
 	}
 	if err := s.closeImported(ctx, ws, x); err != nil {
@@ -251,7 +223,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		if err != nil {
 			return err
 		}
-		before = have.view()
+		before = have.View()
 		x.planned.Action = "update"
 		if have.Capture != t.Capture {
 			err = request.RequireRole(ctx, store.RoleAdmin)
@@ -267,7 +239,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.planSecrets(ctx, ws, x); err != nil {
 		return err
 	}
-	if x.now == nil || !reflect.DeepEqual(before, t.view()) {
+	if x.now == nil || !reflect.DeepEqual(before, t.View()) {
 		// What cannot be compiled or tested must be known before anything is changed.
 		ctx, _ := s.seeImported(ctx, x) // a plan grants nothing
 		if _, err := s.importDraft(ctx, ws, x, func(string) {}); err != nil {
@@ -275,65 +247,13 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		}
 	}
 	if x.now != nil {
-		x.planned.Changes = differences(before, t.view())
+		x.planned.Changes = declare.Differences(before, t.View())
 	}
 	if x.secrets {
-		x.planned.Changes = append(x.planned.Changes, PlannedChange{Pointer: "/authentication", To: "another secret"})
+		x.planned.Changes = append(x.planned.Changes, declare.PlannedChange{Pointer: "/authentication", To: "another secret"})
 	}
 	if x.now != nil && len(x.planned.Changes) == 0 {
 		x.planned.Action = "none"
-	}
-	return nil
-}
-
-// check finds the faults that need nothing but the document.
-func (t *DeclaredToolset) check() error {
-	if err := t.checkConnectors(); err != nil {
-		return err
-	}
-	if err := store.CheckLabels(t.Labels); err != nil {
-		return problem.As(err).At("", 0, 0, "/labels")
-	}
-	seen := map[toolset.Operation]bool{}
-	for i := range t.Tools {
-		e, at := &t.Tools[i], "/tools/"+strconv.Itoa(i)
-		if e.Method == "" || e.Path == "" || seen[e.Operation] {
-			return request.FieldFault(at, "an edit names its tool by method and path, each tool once")
-		}
-		if err := t.checkOperation(&e.Operation, at); err != nil {
-			return err
-		}
-		seen[e.Operation] = true
-		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil || e.Arguments != nil) {
-			return request.FieldFault(at, "the tool of a workflow has no settings of answers, no fixed values and no list of arguments of its own")
-		}
-		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
-			return request.FieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
-		}
-		if _, err := toolset.RecordAnnotations(e.Annotations, at+"/annotations"); err != nil {
-			return err
-		}
-		if e.Name != nil && !toolset.ToolName.MatchString(*e.Name) {
-			return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *e.Name)
-		}
-		if _, err := e.Answers.Record(at+"/answers", registry.OfTool); err != nil {
-			return err
-		}
-		if _, err := toolset.RecordFixed(e.Fixed, at+"/fixed"); err != nil {
-			return err
-		}
-		if _, err := toolset.RecordArguments(e.Arguments, at+"/arguments", nil); err != nil {
-			return err
-		}
-	}
-	if _, err := t.Answers.Record("/answers", registry.OfToolset); err != nil {
-		return err
-	}
-	if err := t.checkOperations(); err != nil {
-		return err
-	}
-	if c := t.Selection; c != nil && c.Mode == registry.SelectUseCase && c.UseCase == "" {
-		return request.FieldFault("/selection/useCase", "the selection use-case needs the use case in words")
 	}
 	return nil
 }
@@ -342,7 +262,7 @@ func (t *DeclaredToolset) check() error {
 func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
 	have := &draft{}
-	var sources []DeclaredSource
+	var sources []declare.DeclaredSource
 	if x.now != nil {
 		rows, err := ws.ToolsetConnectors(ctx, x.now)
 		if err != nil {
@@ -354,10 +274,10 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 				return err
 			}
 			have.parts = append(have.parts, p)
-			sources = append(sources, DeclaredSource{Kind: rows[i].SourceKind, URL: rows[i].SourceURL})
+			sources = append(sources, declare.DeclaredSource{Kind: rows[i].SourceKind, URL: rows[i].SourceURL})
 		}
 	}
-	for i := range x.want.parts() {
+	for i := range x.want.Parts() {
 		have.part = &part{}
 		if p := have.partOf(x.want, i, sources); p != nil {
 			have.part = p
@@ -370,7 +290,7 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 }
 
 func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
-	declared := x.want.parts()[i].Authentication
+	declared := x.want.Parts()[i].Authentication
 	match := x.auth(i).Matching(have.creds)
 	for k := range declared {
 		it := &declared[k].AuthItem
@@ -378,7 +298,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 		switch given := it.Secret(); {
 		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.creds[match[k]].Row, it)):
 			field := cmp.Or(credential.SecretField(it.AuthType), "privateKey")
-			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.pointerTo(i), k, field))
+			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.PointerTo(i), k, field))
 		case given.IsZero():
 		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
 			x.secrets = true
@@ -397,7 +317,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
 // its configuration, without the operations it is of, and the plugin.
-func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *DeclaredPlugin, at string) (*boundRecord, *guest.Package, error) {
+func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*boundRecord, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
@@ -417,7 +337,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
 	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
-	if p.Unbind != nil && *p.Unbind != (PluginUnbinding{}) {
+	if p.Unbind != nil && *p.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
 	if c := compactJSON(p.Config); c != "null" && c != "{}" {
@@ -441,7 +361,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *De
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
-func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []DeclaredPlugin, names declaredNames) error {
+func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []declare.DeclaredPlugin, names declare.Names) error {
 	before, err := d.bindings()
 	if err != nil {
 		return err
@@ -458,14 +378,14 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		}
 		in := &PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
 		if p.Operation != nil {
-			op := names.operation(*p.Operation)
+			op := names.Operation(*p.Operation)
 			b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
 		}
 		// What the document says stands for itself, also where there is no such tool at
 		// present; for the rest it is as when a person binds it.
 		said := []boundRecord{{Plugin: p.Plugin}}
 		for name, op := range p.Calls {
-			c := boundCall{name, names.operation(op)}
+			c := boundCall{name, names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
 		}
 		if b.Calls, err = d.resolveCalls(g, said, in, at); err != nil {
@@ -480,41 +400,6 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		d.ts.Plugins = store.JSON(bound)
 	}
 	return nil
-}
-
-// source is the source as it was read when the toolset was exported; at is where it is.
-func (in *DeclaredSource) source(at string) (*source.Source, error) {
-	if in.Kind == kindMCP {
-		server, err := connector.ParseMCPServer([]byte(in.Document))
-		if err != nil {
-			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, at+"/document").Because(err)
-		}
-		notices, refused := server.Accept()
-		return &source.Source{URL: in.URL, Server: server, Notices: notices, Refused: refused, Title: cmp.Or(server.Title, server.Name, credential.Hostname(in.URL))}, nil
-	}
-	name := cmp.Or(in.URL, in.FileName, "document")
-	src := &source.Source{URL: in.URL, Parts: map[string][]byte{}}
-	src.Spec = openapi.Source{Name: name, Data: []byte(in.Document), BaseURL: in.URL}
-	if len(in.Files) > 0 {
-		local := make(map[string][]byte, len(in.Files))
-		for path, text := range in.Files {
-			if src.Parts[path] = []byte(text); !strings.Contains(path, "://") {
-				local[path] = []byte(text)
-			}
-		}
-		src.Spec.Data = []byte(in.Files[in.Main])
-		if in.URL == "" {
-			var err error
-			if src.Spec, err = openapi.InFiles(name, local, in.Main); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for i, o := range in.Overlays {
-		src.Overlays = append(src.Overlays, o)
-		src.Spec.Overlays = append(src.Spec.Overlays, openapi.Overlay{Name: cmp.Or(o.FileName, o.URL, fmt.Sprintf("overlay %d", i+1)), Data: []byte(o.Document)})
-	}
-	return src, nil
 }
 
 // closeImported gives a toolset of a document that says nothing of its access the one it
@@ -538,4 +423,36 @@ func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *impo
 	}
 	x.want.Access = &settings
 	return nil
+}
+
+// partOf finds the connector of a draft that connector i of a declaration is; nil: none.
+// A single one is the one of that source, whatever it is called here, else the first:
+// its credential stays.
+func (d *draft) partOf(t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *part {
+	parts := t.Parts()
+	if p := d.named(parts[i].Name); p != nil {
+		return p
+	}
+	if len(parts) > 1 || len(d.parts) == 0 {
+		return nil
+	}
+	for k := range have {
+		if have[k].URL == parts[i].Source.URL && have[k].Kind == parts[i].Source.Kind && have[k].FileName == parts[i].Source.FileName {
+			return d.parts[k]
+		}
+	}
+	return d.parts[0]
+}
+
+// misses reports whether the secret of an item of connector i is neither given nor
+// stored.
+func (x *importing) misses(i, item int) bool {
+	at := fmt.Sprintf("%s/authentication/%d/", x.want.PointerTo(i), item)
+	return slices.ContainsFunc(x.planned.Missing, func(m string) bool { return strings.HasPrefix(m, at) })
+}
+
+// auth is the authentication configuration of connector i without the items whose
+// secret is missing.
+func (x *importing) auth(i int) *credential.SetAuth {
+	return declare.SetAuth(x.want.Parts()[i].Authentication, func(item int) bool { return x.misses(i, item) })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
@@ -24,7 +25,7 @@ type imported struct {
 	*draft
 
 	before []credential.Draft // of the toolset as it was
-	names  declaredNames
+	names  declare.Names
 	gone   []string // names of connectors that the document does not have
 }
 
@@ -32,7 +33,7 @@ type imported struct {
 // that no record names.
 func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
 	t := x.want
-	out := &imported{names: declaredNames{}}
+	out := &imported{names: declare.Names{}}
 	if x.now != nil {
 		row := *x.now
 		d, err := s.draftOf(ctx, ws, &row)
@@ -60,7 +61,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	d.edits = make([]store.ToolEdit, len(t.Tools))
 	for i := range t.Tools {
 		e := &t.Tools[i]
-		op := out.names.operation(e.Operation)
+		op := out.names.Operation(e.Operation)
 		d.edits[i] = store.ToolEdit{
 			ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
@@ -94,7 +95,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	}
 	for i, p := range d.parts {
 		d.part = p
-		if err := d.authenticate(s, x.auth(i), t.pointerTo(i)+"/authentication"); err != nil {
+		if err := d.authenticate(s, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
 		if err := s.bindCredentials(ctx, d); err != nil {
@@ -106,30 +107,30 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // importConnectors gives a draft the connectors of a document, in its order.
-func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *DeclaredToolset, phase func(string)) error {
+func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
 	d := out.draft
-	have := make([]DeclaredSource, len(d.parts))
+	have := make([]declare.DeclaredSource, len(d.parts))
 	for i, p := range d.parts {
 		var err error
-		if have[i], err = declareSource(ctx, ws, &p.row); err != nil {
+		if have[i], err = declare.SourceOf(ctx, ws, &p.row); err != nil {
 			return err
 		}
 	}
 	if err := s.checkCommands(ctx, t, have); err != nil {
 		return err
 	}
-	old, declared := &draft{ts: d.ts, parts: d.parts}, t.parts()
+	old, declared := &draft{ts: d.ts, parts: d.parts}, t.Parts()
 	d.parts = nil
 	for i := range declared {
-		c, at := &declared[i], t.pointerTo(i)
+		c, at := &declared[i], t.PointerTo(i)
 		p := old.partOf(t, i, have)
 		isNew := p == nil
 		if isNew {
 			p = &part{row: store.ToolsetConnector{ToolsetID: d.ts.ID, Name: c.Name}}
 		}
 		d.part, d.parts = p, append(d.parts, p)
-		if isNew || !have[slices.Index(old.parts, p)].same(c.Source) {
-			src, err := c.Source.source(at + "/source")
+		if isNew || !have[slices.Index(old.parts, p)].Same(c.Source) {
+			src, err := c.Source.Read(at + "/source")
 			if err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 }
 
 // declaredSelection puts a selection on a draft. What was learned from calls stays.
-func (d *imported) declaredSelection(in *DeclaredSelection) error {
+func (d *imported) declaredSelection(in *declare.DeclaredSelection) error {
 	old, err := choice.Of(d.ts)
 	if err != nil {
 		return err
@@ -176,11 +177,11 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 		c.Limits = in.Limits
 		for _, t := range in.Tools {
 			own := choice.Tool(t)
-			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)
+			own.Operation, own.For = d.names.Operation(t.Operation), declare.Mapped(t.For, d.names.Operation)
 			c.Tools = append(c.Tools, own)
 		}
 		for _, e := range in.Examples {
-			c.Examples = append(c.Examples, choice.ToolExamples{Operation: d.names.operation(e.Operation), Operator: e.Operator})
+			c.Examples = append(c.Examples, choice.ToolExamples{Operation: d.names.Operation(e.Operation), Operator: e.Operator})
 		}
 	}
 	for i := range old.Examples {
@@ -209,8 +210,8 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
 	var addresses []string
-	for _, c := range x.want.parts() {
-		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).Addresses()...)
+	for _, c := range x.want.Parts() {
+		addresses = append(append(addresses, c.BaseURL, c.Source.URL), declare.SetAuth(c.Authentication, nil).Addresses()...)
 	}
 	return s.grants.See(ctx, addresses)
 }
@@ -223,7 +224,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	case "delete":
 		return s.remove(ctx, ws, x.now)
 	}
-	for _, c := range x.want.parts() {
+	for _, c := range x.want.Parts() {
 		if c.Source.Command == nil || s.commandOf(c.Source.URL) != nil {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -236,7 +237,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 	if d.row.Fixed, err = toolset.ChangeFixed(d.row.Fixed, in.Body.Fixed, "/fixed", d.takes); err != nil {
 		return nil, err
 	}
-	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
 	if err := s.saveDraft(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
@@ -190,7 +191,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 			return nil, err
 		}
 	}
-	if err := checkBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
 	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -226,7 +227,7 @@ func (d *draft) bindWorkflows(t *registry.Toolset) error {
 
 // declareWorkflows gives a draft the workflows of a document, with the names that its
 // connectors have here.
-func (d *draft) declareWorkflows(list []registry.Workflow, names declaredNames) error {
+func (d *draft) declareWorkflows(list []registry.Workflow, names declare.Names) error {
 	if d.ts.Workflows = ""; len(list) == 0 {
 		return nil
 	}
@@ -234,7 +235,7 @@ func (d *draft) declareWorkflows(list []registry.Workflow, names declaredNames) 
 	for i := range out {
 		calls := slices.Clone(out[i].Calls)
 		for j := range calls {
-			op := names.operation(toolset.Operation(calls[j].Operation()))
+			op := names.Operation(toolset.Operation(calls[j].Operation()))
 			calls[j].Connector = op.Connector
 		}
 		out[i].Calls = calls

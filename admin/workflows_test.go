@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -125,7 +126,7 @@ func TestWorkflowEdits(t *testing.T) {
 	if plan.Changes != 0 {
 		t.Errorf("an export changes %+v", plan.Toolsets)
 	}
-	i := slices.IndexFunc(doc.Toolsets[0].Tools, func(e admin.DeclaredTool) bool { return e.Path == "/thread/2" })
+	i := slices.IndexFunc(doc.Toolsets[0].Tools, func(e declare.DeclaredTool) bool { return e.Path == "/thread/2" })
 	if i < 0 {
 		t.Fatalf("the export has no edit of the workflow: %+v", doc.Toolsets[0].Tools)
 	}

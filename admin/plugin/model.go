@@ -176,3 +176,9 @@ type RevokedKey struct {
 	Yanked   int      `json:"yanked" doc:"Versions it had signed."`
 	Toolsets []string `json:"toolsets" doc:"Slugs of the toolsets that bind one of them. What is live stays live until it is deployed again."`
 }
+
+// PluginUnbinding says when a binding is taken out of calls by itself.
+type PluginUnbinding struct {
+	ErrorPercent int `json:"errorPercent,omitempty" minimum:"0" maximum:"100" doc:"More failed calls of the last 20 than this. Default: 50; 100: never."`
+	MeanMs       int `json:"meanMs,omitempty" minimum:"0" maximum:"60000" doc:"Longer mean of the last 20 calls than this. Default: half of the plugin's deadline."`
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Fetcher gets a specification by URL, through the guarded dialer.
@@ -319,4 +320,22 @@ func CheckURL(s string) (string, error) {
 	}
 	u.Fragment = ""
 	return u.String(), nil
+}
+
+// CheckBaseURL validates a base URL by the registry's rules, without repeating
+// it: it may hold credentials.
+func CheckBaseURL(s, at string) error {
+	if s == "" {
+		return nil
+	}
+	t := registry.Toolset{
+		Workspace: "w", ID: "i", Slug: "s", Name: "n", Access: registry.Access{Mode: registry.AccessNone},
+		Connectors: []registry.ConnectorRef{{
+			Name: "c", Repository: "w/connectors/c", BaseURL: s, Manifest: registry.DigestOf(nil), Digest: registry.DigestOf(nil),
+		}},
+	}
+	if faults := request.Faults(t.Validate()); len(faults) > 0 {
+		return problem.New(problem.InvalidArgument, "the %s", faults[0].Detail).At("", 0, 0, at).Fix("use an address such as https://api.example.com/v1")
+	}
+	return nil
 }

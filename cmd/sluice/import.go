@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -58,14 +58,14 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 			if reason != "" {
 				q.Set("reason", reason)
 			}
-			var plan admin.ImportPlan
+			var plan declare.ImportPlan
 			tag, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: "/v1/import?" + q.Encode(), In: d.doc, Out: &plan})
 			if err != nil {
 				return d.place(err)
 			}
 			if !dryRun && plan.Changes > 0 {
 				q.Del("dryRun")
-				plan = admin.ImportPlan{}
+				plan = declare.ImportPlan{}
 				if err := c.Post(cmd.Context(), "/v1/import?"+q.Encode(), d.doc, &plan, client.IfMatch(tag)); err != nil {
 					return d.place(err)
 				}
@@ -81,7 +81,7 @@ machine. Toolsets that are not in the documents stay, unless --prune deletes the
 	return cmd
 }
 
-func showPlan(w io.Writer, p *admin.ImportPlan, d *declared, dryRun bool) {
+func showPlan(w io.Writer, p *declare.ImportPlan, d *declared, dryRun bool) {
 	sign := map[string]string{"create": "+", "update": "~", "delete": "-", "none": "=", "extra": "?"}
 	for _, name := range p.PublisherKeys {
 		fmt.Fprintf(w, "+ publisher key %s\n", terminal.Printable(name))
@@ -206,7 +206,7 @@ func (a *app) readDeclared(from string) (*declared, error) {
 		doc, err := readYAML(from)
 		return &declared{doc: doc, files: []string{from}}, err
 	}
-	d := &declared{doc: object{"formatVersion": admin.DeclarationFormat}, dir: from}
+	d := &declared{doc: object{"formatVersion": declare.DeclarationFormat}, dir: from}
 	head, err := readYAML(filepath.Join(from, workspaceYAML))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -163,7 +163,7 @@ func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin
 		b.Calls = calls
 	}
 	if flags.Changed("max-errors") || flags.Changed("max-mean") {
-		b.Unbind = &admin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
+		b.Unbind = &plugin.PluginUnbinding{ErrorPercent: f.maxErrors, MeanMs: f.maxMean}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
@@ -35,17 +35,17 @@ type DeclaredConnector struct {
 	Authentication []DeclaredAuth `json:"authentication,omitempty" maxItems:"16"`
 }
 
-// parts are the connectors of a checked declaration: of the short form one without a
+// Parts are the connectors of a checked declaration: of the short form one without a
 // name.
-func (t *DeclaredToolset) parts() []DeclaredConnector {
+func (t *DeclaredToolset) Parts() []DeclaredConnector {
 	if t.Source == nil {
 		return t.Connectors
 	}
 	return []DeclaredConnector{{Source: *t.Source, BaseURL: t.BaseURL, UpstreamPolicy: t.UpstreamPolicy, Stateless: t.Stateless, Authentication: t.Authentication}}
 }
 
-// pointerTo is the JSON pointer of what connector i says of itself.
-func (t *DeclaredToolset) pointerTo(i int) string {
+// PointerTo is the JSON pointer of what connector i says of itself.
+func (t *DeclaredToolset) PointerTo(i int) string {
 	if t.Source != nil {
 		return ""
 	}
@@ -67,16 +67,16 @@ func (t *DeclaredToolset) checkConnectors() error {
 		}
 	}
 	seen := map[string]bool{}
-	for i, c := range t.parts() {
-		at := t.pointerTo(i)
+	for i, c := range t.Parts() {
+		at := t.PointerTo(i)
 		if seen[c.Name] {
 			return request.FieldFault(at+"/name", "the connector %.80q is there twice", c.Name)
 		}
 		seen[c.Name] = true
-		if err := checkBaseURL(c.BaseURL, at+"/baseUrl"); err != nil {
+		if err := source.CheckBaseURL(c.BaseURL, at+"/baseUrl"); err != nil {
 			return err
 		}
-		if err := c.Source.check(at + "/source"); err != nil {
+		if err := c.Source.Check(at + "/source"); err != nil {
 			return err
 		}
 		if _, err := c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
@@ -89,15 +89,16 @@ func (t *DeclaredToolset) checkConnectors() error {
 	return nil
 }
 
-func (in *DeclaredSource) check(at string) error {
+// Check finds the faults of a source that is at a place in a document.
+func (in *DeclaredSource) Check(at string) error {
 	switch {
 	case (in.Document == "") == (len(in.Files) == 0):
 		return request.FieldFault(at, "a source needs exactly one of document and files")
 	case len(in.Files) > 0 && in.Files[in.Main] == "":
 		return request.FieldFault(at+"/main", "files have no %.200q", in.Main)
-	case registry.IsStdio(in.URL) && in.Kind != kindMCP, in.Command != nil && !registry.IsStdio(in.URL):
+	case registry.IsStdio(in.URL) && in.Kind != store.SourceMCP, in.Command != nil && !registry.IsStdio(in.URL):
 		return request.FieldFault(at, "a command is the source of an MCP server, and its URL begins with %s://", registry.SchemeStdio)
-	case in.Kind == kindMCP && (in.Document == "" || len(in.Overlays) > 0):
+	case in.Kind == store.SourceMCP && (in.Document == "" || len(in.Overlays) > 0):
 		return request.FieldFault(at, "an MCP server is one document without overlays")
 	}
 	for i := range in.Overlays {
@@ -116,8 +117,8 @@ func (in *DeclaredSource) check(at string) error {
 	return nil
 }
 
-// same reports whether two sources have the same content and address.
-func (in DeclaredSource) same(other DeclaredSource) bool {
+// Same reports whether two sources have the same content and address.
+func (in DeclaredSource) Same(other DeclaredSource) bool {
 	in.Digest, other.Digest, in.FileName, other.FileName = "", "", "", ""
 	in.Command, other.Command = nil, nil // its URL says which
 	return reflect.DeepEqual(in, other)
@@ -179,10 +180,10 @@ func (t *DeclaredToolset) checkOperations() error {
 	return nil
 }
 
-// normal is t as an export writes it: in the short form where that says the same, and
+// Normal is t as an export writes it: in the short form where that says the same, and
 // else with the connector of every operation. What a plan compares must not depend on
 // the form that somebody wrote.
-func (t *DeclaredToolset) normal() DeclaredToolset {
+func (t *DeclaredToolset) Normal() DeclaredToolset {
 	out := *t
 	if len(t.Connectors) == 0 {
 		return out
@@ -208,7 +209,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 		if p.Operation != nil || out.Source != nil {
 			p.Connector = ""
 		}
-		p.Operation = mapOperation(p.Operation, of)
+		p.Operation = Mapped(p.Operation, of)
 		p.Calls = maps.Clone(p.Calls)
 		for name, op := range p.Calls {
 			p.Calls[name] = of(op)
@@ -229,7 +230,7 @@ func (t *DeclaredToolset) normal() DeclaredToolset {
 	sel.Tools = slices.Clone(sel.Tools)
 	for i := range sel.Tools {
 		c := &sel.Tools[i]
-		c.Operation, c.For = of(c.Operation), mapOperation(c.For, of)
+		c.Operation, c.For = of(c.Operation), Mapped(c.For, of)
 	}
 	sel.Examples = slices.Clone(sel.Examples)
 	for i := range sel.Examples {
@@ -245,7 +246,8 @@ func alone(op toolset.Operation) toolset.Operation {
 	return toolset.Operation{Method: op.Method, Path: op.Path}
 }
 
-func mapOperation(op *toolset.Operation, of func(toolset.Operation) toolset.Operation) *toolset.Operation {
+// Mapped is what of makes of an operation that may not be there.
+func Mapped(op *toolset.Operation, of func(toolset.Operation) toolset.Operation) *toolset.Operation {
 	if op == nil {
 		return nil
 	}
@@ -253,52 +255,21 @@ func mapOperation(op *toolset.Operation, of func(toolset.Operation) toolset.Oper
 	return &out
 }
 
-// partOf finds the connector of a draft that connector i of a declaration is; nil: none.
-// A single one is the one of that source, whatever it is called here, else the first:
-// its credential stays.
-func (d *draft) partOf(t *DeclaredToolset, i int, have []DeclaredSource) *part {
-	parts := t.parts()
-	if p := d.named(parts[i].Name); p != nil {
-		return p
-	}
-	if len(parts) > 1 || len(d.parts) == 0 {
-		return nil
-	}
-	for k := range have {
-		if have[k].URL == parts[i].Source.URL && have[k].Kind == parts[i].Source.Kind && have[k].FileName == parts[i].Source.FileName {
-			return d.parts[k]
-		}
-	}
-	return d.parts[0]
-}
-
-// declaredNames are the names in a draft of the connectors of a declaration, by those
+// Names are the names in a draft of the connectors of a declaration, by those
 // that it has for them; "" is the first.
-type declaredNames map[string]string
+type Names map[string]string
 
-func (n declaredNames) operation(op toolset.Operation) toolset.Operation {
+// Operation is an operation of a declaration, in the draft.
+func (n Names) Operation(op toolset.Operation) toolset.Operation {
 	if op.Method == manifest.MethodWorkflow { // the tool of a workflow belongs to no connector
 		return op
 	}
 	return toolset.Operation{Connector: n[op.Connector], Method: op.Method, Path: op.Path}
 }
 
-// misses reports whether the secret of an item of connector i is neither given nor
-// stored.
-func (x *importing) misses(i, item int) bool {
-	at := fmt.Sprintf("%s/authentication/%d/", x.want.pointerTo(i), item)
-	return slices.ContainsFunc(x.planned.Missing, func(m string) bool { return strings.HasPrefix(m, at) })
-}
-
-// auth is the authentication configuration of connector i without the items whose
-// secret is missing.
-func (x *importing) auth(i int) *credential.SetAuth {
-	return setAuth(x.want.parts()[i].Authentication, func(item int) bool { return x.misses(i, item) })
-}
-
-// setAuth is a list of credentials as a request sets them, without those to skip; nil
+// SetAuth is a list of credentials as a request sets them, without those to skip; nil
 // skips none.
-func setAuth(list []DeclaredAuth, skip func(item int) bool) *credential.SetAuth {
+func SetAuth(list []DeclaredAuth, skip func(item int) bool) *credential.SetAuth {
 	var items []credential.AuthItem
 	for k := range list {
 		if skip == nil || !skip(k) {

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ const (
 	maxPlannedText = 200
 )
 
-// differences lists where two JSON values differ, by pointer.
-func differences(from, to any) []PlannedChange {
+// Differences lists where two JSON values differ, by pointer.
+func Differences(from, to any) []PlannedChange {
 	var out []PlannedChange
 	compare("", from, to, &out)
 	if more := len(out) - maxPlannedChanges; more > 0 {

@@ -1,4 +1,4 @@
-package admin
+package declare
 
 import (
 	"encoding/json"
@@ -111,16 +111,16 @@ type DeclaredTool struct {
 // DeclaredPlugin binds one version of a plugin, which must have been published in the
 // workspace.
 type DeclaredPlugin struct {
-	Plugin    string               `json:"plugin" minLength:"1" maxLength:"63"`
-	Range     string               `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
-	Version   string               `json:"version" minLength:"1" maxLength:"64"`
-	Digest    string               `json:"digest" maxLength:"80" doc:"Of its module."`
-	Connector string               `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
-	Operation *toolset.Operation   `json:"operation,omitempty" doc:"Absent: every tool."`
-	Grants    *plugin.PluginGrants `json:"grants,omitempty" doc:"What it may do of what it asks for; {}: nothing. More than was granted before takes the role admin."`
-	OnError   string               `json:"onError,omitempty" maxLength:"16"`
-	Unbind    *PluginUnbinding     `json:"unbind,omitempty"`
-	Config    json.RawMessage      `json:"config,omitempty"`
+	Plugin    string                  `json:"plugin" minLength:"1" maxLength:"63"`
+	Range     string                  `json:"range" minLength:"1" maxLength:"64" doc:"Versions it may move to."`
+	Version   string                  `json:"version" minLength:"1" maxLength:"64"`
+	Digest    string                  `json:"digest" maxLength:"80" doc:"Of its module."`
+	Connector string                  `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
+	Operation *toolset.Operation      `json:"operation,omitempty" doc:"Absent: every tool."`
+	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"What it may do of what it asks for; {}: nothing. More than was granted before takes the role admin."`
+	OnError   string                  `json:"onError,omitempty" maxLength:"16"`
+	Unbind    *plugin.PluginUnbinding `json:"unbind,omitempty"`
+	Config    json.RawMessage         `json:"config,omitempty"`
 	// Calls is of a workflow.
 	Calls map[string]toolset.Operation `json:"calls,omitempty" doc:"Of a workflow: the operation that each name stands for that it calls. Default: the tool of that name."`
 }
