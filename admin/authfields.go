@@ -17,21 +17,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Types of authentication configuration.
-const (
-	authHeader = registry.AuthHeader
-	authQuery  = registry.AuthQuery
-	authCookie = registry.AuthCookie
-	authBody   = registry.AuthBody
-	authBasic  = registry.AuthBasic
-	authBearer = registry.AuthBearer
-	authOAuth2 = registry.AuthOAuth2
-	authOIDC   = registry.AuthOIDC
-	authMTLS   = registry.AuthMTLS
-	authList   = registry.AuthList
-	authNone   = registry.AuthNone
-)
-
 // reservedHeaders frame or route a request; a credential must not replace them.
 var reservedHeaders = []string{
 	"host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
@@ -82,20 +67,22 @@ type authField struct {
 	types []string
 }
 
-func isOAuth(authType string) bool { return authType == authOAuth2 || authType == authOIDC }
+func isOAuth(authType string) bool {
+	return authType == registry.AuthOAuth2 || authType == registry.AuthOIDC
+}
 
 func (a *AuthItem) fields() []authField {
-	both := []string{authOAuth2, authOIDC}
+	both := []string{registry.AuthOAuth2, registry.AuthOIDC}
 	return []authField{
-		{"headerName", a.HeaderName != "", []string{authHeader}},
-		{"headerPrefix", a.HeaderPrefix != "", []string{authHeader}},
-		{"parameterName", a.ParameterName != "", []string{authQuery}},
-		{"cookieName", a.CookieName != "", []string{authCookie}},
-		{"memberName", a.MemberName != "", []string{authBody}},
-		{"apiKey", !a.APIKey.IsZero(), []string{authHeader, authQuery, authCookie, authBody}},
-		{"token", !a.Token.IsZero(), []string{authBearer}},
-		{"username", a.Username != "", []string{authBasic}},
-		{"password", !a.Password.IsZero(), []string{authBasic}},
+		{"headerName", a.HeaderName != "", []string{registry.AuthHeader}},
+		{"headerPrefix", a.HeaderPrefix != "", []string{registry.AuthHeader}},
+		{"parameterName", a.ParameterName != "", []string{registry.AuthQuery}},
+		{"cookieName", a.CookieName != "", []string{registry.AuthCookie}},
+		{"memberName", a.MemberName != "", []string{registry.AuthBody}},
+		{"apiKey", !a.APIKey.IsZero(), []string{registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody}},
+		{"token", !a.Token.IsZero(), []string{registry.AuthBearer}},
+		{"username", a.Username != "", []string{registry.AuthBasic}},
+		{"password", !a.Password.IsZero(), []string{registry.AuthBasic}},
 		{"grant", a.Grant != "", both},
 		{"clientId", a.ClientID != "", both},
 		{"clientSecret", !a.ClientSecret.IsZero(), both},
@@ -107,21 +94,21 @@ func (a *AuthItem) fields() []authField {
 		{"resource", a.Resource != "", both},
 		{"perUser", a.PerUser, both},
 		{"issuer", a.Issuer != "", both},
-		{"certificate", a.Certificate != "", []string{authMTLS}},
-		{"privateKey", !a.PrivateKey.IsZero(), []string{authMTLS}},
+		{"certificate", a.Certificate != "", []string{registry.AuthMTLS}},
+		{"privateKey", !a.PrivateKey.IsZero(), []string{registry.AuthMTLS}},
 	}
 }
 
 // secretField names the one secret of a type; "": it has none or more.
 func secretField(authType string) string {
 	switch authType {
-	case authHeader, authQuery, authCookie, authBody:
+	case registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody:
 		return "apiKey"
-	case authBearer:
+	case registry.AuthBearer:
 		return "token"
-	case authBasic:
+	case registry.AuthBasic:
 		return "password"
-	case authOAuth2, authOIDC:
+	case registry.AuthOAuth2, registry.AuthOIDC:
 		return "clientSecret"
 	}
 	return ""
@@ -130,15 +117,15 @@ func secretField(authType string) string {
 // secret is what of an item is sealed.
 func (a *AuthItem) secret() secrets.Secret {
 	switch a.AuthType {
-	case authHeader, authQuery, authCookie, authBody:
+	case registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody:
 		return a.APIKey
-	case authBearer:
+	case registry.AuthBearer:
 		return a.Token
-	case authBasic:
+	case registry.AuthBasic:
 		return a.Password
-	case authOAuth2, authOIDC:
+	case registry.AuthOAuth2, registry.AuthOIDC:
 		return a.ClientSecret
-	case authMTLS:
+	case registry.AuthMTLS:
 		if a.Certificate != "" && !a.PrivateKey.IsZero() {
 			return secrets.New(strings.TrimSpace(a.Certificate) + "\n" + strings.TrimSpace(a.PrivateKey.Reveal()) + "\n")
 		}
@@ -158,7 +145,7 @@ func (f authFaults) add(at, format string, args ...any) {
 func (a *SetAuth) check(at string, keep func(i int) bool) error {
 	f := authFaults{problem.New(problem.InvalidArgument, "the authentication configuration is not valid")}
 	switch {
-	case a.AuthType == authList:
+	case a.AuthType == registry.AuthList:
 		if n := len(a.Items); n < 1 || n > registry.MaxAuthItems {
 			f.add(at+"/items", "a list has 1 to %d items", registry.MaxAuthItems)
 			break
@@ -170,7 +157,7 @@ func (a *SetAuth) check(at string, keep func(i int) bool) error {
 		}
 		for i := range a.Items {
 			it, where := &a.Items[i], fmt.Sprintf("%s/items/%d", at, i)
-			if it.AuthType == authList || it.AuthType == authNone {
+			if it.AuthType == registry.AuthList || it.AuthType == registry.AuthNone {
 				f.add(where+"/authType", "an item of a list is one credential")
 				continue
 			}
@@ -193,9 +180,9 @@ func keepAny(int) bool { return true }
 // items of a configuration: one, several, or none.
 func (a *SetAuth) items() []AuthItem {
 	switch a.AuthType {
-	case authNone:
+	case registry.AuthNone:
 		return nil
-	case authList:
+	case registry.AuthList:
 		return a.Items
 	}
 	return []AuthItem{a.AuthItem}
@@ -208,18 +195,18 @@ func (a *AuthItem) check(f authFaults, at string, keep bool) {
 		}
 	}
 	switch a.AuthType {
-	case authNone:
+	case registry.AuthNone:
 		return
-	case authOAuth2, authOIDC:
+	case registry.AuthOAuth2, registry.AuthOIDC:
 		a.checkOAuth(f, at)
-	case authMTLS:
+	case registry.AuthMTLS:
 		a.checkCertificate(f, at, keep)
 		return
-	case authBasic:
+	case registry.AuthBasic:
 		if strings.ContainsFunc(a.Username, func(r rune) bool { return r < ' ' || r == ':' || r == 0x7f }) {
 			f.add(at+"/username", "a user name has no colon and no control characters (RFC 7617 §2)")
 		}
-	case authHeader, authQuery, authCookie, authBody, authBearer:
+	case registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody, registry.AuthBearer:
 	default:
 		f.add(at+"/authType", "authType must be header, query, cookie, body, basic, bearer, oauth2, oidc, mtls, list or none")
 		return
@@ -240,9 +227,9 @@ func (a *AuthItem) checkSecret(f authFaults, at string, keep bool) {
 	case secret.IsZero() && (keep || isOAuth(a.AuthType) && a.Grant != oauth.ClientCredentials):
 	case secret.IsZero():
 		f.add(at+"/"+field, "%s is missing", field)
-	case a.AuthType == authCookie && !cookieValue(secret):
+	case a.AuthType == registry.AuthCookie && !cookieValue(secret):
 		f.add(at+"/"+field, "%s has characters that cannot be in a cookie (RFC 6265 §4.1.1)", field)
-	case a.AuthType != authBasic && !sendable(secret):
+	case a.AuthType != registry.AuthBasic && !sendable(secret):
 		f.add(at+"/"+field, "%s has spaces at its ends, line breaks or characters that cannot be in a header", field)
 	}
 }
@@ -265,7 +252,7 @@ func (a *AuthItem) checkOAuth(f authFaults, at string) {
 		f.add(at+"/perUser", "callers log in with the grant authorization_code")
 	}
 	switch {
-	case a.AuthType == authOIDC && a.Issuer == "":
+	case a.AuthType == registry.AuthOIDC && a.Issuer == "":
 		f.add(at+"/issuer", "issuer is missing")
 	case a.Resource != "" && a.TokenURL == "" && a.AuthorizationURL == "": // its metadata names the rest
 	case a.Issuer == "" && a.TokenURL == "":
@@ -397,7 +384,7 @@ func authShape(creds []draftCredential) (*registry.AuthShape, error) {
 	case 1:
 		return &items[0], nil
 	}
-	return &registry.AuthShape{Type: authList, Items: items}, nil
+	return &registry.AuthShape{Type: registry.AuthList, Items: items}, nil
 }
 
 // mask stands for a secret, with its end when that is stored.
@@ -406,24 +393,24 @@ func mask(last4 string) string { return "••••" + last4 }
 // preview is what a credential adds to a request, with the secret masked.
 func preview(row *store.Credential, sh *shape) string {
 	switch row.AuthType {
-	case authHeader:
+	case registry.AuthHeader:
 		return sh.HeaderName + ": " + sh.HeaderPrefix + mask(row.Last4)
-	case authQuery:
+	case registry.AuthQuery:
 		return "?" + sh.ParameterName + "=" + mask(row.Last4)
-	case authCookie:
+	case registry.AuthCookie:
 		return "Cookie: " + sh.CookieName + "=" + mask(row.Last4)
-	case authBody:
+	case registry.AuthBody:
 		return "body: " + sh.MemberName + "=" + mask(row.Last4)
-	case authBearer:
+	case registry.AuthBearer:
 		return "Authorization: Bearer " + mask(row.Last4)
-	case authBasic: // the end of a base64 text is not the end of the password
+	case registry.AuthBasic: // the end of a base64 text is not the end of the password
 		return "Authorization: Basic ••••"
-	case authOAuth2, authOIDC:
+	case registry.AuthOAuth2, registry.AuthOIDC:
 		if sh.PerUser {
 			return "Authorization: Bearer •••• (access token of the caller)"
 		}
 		return "Authorization: Bearer •••• (access token)"
-	case authMTLS:
+	case registry.AuthMTLS:
 		return "client certificate " + sh.Certificate.subject()
 	}
 	return ""
@@ -434,4 +421,33 @@ func (c *CertificateInfo) subject() string {
 		return ""
 	}
 	return c.Subject
+}
+
+// scopes are what is asked for. A person who logs in at an OpenID provider and
+// says nothing else wants to stay logged in (OpenID Connect Core §11).
+func (sh *shape) scopes(authType string) []string {
+	if len(sh.Scopes) == 0 && authType == registry.AuthOIDC && sh.Grant == oauth.AuthorizationCode {
+		return []string{"openid", "offline_access"}
+	}
+	return sh.Scopes
+}
+
+// checkScopes refuses scopes that are none.
+func checkScopes(scopes []string) error {
+	for i, scope := range scopes {
+		if !oauth.ValidScope(scope) {
+			return problem.New(problem.InvalidArgument, "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText).At("", 0, 0, fmt.Sprintf("/scopes/%d", i))
+		}
+	}
+	return nil
+}
+
+// public is the item without what is secret or kept with it.
+func (a *AuthItem) public() AuthItem {
+	sh := a.shape()
+	return AuthItem{
+		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
+		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
+		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
+	}
 }

@@ -477,7 +477,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	rec.Digest = d.ts.DraftDigest
 	rec.After = store.JSON(map[string]any{
 		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.Tools),
-		"authentication": c.s.auditAuth(d.creds),
+		"authentication": auditAuth(c.s.o.Keyring, d.creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err

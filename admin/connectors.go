@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // makeReport collects what the compiler found.
@@ -67,21 +68,21 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 	}
 	switch {
 	case sc.Type == "apiKey" && sc.In == "header":
-		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: sc.Name}
+		m.Suggestion = &Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "query":
-		m.Suggestion = &Suggest{AuthType: authQuery, ParameterName: sc.Name}
+		m.Suggestion = &Suggest{AuthType: registry.AuthQuery, ParameterName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "cookie":
-		m.Suggestion = &Suggest{AuthType: authCookie, CookieName: sc.Name}
+		m.Suggestion = &Suggest{AuthType: registry.AuthCookie, CookieName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "body":
-		m.Suggestion = &Suggest{AuthType: authBody, MemberName: sc.Name}
+		m.Suggestion = &Suggest{AuthType: registry.AuthBody, MemberName: sc.Name}
 	case sc.Type == "http" && sc.Scheme == "bearer":
-		m.Suggestion = &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+		m.Suggestion = &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 	case sc.Type == "http" && sc.Scheme == "basic":
-		m.Suggestion = &Suggest{AuthType: authBasic}
+		m.Suggestion = &Suggest{AuthType: registry.AuthBasic}
 	case sc.Type == "http":
 		m.Unsupported = "the HTTP authentication scheme " + request.ClipText(sc.Scheme, 40) + " is not supported"
 	case sc.Type == "mutualTLS":
-		m.Suggestion = &Suggest{AuthType: authMTLS}
+		m.Suggestion = &Suggest{AuthType: registry.AuthMTLS}
 	case sc.Type == "oauth2":
 		m.Suggestion = suggestFlow(sc.Flows)
 	case sc.Type == "openIdConnect":
@@ -101,7 +102,7 @@ func suggestFlow(flows []operation.Flow) *Suggest {
 			if f.Grant != grant.spec || oauth.CheckURL(f.TokenURL) != nil {
 				continue
 			}
-			out := &Suggest{AuthType: authOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
+			out := &Suggest{AuthType: registry.AuthOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
 			if grant.ours == oauth.AuthorizationCode {
 				if oauth.CheckURL(f.AuthorizationURL) != nil {
 					continue
@@ -111,15 +112,15 @@ func suggestFlow(flows []operation.Flow) *Suggest {
 			return out
 		}
 	}
-	return &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+	return &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
 // suggestIssuer makes an issuer of the address of its metadata.
 func suggestIssuer(metadata string) *Suggest {
 	if issuer, ok := strings.CutSuffix(metadata, "/.well-known/openid-configuration"); ok && oauth.CheckURL(issuer) == nil {
-		return &Suggest{AuthType: authOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
+		return &Suggest{AuthType: registry.AuthOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
 	}
-	return &Suggest{AuthType: authHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+	return &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
 func reportOf(v *store.ConnectorVersion) (*Report, error) {

@@ -94,7 +94,7 @@ func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
 
 // adopt makes the configuration of the login that a creation names its own.
 func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
-	if in.Login == "" || in.Auth != nil && in.Auth.adopted != nil {
+	if in.Login == "" || in.Auth != nil && in.Auth.adopts() {
 		return nil
 	}
 	if in.Source.MCP == nil {

@@ -305,9 +305,9 @@ func setAuth(list []DeclaredAuth, skip func(item int) bool) *SetAuth {
 	}
 	switch len(items) {
 	case 0:
-		return &SetAuth{AuthItem: AuthItem{AuthType: authNone}}
+		return &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}}
 	case 1:
 		return &SetAuth{AuthItem: items[0]}
 	}
-	return &SetAuth{AuthItem: AuthItem{AuthType: authList}, Items: items}
+	return &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthList}, Items: items}
 }

@@ -38,7 +38,7 @@ func fill(t *testing.T, v reflect.Value, skip ...string) {
 func TestDeclaredAuthIsWhole(t *testing.T) {
 	var sh shape
 	fill(t, reflect.ValueOf(&sh).Elem(), "Certificate")
-	a, err := (&Server{}).declareAuth(&store.Credential{AuthType: authOAuth2, Shape: store.JSON(sh)}, nil)
+	a, err := (&Server{}).declareAuth(&store.Credential{AuthType: registry.AuthOAuth2, Shape: store.JSON(sh)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -378,7 +378,7 @@ func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*Declared
 		return out, err
 	}
 	fields := map[string]string{secretField(row.AuthType): value.Reveal()}
-	if row.AuthType == authMTLS {
+	if row.AuthType == registry.AuthMTLS {
 		chain, key := splitPEM(value.Reveal())
 		fields = map[string]string{"certificate": chain, "privateKey": key}
 	}
@@ -456,14 +456,4 @@ func viewAuth(list []DeclaredAuth) []DeclaredAuth {
 		out[i] = DeclaredAuth{AuthItem: list[i].public()}
 	}
 	return out
-}
-
-// public is the item without what is secret or kept with it.
-func (a *AuthItem) public() AuthItem {
-	sh := a.shape()
-	return AuthItem{
-		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
-		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
-		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
-	}
 }

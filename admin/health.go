@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/promtext"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // readyTimeout bounds all checks of one /readyz: an orchestrator asks every few
@@ -62,7 +63,7 @@ func (s *Server) writeMetrics(w http.ResponseWriter) {
 // newMetrics makes the metrics of the control plane.
 func (s *Server) newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{
-		Store: s.o.Store, KeylessTypes: []string{authNone, authOAuth2, authOIDC}, Edges: s.edgesByState,
+		Store: s.o.Store, KeylessTypes: []string{registry.AuthNone, registry.AuthOAuth2, registry.AuthOIDC}, Edges: s.edgesByState,
 		Published: func() uint64 {
 			if rel := s.o.Publisher.Current(); rel != nil {
 				return rel.Release().Revision

@@ -30,13 +30,6 @@ type openedSecret struct {
 	origins registry.Origins
 }
 
-// HeldSecret is a secret as the gateway applies it.
-type HeldSecret struct {
-	Value   secrets.Secret // the key or token; "user:password" of basic; an access token; the PEM text of a certificate chain with its private key
-	Version uint64
-	Origins registry.Origins // where it may be sent; none: nowhere
-}
-
 func (v *openedSecret) held() HeldSecret { return HeldSecret{v.value, v.version, v.origins} }
 
 // Secret returns the value of a credential and where it may be sent. It answers from
@@ -71,7 +64,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 	if err != nil {
 		return openedSecret{}, err
 	}
-	if row.AuthType == authBasic {
+	if row.AuthType == registry.AuthBasic {
 		sh, err := shapeOf(row)
 		if err != nil {
 			return openedSecret{}, err

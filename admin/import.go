@@ -369,7 +369,7 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 
 func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 	declared := x.want.parts()[i].Authentication
-	match := have.matching(x.auth(i))
+	match := x.auth(i).matching(have.creds)
 	for k := range declared {
 		it := &declared[k].AuthItem
 		needed := !isOAuth(it.AuthType) || it.Grant == "client_credentials"

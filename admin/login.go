@@ -146,40 +146,6 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 	s.registerUsers(path, tags)
 }
 
-// loginCredential finds the credential that a person logs in for.
-func loginCredential(creds []draftCredential, id string) (*draftCredential, *shape, error) {
-	var found *draftCredential
-	var of shape
-	for i := range creds {
-		sh, err := shapeOf(&creds[i].row)
-		if err != nil {
-			return nil, nil, err
-		}
-		if sh.Grant != oauth.AuthorizationCode || id != "" && creds[i].row.ID != id {
-			continue
-		}
-		if found != nil {
-			return nil, nil, problem.New(problem.InvalidArgument, "the toolset has several credentials that a person logs in for").Fix("name one by credentialId")
-		}
-		found, of = &creds[i], sh
-	}
-	if found == nil {
-		return nil, nil, problem.New(problem.InvalidArgument, "the toolset has no credential that a person logs in for").
-			Fix("configure authType oauth2 or oidc with the grant authorization_code")
-	}
-	return found, &of, nil
-}
-
-// checkScopes refuses scopes that are none.
-func checkScopes(scopes []string) error {
-	for i, scope := range scopes {
-		if !oauth.ValidScope(scope) {
-			return problem.New(problem.InvalidArgument, "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText).At("", 0, 0, fmt.Sprintf("/scopes/%d", i))
-		}
-	}
-	return nil
-}
-
 // loginConfig is the client that a person logs in with, found or registered when
 // the configuration leaves it open; found is nil otherwise.
 func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *shape, more []string, anew bool) (cfg *oauth.Config, found *foundClient, err error) {

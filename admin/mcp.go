@@ -308,18 +308,6 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.callbackURL(ctx))
 }
 
-// value is the secret of a credential in the form that is applied.
-func (c *draftCredential) value() (secrets.Secret, error) {
-	if c.row.AuthType != authBasic {
-		return c.secret, nil
-	}
-	sh, err := shapeOf(&c.row)
-	if err != nil {
-		return secrets.Secret{}, err
-	}
-	return secrets.New(sh.Username + ":" + c.secret.Reveal()), nil
-}
-
 // cannotConnect gives any cause why a server cannot be asked its fixed title. What
 // is refused or must be configured keeps its own kind.
 func cannotConnect(err error) error {

@@ -34,53 +34,6 @@ const (
 	refusedPause = 30 * time.Second
 )
 
-// States of the tokens of a credential.
-const (
-	stateOK      = "ok"
-	stateLogin   = "login_required"
-	stateFailing = "failing"
-	stateExpired = "expired"
-)
-
-// tokenState says for people how it stands with the access token.
-func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastError string, expires *time.Time) {
-	if t == nil {
-		t = &store.OAuthToken{}
-	}
-	if at := t.ExpiresAt.Time; !at.IsZero() {
-		expires = &at
-	}
-	person := grant == oauth.AuthorizationCode
-	switch {
-	case t.Error != "" && person && len(t.Sealed) == 0:
-		return stateLogin, t.Error, expires
-	case t.Error != "":
-		return stateFailing, t.Error, expires
-	case len(t.Sealed) == 0 && person:
-		return stateLogin, "", nil
-	case expires != nil && now.After(*expires) && person:
-		// Calls and the renewal replace a token before; this one had nothing to be
-		// renewed with, or its server does not answer.
-		return stateExpired, "", expires
-	}
-	return stateOK, "", expires
-}
-
-// grantedTokens are what is sealed of an answer of an authorization server.
-type grantedTokens struct {
-	Access   secrets.Wire `json:"access"`
-	Refresh  secrets.Wire `json:"refresh,omitzero"`
-	Obtained int64        `json:"obtained"` // seconds since 1970
-	// Client is who they were given to, when it was found or registered: only it can
-	// renew them.
-	Client *foundClient `json:"client,omitempty"`
-}
-
-// granted is what is kept of an answer of an authorization server.
-func granted(t *oauth.Token, now time.Time, client *foundClient) grantedTokens {
-	return grantedTokens{Access: secrets.Wire{Secret: t.Access}, Refresh: secrets.Wire{Secret: t.Refresh}, Obtained: now.Unix(), Client: client}
-}
-
 // tokenOf names whose tokens of a credential are meant: those that all calls of the
 // toolset use, or those of one caller.
 func tokenOf(credential string, user *registry.User) *store.OAuthToken {
@@ -283,15 +236,6 @@ func (s *Server) oauthConfig(row *store.Credential, sh *shape, found *foundClien
 		found.apply(cfg)
 	}
 	return cfg, nil
-}
-
-// scopes are what is asked for. A person who logs in at an OpenID provider and
-// says nothing else wants to stay logged in (OpenID Connect Core §11).
-func (sh *shape) scopes(authType string) []string {
-	if len(sh.Scopes) == 0 && authType == authOIDC && sh.Grant == oauth.AuthorizationCode {
-		return []string{"openid", "offline_access"}
-	}
-	return sh.Scopes
 }
 
 func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
@@ -23,9 +21,6 @@ const (
 	clientDocumentPath = "/client-metadata.json"
 	// clientName is what people see at the login page of an authorization server.
 	clientName = "Sluice"
-	// clientEarly is how long before the end of its secret a registered client is
-	// not used for another login.
-	clientEarly = time.Hour
 )
 
 // WantsAuthError is the cause of a problem with a server that wants authentication.
@@ -39,45 +34,6 @@ type WantsAuthError struct {
 
 // Error says nothing of the challenge, which is for machines.
 func (*WantsAuthError) Error() string { return "the server wants authentication" }
-
-// foundClient is a client that was found or registered from what a resource says,
-// as it is sealed. Tokens keep the one that they were given to.
-type foundClient struct {
-	Issuer           string       `json:"issuer,omitempty"`
-	AuthorizationURL string       `json:"authorizationUrl,omitempty"` // of a server without metadata
-	TokenURL         string       `json:"tokenUrl,omitempty"`
-	ClientID         string       `json:"clientId"`
-	ClientSecret     secrets.Wire `json:"clientSecret,omitzero"` // of a registered one
-	AuthMethod       string       `json:"authMethod,omitempty"`
-	Resource         string       `json:"resource,omitempty"`
-	Scopes           []string     `json:"scopes,omitempty"` // to ask for
-	More             []string     `json:"more,omitempty"`   // those of them that were asked for beyond the usual ones
-	Redirect         string       `json:"redirect"`
-	Registered       bool         `json:"registered,omitempty"` // by RFC 7591
-	Expires          int64        `json:"expires,omitempty"`    // of the secret, seconds since 1970; 0: never
-}
-
-// discovers reports whether a configuration leaves to the resource where to log in,
-// or as which client.
-func (sh *shape) discovers() bool {
-	return sh.Resource != "" && sh.TokenURL == "" && (sh.Issuer == "" || sh.ClientID == "")
-}
-
-// apply puts what was found into a configuration.
-func (c *foundClient) apply(cfg *oauth.Config) {
-	cfg.Issuer, cfg.AuthorizationURL, cfg.TokenURL = c.Issuer, c.AuthorizationURL, c.TokenURL
-	cfg.Scopes, cfg.Resource, cfg.RedirectURL = c.Scopes, c.Resource, c.Redirect
-	if cfg.ClientID == "" {
-		cfg.ClientID, cfg.ClientSecret, cfg.AuthMethod = c.ClientID, c.ClientSecret.Secret, c.AuthMethod
-	}
-}
-
-// usableFor reports whether a registered client can be used for another login at a
-// server.
-func (c *foundClient) usableFor(found *foundClient, now time.Time) bool {
-	return c != nil && c.Registered && c.Issuer == found.Issuer && c.TokenURL == found.TokenURL && c.Redirect == found.Redirect &&
-		(c.Expires == 0 || now.Add(clientEarly).Unix() < c.Expires)
-}
 
 // search is what a client is looked for with.
 type search struct {
@@ -98,7 +54,7 @@ func (s *Server) findClient(ctx context.Context, q *search) (*foundClient, error
 	if err != nil {
 		return nil, err
 	}
-	c.addScopes(q)
+	c.addScopes(q.more, q.old)
 	if sh.ClientID != "" {
 		c.ClientID, c.AuthMethod = sh.ClientID, sh.TokenAuth
 		return c, nil
@@ -149,21 +105,6 @@ func (s *Server) findServer(ctx context.Context, q *search, c *foundClient) (*oa
 		c.Scopes = found.Scopes
 	}
 	return found.Metadata, nil
-}
-
-// addScopes adds what was asked for beyond the usual scopes, now and before: a
-// server that wanted more once wants it again.
-func (c *foundClient) addScopes(q *search) {
-	more := slices.Clone(q.more)
-	if q.old != nil && q.old.Issuer == c.Issuer {
-		more = append(more, q.old.More...)
-	}
-	for _, scope := range oauth.ValidScopes(more) {
-		if !slices.Contains(c.Scopes, scope) && len(c.Scopes) < maxScopes {
-			c.Scopes = append(slices.Clip(c.Scopes), scope)
-			c.More = append(c.More, scope)
-		}
-	}
 }
 
 // challengeOf is what a resource says that it wants, asked without a credential. A
@@ -220,18 +161,18 @@ func (s *Server) callbackURL(ctx context.Context) string {
 }
 
 // oldClient is the client that a credential found or registered before; nil: none.
-func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, credential string) (*foundClient, error) {
-	row, err := ws.OAuthClient(ctx, credential)
+func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) (*foundClient, error) {
+	row, err := ws.OAuthClient(ctx, id)
 	if row == nil || err != nil {
 		return nil, err
 	}
 	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
-		return nil, fmt.Errorf("opening the client of credential %s: %w", credential, err)
+		return nil, fmt.Errorf("opening the client of credential %s: %w", id, err)
 	}
 	c := new(foundClient)
 	if json.Unmarshal([]byte(text.Reveal()), c) != nil { // its error would quote it
-		return nil, fmt.Errorf("the client of credential %s is not in the form it was written", credential)
+		return nil, fmt.Errorf("the client of credential %s is not in the form it was written", id)
 	}
 	return c, nil
 }
@@ -261,13 +202,13 @@ func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search)
 
 // dropClient forgets a registered client that its server does not know any more, so
 // that the next login registers anew.
-func (s *Server) dropClient(ctx context.Context, ws *store.Workspace, credential string, c *foundClient) error {
-	if c == nil || !c.Registered || credential == "" {
+func (s *Server) dropClient(ctx context.Context, ws *store.Workspace, id string, c *foundClient) error {
+	if c == nil || !c.Registered || id == "" {
 		return nil
 	}
-	old, err := s.oldClient(ctx, ws, credential)
+	old, err := s.oldClient(ctx, ws, id)
 	if err != nil || old == nil || old.ClientID != c.ClientID {
 		return err
 	}
-	return ws.Update(ctx, func(tx *store.Tx) error { return tx.DeleteOAuthClient(ctx, credential) })
+	return ws.Update(ctx, func(tx *store.Tx) error { return tx.DeleteOAuthClient(ctx, id) })
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -139,48 +138,6 @@ type BatchUpdate struct {
 type ToolUpdate struct {
 	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
 	PatchTool
-}
-
-// SetAuth sets an authentication configuration: one credential, or several as
-// the items of a list.
-type SetAuth struct {
-	AuthItem
-	Items []AuthItem `json:"items,omitempty" maxItems:"16" doc:"list: the credentials, each of another type than list and none."`
-
-	adopted *adopted // nil: no login comes with it
-}
-
-// AuthItem is one credential. Which fields belong to a type: header: headerName,
-// headerPrefix, apiKey; query: parameterName, apiKey; cookie: cookieName, apiKey;
-// body: memberName, apiKey;
-// bearer: token; basic: username, password; oauth2: grant, clientId, clientSecret,
-// authorizationUrl, tokenUrl, scopes, audience; oidc: the same with issuer; mtls:
-// certificate, privateKey; none: nothing.
-type AuthItem struct {
-	AuthType         string         `json:"authType" enum:"header,query,cookie,body,basic,bearer,oauth2,oidc,mtls,list,none"`
-	Scheme           string         `json:"scheme,omitempty" maxLength:"256" doc:"Security scheme of the specification that it fulfils. Default: it is sent with every operation that needs authentication; in a list, the scheme that it fits."`
-	HeaderName       string         `json:"headerName,omitempty" maxLength:"128"`
-	HeaderPrefix     string         `json:"headerPrefix,omitempty" maxLength:"64" doc:"Put directly before the key, with its own space."`
-	ParameterName    string         `json:"parameterName,omitempty" maxLength:"128"`
-	CookieName       string         `json:"cookieName,omitempty" maxLength:"128"`
-	MemberName       string         `json:"memberName,omitempty" maxLength:"128" doc:"Of the JSON object or form that is the body."`
-	APIKey           secrets.Secret `json:"apiKey,omitzero" writeOnly:"true"`
-	Token            secrets.Secret `json:"token,omitzero" writeOnly:"true"`
-	Username         string         `json:"username,omitempty" maxLength:"512"`
-	Password         secrets.Secret `json:"password,omitzero" writeOnly:"true"`
-	Grant            string         `json:"grant,omitempty" enum:"client_credentials,authorization_code"`
-	Issuer           string         `json:"issuer,omitempty" maxLength:"2048" doc:"Its metadata names the endpoints that are not set here."`
-	ClientID         string         `json:"clientId,omitempty" maxLength:"512"`
-	ClientSecret     secrets.Secret `json:"clientSecret,omitzero" writeOnly:"true"`
-	TokenAuth        string         `json:"tokenAuthMethod,omitempty" enum:"client_secret_basic,client_secret_post" doc:"Default: what the server's metadata says, else basic, then post."`
-	AuthorizationURL string         `json:"authorizationUrl,omitempty" maxLength:"2048"`
-	TokenURL         string         `json:"tokenUrl,omitempty" maxLength:"2048"`
-	Scopes           []string       `json:"scopes,omitempty" maxItems:"200"`
-	Audience         string         `json:"audience,omitempty" maxLength:"2048"`
-	PerUser          bool           `json:"perUser,omitempty" doc:"oauth2, oidc with the grant authorization_code: each caller of the toolset logs in, through a link that their first call is answered with, and calls with their own token. The toolset's access must be token or jwt. A login of the operator is used for tests and for the list of tools."`
-	Resource         string         `json:"resource,omitempty" maxLength:"2048" doc:"What tokens are asked for (RFC 8707). Without issuer and tokenUrl, its metadata (RFC 9728) names the authorization server, and without clientId a client is registered there. Default for MCP servers, when nothing else says where to log in: their URL."`
-	Certificate      string         `json:"certificate,omitempty" maxLength:"65536" doc:"PEM chain."`
-	PrivateKey       secrets.Secret `json:"privateKey,omitzero" writeOnly:"true" doc:"PEM, unencrypted."`
 }
 
 // TestRequest names the tool to test. Without one: the first safe operation that

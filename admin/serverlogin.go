@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 const (
@@ -52,14 +52,6 @@ type serverLogin struct {
 	Expires  int64          `json:"expires,omitempty"`
 	// Seen are the private addresses that the operator who began it named.
 	Seen []netip.AddrPort `json:"seen,omitempty"`
-}
-
-// adopted is a login that a configuration takes over.
-type adopted struct {
-	login   string
-	server  string // that it was for
-	tokens  grantedTokens
-	expires time.Time
 }
 
 type loginInput struct {
@@ -116,7 +108,7 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	}
 	auth := in.Auth
 	if auth == nil {
-		auth = &SetAuth{AuthItem: AuthItem{AuthType: authOAuth2}}
+		auth = &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthOAuth2}}
 	}
 	auth.aim(u)
 	if err := auth.check("/authentication", func(int) bool { return false }); err != nil {
@@ -195,33 +187,10 @@ func (s *Server) takeOver(ctx context.Context, login, server string, given *SetA
 		AuthType: l.AuthType, Scheme: sh.Scheme, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, ClientSecret: l.Secret.Secret, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: given != nil && given.PerUser,
 	}}
-	a.adopted = &adopted{login: row.ID, server: l.URL, tokens: *l.Tokens}
+	taken := &adopted{login: row.ID, server: l.URL, tokens: *l.Tokens}
 	if l.Expires != 0 {
-		a.adopted.expires = time.Unix(l.Expires, 0)
+		taken.expires = time.Unix(l.Expires, 0)
 	}
+	a.adopt(taken)
 	return a, nil
-}
-
-// writeAdopted writes the tokens of a login that a credential took over.
-func (s *Server) writeAdopted(ctx context.Context, tx *store.Tx, c *draftCredential) error {
-	row := &store.OAuthToken{CredentialID: c.row.ID, Version: 1, ExpiresAt: store.Time{Time: c.adopted.expires}}
-	if c.token != nil {
-		row.Version = c.token.Version + 1
-	}
-	row.WorkspaceID = c.row.WorkspaceID
-	var err error
-	if row.Sealed, err = s.o.Keyring.Seal(row.Record(), secrets.New(store.JSON(c.adopted.tokens))); err != nil {
-		return fmt.Errorf("sealing the tokens of credential %s: %w", c.row.ID, err)
-	}
-	if err := tx.SaveOAuthToken(ctx, row); err != nil {
-		return err
-	}
-	c.token = row
-	if err := tx.DeleteOAuthLogin(ctx, c.adopted.login); err != nil {
-		return err
-	}
-	if client := c.adopted.tokens.Client; client != nil {
-		return tx.SealOAuthClient(ctx, s.o.Keyring, c.row.ID, secrets.New(store.JSON(client)))
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // credentialVersion changes with every change of any secret of the draft; 0: it
@@ -22,75 +23,14 @@ func (d *draft) credentialVersion() (sum uint64) {
 	return sum
 }
 
-// matching finds for each item of a configuration the stored credential that it
-// replaces: of the same type and scheme, each once and in order; -1: none.
-func (d *draft) matching(a *SetAuth) []int {
-	items := a.items()
-	out, used := make([]int, len(items)), make([]bool, len(d.creds))
-	find := func(it *AuthItem, exact bool) int {
-		for i := range d.creds {
-			sh, err := shapeOf(&d.creds[i].row)
-			if err != nil || used[i] || d.creds[i].row.AuthType != it.AuthType {
-				continue
-			}
-			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName && it.MemberName == sh.MemberName
-			if same || !exact {
-				used[i] = true
-				return i
-			}
-		}
-		return -1
-	}
-	for i := range items {
-		out[i] = find(&items[i], true)
-	}
-	for i := range items {
-		if out[i] < 0 {
-			out[i] = find(&items[i], false)
-		}
-	}
-	return out
-}
-
 // authenticate puts a configuration on a draft; at is where its fields are.
 func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
-	old, match := d.creds, d.matching(a)
-	keep := func(i int) bool {
-		// A stored client secret must not go to another server because somebody
-		// changed an address and gave no secret.
-		return i < len(match) && match[i] >= 0 && keepsSecret(&old[match[i]].row, &a.items()[i])
+	of := connectorUse{toolset: d.ts.ID, connector: d.row.Name, mcp: d.row.SourceKind == kindMCP, methods: d.report.Methods}
+	next, err := a.configure(&of, d.creds, s.o.Store.NewID, at)
+	if err == nil {
+		d.creds = next
 	}
-	if err := a.check(at, keep); err != nil {
-		return err
-	}
-	items := a.items()
-	if d.row.SourceKind == kindMCP && slices.ContainsFunc(items, func(it AuthItem) bool { return it.AuthType == authBody }) {
-		return request.FieldFault(at+"/authType", "the bodies of an MCP server are messages of the protocol: a key goes into a header, the query or a cookie")
-	}
-	if len(items) > 1 {
-		bindSchemes(items, d.report.Methods)
-	}
-	next := make([]draftCredential, 0, len(items))
-	for i := range items {
-		c := draftCredential{row: store.Credential{ID: s.o.Store.NewID("cred"), ToolsetID: d.ts.ID, Connector: d.row.Name}}
-		// Another type is another credential: what is live must not send the new
-		// secret in the place of the old one.
-		if match[i] >= 0 {
-			c = old[match[i]]
-		}
-		c.row.Position = int64(i)
-		c.elsewhere = c.row.Version > 0 && !keepsSecret(&c.row, &items[i])
-		if err := c.set(&items[i]); err != nil {
-			return err
-		}
-		c.given = c.row.Version == 0 || !c.secret.IsZero()
-		if a.adopted != nil && len(items) == 1 {
-			c.adopted = a.adopted
-		}
-		next = append(next, c)
-	}
-	d.creds = next
-	return nil
+	return err
 }
 
 // writeAuth writes the credentials of the connector that a draft is about, and removes
@@ -102,7 +42,7 @@ func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
 			ids = append(ids, p.creds[i].row.ID)
 		}
 	}
-	return s.writeCredentials(ctx, tx, d.ts.ID, ids, d.creds)
+	return writeCredentials(ctx, tx, s.o.Keyring, d.ts.ID, ids, d.creds)
 }
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads
@@ -149,7 +89,7 @@ func (s *Server) registerAuthentication() {
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
+		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 	s.registerConnectorAuth(tags)
@@ -181,7 +121,7 @@ func (s *Server) registerConnectorAuth(tags []string) {
 		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *deleteConnectorInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: authNone}})
+		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 }
@@ -250,7 +190,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 			return err
 		}
 		rec := request.Audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(s.auditAuth(d.creds))
+		rec.Before, rec.After = store.JSON(before), store.JSON(auditAuth(s.o.Keyring, d.creds))
 		if len(d.creds) == 0 {
 			rec.Action = "authentication.delete"
 		}
