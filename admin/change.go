@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -339,7 +340,7 @@ func (c *change) compare(ctx context.Context) error {
 // compareOrigins adds to the differences where calls go that did not before.
 func (c *change) compareOrigins(ctx context.Context) error {
 	d := c.d
-	change := moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
+	change := credential.Moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
 	if change == nil {
 		return nil
 	}
@@ -375,7 +376,7 @@ func (c *change) decide() (decision, error) {
 		return decision{}, problem.New(problem.Conflict, "the source has changed since the change was shown").
 			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.ts.Slug)
 	case r.approved != (SpecRef{}) && c.diff.Origins != nil:
-		return decision{}, originsRefused(c.d.ts.Slug, []OriginChange{*c.diff.Origins})
+		return decision{}, credential.Refused(c.d.ts.Slug, []credential.OriginChange{*c.diff.Origins})
 	case c.was.version.Digest == c.d.version.Digest:
 		return decision{verdict: unchanged}, nil
 	case r.request.DryRun:
@@ -477,7 +478,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	rec.Digest = d.ts.DraftDigest
 	rec.After = store.JSON(map[string]any{
 		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.Tools),
-		"authentication": auditAuth(c.s.o.Keyring, d.creds),
+		"authentication": credential.Audited(c.s.o.Keyring, d.creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err

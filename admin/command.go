@@ -35,7 +35,7 @@ func (s *Server) useCommand(ctx context.Context, in *CreateToolset) error {
 		return err
 	}
 	if in.Auth != nil {
-		for _, it := range in.Auth.items() {
+		for _, it := range in.Auth.Each() {
 			if it.AuthType != registry.AuthNone && (it.AuthType != registry.AuthHeader || !strings.HasPrefix(it.HeaderName, envHeader) || it.HeaderPrefix != "") {
 				return request.FieldFault("/authentication", "a command gets credentials as environment variables: authType header with headerName %sNAME (--auth env:NAME)", envHeader)
 			}

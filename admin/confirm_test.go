@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -21,7 +22,7 @@ func operatorLogins(t *testing.T, f func(t *testing.T, w *world, as *oauthtest.S
 	t.Run("credential", func(t *testing.T) {
 		w, as, ts := oauthWorld(t)
 		auth := "/v1/toolsets/" + ts.ID + "/authentication"
-		want[admin.Authentication](w, w.do("PUT", auth, person(as)), 200)
+		want[credential.Authentication](w, w.do("PUT", auth, person(as)), 200)
 		f(t, w, as, func() string {
 			return want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200).AuthorizationURL
 		}, "authentication.login", 10*time.Minute)
@@ -174,7 +175,7 @@ func TestConfirmOverTLS(t *testing.T) {
 	conf := person(as)
 	conf["clientId"], conf["scopes"] = oauthtest.PublicClient, []string{"openid"}
 	delete(conf, "clientSecret")
-	want[admin.Authentication](w, w.do("PUT", auth, conf), 200)
+	want[credential.Authentication](w, w.do("PUT", auth, conf), 200)
 	begun := want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil), 200)
 	if !strings.HasPrefix(begun.AuthorizationURL, "https://localhost:7301/oauth/confirm/") {
 		t.Fatalf("the link is %s", begun.AuthorizationURL)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/plugin"
@@ -24,10 +25,10 @@ import (
 
 // ConnectionRequest asks whether a server can be connected to.
 type ConnectionRequest struct {
-	URL     string         `json:"url,omitempty" maxLength:"2048"`
-	Command *local.Command `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
-	Auth    *SetAuth       `json:"authentication,omitempty"`
-	Login   string         `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
+	URL     string              `json:"url,omitempty" maxLength:"2048"`
+	Command *local.Command      `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
+	Auth    *credential.SetAuth `json:"authentication,omitempty"`
+	Login   string              `json:"login,omitempty" maxLength:"64" doc:"A finished login at the server, used instead of authentication."`
 }
 
 // Connection is a server that could be connected to.

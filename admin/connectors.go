@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -25,7 +26,7 @@ func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 	r := &Report{
 		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
 		SpecDigest: res.Digest, SizeBytes: size, Operations: res.Operations, ToolCount: res.Tools,
-		Servers: []toolset.APIServer{}, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		Servers: []toolset.APIServer{}, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.Tools) > 0,
 	}
 	for _, srv := range res.API.Servers {
@@ -58,8 +59,8 @@ func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 
 // authMethod describes a security scheme and, where Sluice can apply it, the
 // configuration that only lacks the secret.
-func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
-	m := AuthMethod{
+func authMethod(sc *operation.SecurityScheme, uses map[string]int) credential.AuthMethod {
+	m := credential.AuthMethod{
 		ID: sc.ID, Type: sc.Type, In: sc.In, Name: sc.Name, Scheme: sc.Scheme, BearerFormat: sc.BearerFormat,
 		Description: sc.Description, Operations: uses[sc.ID],
 	}
@@ -68,21 +69,21 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 	}
 	switch {
 	case sc.Type == "apiKey" && sc.In == "header":
-		m.Suggestion = &Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "query":
-		m.Suggestion = &Suggest{AuthType: registry.AuthQuery, ParameterName: sc.Name}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthQuery, ParameterName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "cookie":
-		m.Suggestion = &Suggest{AuthType: registry.AuthCookie, CookieName: sc.Name}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthCookie, CookieName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "body":
-		m.Suggestion = &Suggest{AuthType: registry.AuthBody, MemberName: sc.Name}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthBody, MemberName: sc.Name}
 	case sc.Type == "http" && sc.Scheme == "bearer":
-		m.Suggestion = &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 	case sc.Type == "http" && sc.Scheme == "basic":
-		m.Suggestion = &Suggest{AuthType: registry.AuthBasic}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthBasic}
 	case sc.Type == "http":
 		m.Unsupported = "the HTTP authentication scheme " + request.ClipText(sc.Scheme, 40) + " is not supported"
 	case sc.Type == "mutualTLS":
-		m.Suggestion = &Suggest{AuthType: registry.AuthMTLS}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthMTLS}
 	case sc.Type == "oauth2":
 		m.Suggestion = suggestFlow(sc.Flows)
 	case sc.Type == "openIdConnect":
@@ -94,7 +95,7 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) AuthMethod {
 // suggestFlow chooses the flow that needs no person, then the one where a person
 // logs in once. The others were withdrawn (RFC 9700 §2.1.2, §2.4) or need a
 // device; for them, a token that was got elsewhere does.
-func suggestFlow(flows []operation.Flow) *Suggest {
+func suggestFlow(flows []operation.Flow) *credential.Suggest {
 	for _, grant := range []struct{ spec, ours string }{
 		{"clientCredentials", oauth.ClientCredentials}, {"authorizationCode", oauth.AuthorizationCode},
 	} {
@@ -102,7 +103,7 @@ func suggestFlow(flows []operation.Flow) *Suggest {
 			if f.Grant != grant.spec || oauth.CheckURL(f.TokenURL) != nil {
 				continue
 			}
-			out := &Suggest{AuthType: registry.AuthOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
+			out := &credential.Suggest{AuthType: registry.AuthOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
 			if grant.ours == oauth.AuthorizationCode {
 				if oauth.CheckURL(f.AuthorizationURL) != nil {
 					continue
@@ -112,15 +113,15 @@ func suggestFlow(flows []operation.Flow) *Suggest {
 			return out
 		}
 	}
-	return &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
 // suggestIssuer makes an issuer of the address of its metadata.
-func suggestIssuer(metadata string) *Suggest {
+func suggestIssuer(metadata string) *credential.Suggest {
 	if issuer, ok := strings.CutSuffix(metadata, "/.well-known/openid-configuration"); ok && oauth.CheckURL(issuer) == nil {
-		return &Suggest{AuthType: registry.AuthOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
+		return &credential.Suggest{AuthType: registry.AuthOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
 	}
-	return &Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
+	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
 func reportOf(v *store.ConnectorVersion) (*Report, error) {
@@ -143,8 +144,8 @@ type versionsInput struct {
 
 // PreviewRequest asks what a specification would become.
 type PreviewRequest struct {
-	Source CreateSource `json:"source"`
-	Auth   *SetAuth     `json:"authentication,omitempty" doc:"For an MCP server that wants it."`
+	Source CreateSource        `json:"source"`
+	Auth   *credential.SetAuth `json:"authentication,omitempty" doc:"For an MCP server that wants it."`
 }
 
 type previewInput struct {

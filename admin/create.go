@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -94,7 +95,7 @@ func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
 
 // adopt makes the configuration of the login that a creation names its own.
 func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
-	if in.Login == "" || in.Auth != nil && in.Auth.adopts() {
+	if in.Login == "" || in.Auth != nil && in.Auth.Adopts() {
 		return nil
 	}
 	if in.Source.MCP == nil {
@@ -115,10 +116,10 @@ func (in *CreateToolset) check() error {
 	}
 	if in.Auth != nil {
 		if in.Source.MCP != nil {
-			in.Auth.aim(cmp.Or(in.BaseURL, in.Source.MCP.URL))
+			in.Auth.Aim(cmp.Or(in.BaseURL, in.Source.MCP.URL))
 		}
 		// A refresh may keep the stored secret; whether there is one is seen later.
-		return in.Auth.check("/authentication", keepAny)
+		return in.Auth.Check("/authentication", credential.KeepAny)
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ func (in *CreateToolset) addresses() []string {
 		}
 	}
 	if in.Auth != nil {
-		named = append(named, in.Auth.addresses()...)
+		named = append(named, in.Auth.Addresses()...)
 	}
 	return named
 }

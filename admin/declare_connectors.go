@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -290,14 +291,14 @@ func (x *importing) misses(i, item int) bool {
 
 // auth is the authentication configuration of connector i without the items whose
 // secret is missing.
-func (x *importing) auth(i int) *SetAuth {
+func (x *importing) auth(i int) *credential.SetAuth {
 	return setAuth(x.want.parts()[i].Authentication, func(item int) bool { return x.misses(i, item) })
 }
 
 // setAuth is a list of credentials as a request sets them, without those to skip; nil
 // skips none.
-func setAuth(list []DeclaredAuth, skip func(item int) bool) *SetAuth {
-	var items []AuthItem
+func setAuth(list []DeclaredAuth, skip func(item int) bool) *credential.SetAuth {
+	var items []credential.AuthItem
 	for k := range list {
 		if skip == nil || !skip(k) {
 			items = append(items, list[k].AuthItem)
@@ -305,9 +306,9 @@ func setAuth(list []DeclaredAuth, skip func(item int) bool) *SetAuth {
 	}
 	switch len(items) {
 	case 0:
-		return &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}}
+		return &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}}
 	case 1:
-		return &SetAuth{AuthItem: items[0]}
+		return &credential.SetAuth{AuthItem: items[0]}
 	}
-	return &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthList}, Items: items}
+	return &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthList}, Items: items}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -36,17 +37,17 @@ func fill(t *testing.T, v reflect.Value, skip ...string) {
 // What is stored of a credential in the clear is declared, all of it, and compared; what
 // a certificate says is made of the certificate.
 func TestDeclaredAuthIsWhole(t *testing.T) {
-	var sh shape
+	var sh credential.Shape
 	fill(t, reflect.ValueOf(&sh).Elem(), "Certificate")
 	a, err := (&Server{}).declareAuth(&store.Credential{AuthType: registry.AuthOAuth2, Shape: store.JSON(sh)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.shape(); !reflect.DeepEqual(got, sh) {
+	if got := a.Shape(); !reflect.DeepEqual(got, sh) {
 		t.Errorf("declared %+v, want %+v", got, sh)
 	}
-	public := a.public()
-	if got := public.shape(); !reflect.DeepEqual(got, sh) {
+	public := a.Public()
+	if got := public.Shape(); !reflect.DeepEqual(got, sh) {
 		t.Errorf("compared %+v, want %+v", got, sh)
 	}
 }

@@ -3,11 +3,11 @@ package admin
 import (
 	"encoding/json"
 
-	"github.com/sluicegate/sluice/admin/toolset"
-
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -127,7 +127,7 @@ type DeclaredPlugin struct {
 // DeclaredAuth is one credential. Its secret is sealed, given (by a client that opened
 // it), or left out: then the one that is stored stays.
 type DeclaredAuth struct {
-	AuthItem
+	credential.AuthItem
 	Sealed string `json:"sealed,omitempty" maxLength:"200000" doc:"The secret fields as JSON, encrypted with age for the recipient of the export. Import takes no notice of it: the client opens it."`
 }
 
@@ -141,13 +141,13 @@ type ImportPlan struct {
 
 // PlannedToolset is what becomes of one toolset.
 type PlannedToolset struct {
-	Slug     string           `json:"slug"`
-	Action   string           `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
-	Changes  []PlannedChange  `json:"changes,omitempty"`
-	Missing  []string         `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
-	Origins  []OriginChange   `json:"origins,omitempty" doc:"New addresses of calls that the stored credential is not for: the toolset is not published until they are confirmed."`
-	Warnings []PlannedWarning `json:"warnings,omitempty" doc:"Bindings that let through what their plugins are to take out."`
-	Revision uint64           `json:"revision,omitempty" doc:"That was published."`
+	Slug     string                    `json:"slug"`
+	Action   string                    `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
+	Changes  []PlannedChange           `json:"changes,omitempty"`
+	Missing  []string                  `json:"missing,omitempty" doc:"JSON pointers in the toolset of secrets that are neither given nor stored: these credentials are left out, and the toolset is not published."`
+	Origins  []credential.OriginChange `json:"origins,omitempty" doc:"New addresses of calls that the stored credential is not for: the toolset is not published until they are confirmed."`
+	Warnings []PlannedWarning          `json:"warnings,omitempty" doc:"Bindings that let through what their plugins are to take out."`
+	Revision uint64                    `json:"revision,omitempty" doc:"That was published."`
 }
 
 // PlannedWarning is something in a toolset of a document that is allowed and that somebody

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -362,9 +363,9 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	one.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn", "stateless": true})
 	one.addTo(ts.ID, http.StatusCreated, one.petsBody("pets-eu"))
 	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
-	want[admin.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)
+	want[credential.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)
 	want[access.ToolsetAccess](one, one.do("PUT", at+"/access", `{"mode":"token"}`), http.StatusOK)
-	want[admin.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
+	want[credential.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
 		"authType": "oauth2", "grant": "authorization_code", "resource": "https://mcp.example.com/mcp", "perUser": true,
 	}), http.StatusOK)
 	want[toolset.Tool](one, one.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
@@ -415,7 +416,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	if !reflect.DeepEqual(copied, bound) {
 		t.Errorf("bound %+v\nwant %+v", copied, bound)
 	}
-	if a := want[admin.Authentication](two, two.do("GET", "/v1/toolsets/shop/connectors/notes/authentication", nil), http.StatusOK); !a.PerUser || a.Resource != "https://mcp.example.com/mcp" {
+	if a := want[credential.Authentication](two, two.do("GET", "/v1/toolsets/shop/connectors/notes/authentication", nil), http.StatusOK); !a.PerUser || a.Resource != "https://mcp.example.com/mcp" {
 		t.Errorf("authentication %+v", a)
 	}
 	if row, err := two.credential(two.get("shop").ID, "pet-store"); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
@@ -44,7 +45,7 @@ func TestEdgeGetsEveryKind(t *testing.T) {
 	edge := w.enrolEdge(`{}`)
 	set := func(body map[string]any) (values []string, etag string) {
 		t.Helper()
-		want[admin.Authentication](w, w.do("PUT", path+"/authentication", body), 200)
+		want[credential.Authentication](w, w.do("PUT", path+"/authentication", body), 200)
 		want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 		doc, status := edge.credentials("")
 		if status != 200 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
@@ -120,7 +121,7 @@ func TestEdgeIsToldToAskAgain(t *testing.T) {
 func TestAbsentCredentialIsSigned(t *testing.T) {
 	w, as, login := oauthWorld(t)
 	key := w.keyed("Europe")
-	want[admin.Authentication](w, w.do("PUT", "/v1/toolsets/"+login.ID+"/authentication", service(as)), 200)
+	want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+login.ID+"/authentication", service(as)), 200)
 	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+login.ID+"/deploy", `{"reason":"a test"}`), 200)
 	e := w.enrolEdge(`{}`)
 	doc, status := e.credentials("")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -248,12 +249,12 @@ func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row 
 		return nil, err
 	}
 	out.Source.Command = s.commandOf(row.SourceURL)
-	creds, err := loadCredentials(ctx, ws, row.ToolsetID, row.Name)
+	creds, err := credential.Load(ctx, ws, row.ToolsetID, row.Name)
 	if err != nil {
 		return nil, err
 	}
 	for i := range creds {
-		a, err := s.declareAuth(&creds[i].row, to)
+		a, err := s.declareAuth(&creds[i].Row, to)
 		if err != nil {
 			return nil, err
 		}
@@ -361,11 +362,11 @@ func declarePlugin(b *boundRecord) DeclaredPlugin {
 
 // declareAuth is a credential without its secret, or with it sealed.
 func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*DeclaredAuth, error) {
-	sh, err := shapeOf(row)
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return nil, err
 	}
-	out := &DeclaredAuth{AuthItem: AuthItem{
+	out := &DeclaredAuth{AuthItem: credential.AuthItem{
 		AuthType: row.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
 		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser,
@@ -377,7 +378,7 @@ func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*Declared
 	if err != nil || value.IsZero() {
 		return out, err
 	}
-	fields := map[string]string{secretField(row.AuthType): value.Reveal()}
+	fields := map[string]string{credential.SecretField(row.AuthType): value.Reveal()}
 	if row.AuthType == registry.AuthMTLS {
 		chain, key := splitPEM(value.Reveal())
 		fields = map[string]string{"certificate": chain, "privateKey": key}
@@ -453,7 +454,7 @@ func (in *DeclaredSource) view() *DeclaredSource {
 func viewAuth(list []DeclaredAuth) []DeclaredAuth {
 	out := make([]DeclaredAuth, len(list))
 	for i := range list {
-		out[i] = DeclaredAuth{AuthItem: list[i].public()}
+		out[i] = DeclaredAuth{AuthItem: list[i].Public()}
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
 )
 
@@ -25,7 +26,7 @@ func TestCreateTestsAndDeploys(t *testing.T) {
 	if ts.Test == nil || !ts.Test.Passed || ts.Test.Tool != ts.Tools[0].Name || ts.Test.UpstreamStatus != 200 || !strings.Contains(ts.Test.Answer, "Rex") {
 		t.Errorf("test %+v", ts.Test)
 	}
-	if m := ts.Methods; len(m) != 2 || m[0].Suggestion == nil || !reflect.DeepEqual(*m[0].Suggestion, admin.Suggest{AuthType: "header", HeaderName: "X-Api-Key"}) || m[0].Operations != 3 {
+	if m := ts.Methods; len(m) != 2 || m[0].Suggestion == nil || !reflect.DeepEqual(*m[0].Suggestion, credential.Suggest{AuthType: "header", HeaderName: "X-Api-Key"}) || m[0].Operations != 3 {
 		t.Errorf("methods %+v", m)
 	}
 	if tool := ts.Tools[0]; tool.Description == "" || tool.Tokens == 0 || tool.Operation != (toolset.Operation{Connector: "pet-store", Method: "GET", Path: "/pets"}) || !tool.Annotations.ReadOnly {
@@ -98,9 +99,9 @@ func (w *world) renameTool(id, tool, name string) {
 	}
 }
 
-func (w *world) putAuth(id string, body map[string]any) admin.Authentication {
+func (w *world) putAuth(id string, body map[string]any) credential.Authentication {
 	w.t.Helper()
-	return want[admin.Authentication](w, w.do("PUT", "/v1/toolsets/"+id+"/authentication", body), 200)
+	return want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+id+"/authentication", body), 200)
 }
 
 func TestToolsWithoutKeyStayDraft(t *testing.T) {
@@ -291,7 +292,7 @@ func TestAuthentication(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID + "/authentication"
-	if a := want[admin.Authentication](w, w.do("GET", path, nil), 200); a.AuthType != "none" {
+	if a := want[credential.Authentication](w, w.do("GET", path, nil), 200); a.AuthType != "none" {
 		t.Errorf("nothing set: %+v", a)
 	}
 	f := func(body map[string]any, status int, contains ...string) {
@@ -319,10 +320,10 @@ func TestAuthentication(t *testing.T) {
 		t.Errorf("basic: %+v", run.TestRun)
 	}
 	want[struct{}](w, w.do("DELETE", path, nil), 204)
-	if a := want[admin.Authentication](w, w.do("GET", path, nil), 200); a.AuthType != "none" {
+	if a := want[credential.Authentication](w, w.do("GET", path, nil), 200); a.AuthType != "none" {
 		t.Errorf("after delete: %+v", a)
 	}
-	if a := want[admin.Authentication](w, w.do("PUT", path, map[string]any{"authType": "none"}), 200); a.AuthType != "none" {
+	if a := want[credential.Authentication](w, w.do("PUT", path, map[string]any{"authType": "none"}), 200); a.AuthType != "none" {
 		t.Errorf("none: %+v", a)
 	}
 	// At creation, in one step.

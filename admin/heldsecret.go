@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -30,12 +31,14 @@ type openedSecret struct {
 	origins registry.Origins
 }
 
-func (v *openedSecret) held() HeldSecret { return HeldSecret{v.value, v.version, v.origins} }
+func (v *openedSecret) held() credential.HeldSecret {
+	return credential.HeldSecret{Value: v.value, Version: v.version, Origins: v.origins}
+}
 
 // Secret returns the value of a credential and where it may be sent. It answers from
 // memory but for the first time after a change, and is what the gateway of this
 // process asks. It fails with [problem.NotFound], and as [Server.Refresh] does.
-func (s *Server) Secret(ctx context.Context, id string) (HeldSecret, error) {
+func (s *Server) Secret(ctx context.Context, id string) (credential.HeldSecret, error) {
 	v, err := s.secret(ctx, id)
 	return v.held(), err
 }
@@ -53,7 +56,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 	if err != nil {
 		return openedSecret{}, err
 	}
-	if isOAuth(row.AuthType) {
+	if credential.IsOAuth(row.AuthType) {
 		return s.renew(ctx, tokenOf(row.ID, nil), 0, false)
 	}
 	bound, err := s.boundOf(ctx, row)
@@ -65,7 +68,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 		return openedSecret{}, err
 	}
 	if row.AuthType == registry.AuthBasic {
-		sh, err := shapeOf(row)
+		sh, err := credential.ShapeOf(row)
 		if err != nil {
 			return openedSecret{}, err
 		}
@@ -119,10 +122,10 @@ func (c *secretCache) forget(id string) {
 }
 
 // forgetAll drops the cached secrets of what a toolset had and has.
-func (s *Server) forgetAll(lists ...[]draftCredential) {
+func (s *Server) forgetAll(lists ...[]credential.Draft) {
 	for _, list := range lists {
 		for i := range list {
-			s.secrets.forget(list[i].row.ID)
+			s.secrets.forget(list[i].Row.ID)
 		}
 	}
 	s.forgetUsers()

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -348,7 +349,7 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 		}
 		for i := range rows {
 			p := &part{row: rows[i]}
-			if p.creds, err = loadCredentials(ctx, ws, x.now.ID, rows[i].Name); err != nil {
+			if p.creds, err = credential.Load(ctx, ws, x.now.ID, rows[i].Name); err != nil {
 				return err
 			}
 			have.parts = append(have.parts, p)
@@ -369,19 +370,19 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 
 func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 	declared := x.want.parts()[i].Authentication
-	match := x.auth(i).matching(have.creds)
+	match := x.auth(i).Matching(have.creds)
 	for k := range declared {
 		it := &declared[k].AuthItem
-		needed := !isOAuth(it.AuthType) || it.Grant == "client_credentials"
-		switch given := it.secret(); {
-		case given.IsZero() && needed && (match[k] < 0 || !keepsSecret(&have.creds[match[k]].row, it)):
-			field := cmp.Or(secretField(it.AuthType), "privateKey")
+		needed := !credential.IsOAuth(it.AuthType) || it.Grant == "client_credentials"
+		switch given := it.Secret(); {
+		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.creds[match[k]].Row, it)):
+			field := cmp.Or(credential.SecretField(it.AuthType), "privateKey")
 			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.pointerTo(i), k, field))
 		case given.IsZero():
-		case match[k] < 0 || have.creds[match[k]].row.Version == 0:
+		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.open(&have.creds[match[k]].row)
+			stored, err := s.open(&have.creds[match[k]].Row)
 			if err != nil {
 				return err
 			}

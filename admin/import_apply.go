@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -19,7 +20,7 @@ import (
 type imported struct {
 	*draft
 
-	before []draftCredential // of the toolset as it was
+	before []credential.Draft // of the toolset as it was
 	names  declaredNames
 	gone   []string // names of connectors that the document does not have
 }
@@ -206,7 +207,7 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	}
 	var addresses []string
 	for _, c := range x.want.parts() {
-		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
+		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).Addresses()...)
 	}
 	return s.seeNamed(ctx, addresses)
 }
@@ -291,18 +292,18 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // keepStored leaves out secrets that are stored already: the same is not another version.
-func (s *Server) keepStored(creds []draftCredential) error {
+func (s *Server) keepStored(creds []credential.Draft) error {
 	for i := range creds {
 		c := &creds[i]
-		if c.secret.IsZero() || c.row.Version == 0 {
+		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.open(&c.row)
+		stored, err := s.open(&c.Row)
 		if err != nil {
 			return err
 		}
-		if stored.Equal(c.secret) {
-			c.secret = secrets.Secret{}
+		if stored.Equal(c.Secret) {
+			c.Secret = secrets.Secret{}
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -50,7 +51,7 @@ type login struct {
 	// Browser is the SHA-256 of the cookie of the browser that confirmed it.
 	Browser []byte `json:"browser,omitempty"`
 	// Client is who logs in, when it was found or registered.
-	Client *foundClient `json:"client,omitempty"`
+	Client *credential.Client `json:"client,omitempty"`
 
 	User   *registry.User `json:"user,omitempty"` // of a single caller
 	Server *serverLogin   `json:"server,omitempty"`
@@ -121,7 +122,7 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if in != nil {
 			want = *in
 		}
-		if err := checkScopes(want.Scopes); err != nil {
+		if err := credential.CheckScopes(want.Scopes); err != nil {
 			return nil, err
 		}
 		a, err := s.beginLogin(ctx, id, connector, &want)
@@ -148,12 +149,12 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 
 // loginConfig is the client that a person logs in with, found or registered when
 // the configuration leaves it open; found is nil otherwise.
-func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *shape, more []string, anew bool) (cfg *oauth.Config, found *foundClient, err error) {
+func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
-	if sh.discovers() {
+	if sh.Discovers() {
 		server, err := s.ofServer(ctx, row)
 		if err != nil {
 			return nil, nil, err
@@ -206,24 +207,24 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 	if err := d.focus(connector); err != nil {
 		return nil, err
 	}
-	c, sh, err := loginCredential(d.creds, want.CredentialID)
+	c, sh, err := credential.ForLogin(d.creds, want.CredentialID)
 	if err != nil {
 		return nil, err
 	}
 	// A registered client whose last login never came back may be unknown to the
 	// server by now: it would show that to the person only.
-	cfg, found, err := s.loginConfig(ctx, &c.row, sh, want.Scopes, c.login != nil)
+	cfg, found, err := s.loginConfig(ctx, &c.Row, sh, want.Scopes, c.Login != nil)
 	if err != nil {
 		return nil, err
 	}
-	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
+	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.Row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
 	l := &login{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
 	link, err := s.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
 	return &Authorization{
-		CredentialID: c.row.ID, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: found != nil && found.Registered, ExpiresAt: row.ExpiresAt.Time,
+		CredentialID: c.Row.ID, AuthorizationURL: link, RedirectURL: l.Redirect, Registered: found != nil && found.Registered, ExpiresAt: row.ExpiresAt.Time,
 	}, nil
 }
 
@@ -409,7 +410,7 @@ func (s *Server) complete(ctx context.Context, ws *store.Workspace, row *store.O
 		if err != nil {
 			return err
 		}
-		tokens := granted(tok, s.now(), l.Client)
+		tokens := credential.TokensOf(tok, s.now(), l.Client)
 		if l.Server.Tokens = &tokens; !tok.Expires.IsZero() {
 			l.Server.Expires = tok.Expires.Unix()
 		}
@@ -419,7 +420,7 @@ func (s *Server) complete(ctx context.Context, ws *store.Workspace, row *store.O
 	if err != nil {
 		return err
 	}
-	sh, err := shapeOf(cred)
+	sh, err := credential.ShapeOf(cred)
 	if err != nil {
 		return err
 	}
@@ -474,7 +475,7 @@ func noteCredentialLogin(ctx context.Context, tx *store.Tx, row *store.OAuthLogi
 }
 
 // exchange turns the answer of the login page into a token.
-func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *shape, p *login, q url.Values) (*oauth.Token, error) {
+func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *credential.Shape, p *login, q url.Values) (*oauth.Token, error) {
 	cfg, err := s.oauthConfig(cred, sh, p.Client)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -54,7 +55,7 @@ type MCPTarget struct {
 	// Auth is the shape of the authentication, and Secret gives its values, by the ids
 	// in it; nil: none.
 	Auth   *registry.AuthShape
-	Secret func(ctx context.Context, id string) (HeldSecret, error)
+	Secret func(ctx context.Context, id string) (credential.HeldSecret, error)
 	// Noticed is told what is found out while the server is connected to and listed, one
 	// thing after the other; nil: nobody wants to know.
 	Noticed func(handshake.Event)
@@ -139,7 +140,7 @@ func hostname(s string) string {
 }
 
 // serverCredentials are those of the request, or of the toolset that it refreshes.
-func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]draftCredential, error) {
+func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]credential.Draft, error) {
 	ws := s.workspace(ctx)
 	d := &draft{ts: &store.Toolset{}, part: &part{report: &Report{}}}
 	connector := ""
@@ -164,7 +165,7 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 	}
 	if connector != "" {
 		var err error
-		if d.creds, err = loadCredentials(ctx, ws, d.ts.ID, connector); err != nil {
+		if d.creds, err = credential.Load(ctx, ws, d.ts.ID, connector); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +178,7 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 }
 
 // listServer asks a server with these credentials.
-func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCredential) (*MCPListing, error) {
+func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
 	if s.o.MCP == nil {
 		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
 	}
@@ -197,28 +198,28 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []draftCrede
 }
 
 // mcpTarget gives a target its credentials.
-func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, error) {
+func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, error) {
 	var err error
-	if t.Auth, err = authShape(creds); err != nil {
+	if t.Auth, err = credential.BundleShape(creds); err != nil {
 		return t, err
 	}
-	t.Secret = func(ctx context.Context, id string) (HeldSecret, error) {
+	t.Secret = func(ctx context.Context, id string) (credential.HeldSecret, error) {
 		for i := range creds {
 			c := &creds[i]
-			if c.row.ID == id && c.adopted != nil {
-				return HeldSecret{Value: c.adopted.tokens.Access.Secret, Origins: originsOf(c.adopted.server)}, nil
+			if c.Row.ID == id && c.Adopted != nil {
+				return credential.HeldSecret{Value: c.Adopted.Tokens.Access.Secret, Origins: credential.OriginsOf(c.Adopted.Server)}, nil
 			}
-			if c.row.ID == id && !c.secret.IsZero() && !isOAuth(c.row.AuthType) {
-				v, err := c.value()
-				return HeldSecret{Value: v, Origins: originsOf(t.URL)}, err
+			if c.Row.ID == id && !c.Secret.IsZero() && !credential.IsOAuth(c.Row.AuthType) {
+				v, err := c.Value()
+				return credential.HeldSecret{Value: v, Origins: credential.OriginsOf(t.URL)}, err
 			}
 		}
 		v, err := s.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
-				if c := &creds[i]; c.row.ID == id && isOAuth(c.row.AuthType) {
+				if c := &creds[i]; c.Row.ID == id && credential.IsOAuth(c.Row.AuthType) {
 					token, err := s.firstToken(ctx, c)
-					return HeldSecret{Value: token, Origins: originsOf(t.URL)}, err
+					return credential.HeldSecret{Value: token, Origins: credential.OriginsOf(t.URL)}, err
 				}
 			}
 			return v, problem.New(problem.Unauthenticated, "there is no access token yet").
@@ -231,8 +232,8 @@ func (s *Server) mcpTarget(t MCPTarget, creds []draftCredential) (MCPTarget, err
 
 // firstToken is a service's own token for a credential that is not stored yet. A
 // person's login cannot be had that way.
-func (s *Server) firstToken(ctx context.Context, c *draftCredential) (none secrets.Secret, err error) {
-	sh, err := shapeOf(&c.row)
+func (s *Server) firstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
+	sh, err := credential.ShapeOf(&c.Row)
 	if err != nil {
 		return none, err
 	}
@@ -241,15 +242,15 @@ func (s *Server) firstToken(ctx context.Context, c *draftCredential) (none secre
 			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
 	}
 	cfg := &oauth.Config{
-		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
+		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.Secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
 		Audience: sh.Audience, Resource: sh.Resource,
 	}
-	if sh.discovers() {
+	if sh.Discovers() {
 		found, err := s.findClient(ctx, &search{shape: &sh, server: true})
 		if err != nil {
 			return none, err
 		}
-		found.apply(cfg)
+		found.Apply(cfg)
 	}
 	tok, err := s.o.OAuth.Obtain(ctx, cfg)
 	if err != nil {
@@ -376,7 +377,7 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	r := &Report{
 		Title: src.title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.server.Protocol,
 		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
-		Servers: []toolset.APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		Servers: []toolset.APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
 	r.Warnings = noticed(src.notices)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -28,27 +29,27 @@ type Toolset struct {
 
 	Connectors []ToolsetConnector `json:"connectors" doc:"All connectors, in their order. source, upstream, connector, baseUrl, servers and the authentication beside it are those of the first."`
 
-	Profile        string                 `json:"profile" enum:"off,lossless,concise"`
-	Cache          *CachePolicy           `json:"cache,omitempty" doc:"Absent: answers are not cached."`
-	Answers        *toolset.Answers       `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
-	UseCase        string                 `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
-	Batch          bool                   `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
-	Destructive    bool                   `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
-	ScriptLimits   *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
-	Learn          bool                   `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
-	Selection      string                 `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
-	Access         Access                 `json:"access"`
-	ToolCount      int                    `json:"toolCount" doc:"Tools of all connectors."`
-	EnabledTools   int                    `json:"enabledTools" doc:"Tools that agents see."`
-	Methods        []AuthMethod           `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
-	Authentication *Authentication        `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Digest         string                 `json:"digest" doc:"Digest of the draft as it is now."`
-	LiveDigest     string                 `json:"liveDigest,omitempty" doc:"Digest of what is live."`
-	Revision       uint64                 `json:"revision" doc:"Live revision, 0: none."`
-	Changed        bool                   `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun               `json:"test,omitempty" doc:"Last test of the draft as it is now."`
-	CreatedAt      time.Time              `json:"createdAt"`
-	UpdatedAt      time.Time              `json:"updatedAt"`
+	Profile        string                     `json:"profile" enum:"off,lossless,concise"`
+	Cache          *CachePolicy               `json:"cache,omitempty" doc:"Absent: answers are not cached."`
+	Answers        *toolset.Answers           `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	UseCase        string                     `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
+	Batch          bool                       `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
+	Destructive    bool                       `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
+	ScriptLimits   *registry.ScriptLimits     `json:"scriptLimits,omitempty" doc:"What each script may use. Absent: the defaults."`
+	Learn          bool                       `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
+	Selection      string                     `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
+	Access         Access                     `json:"access"`
+	ToolCount      int                        `json:"toolCount" doc:"Tools of all connectors."`
+	EnabledTools   int                        `json:"enabledTools" doc:"Tools that agents see."`
+	Methods        []credential.AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
+	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Digest         string                     `json:"digest" doc:"Digest of the draft as it is now."`
+	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Revision       uint64                     `json:"revision" doc:"Live revision, 0: none."`
+	Changed        bool                       `json:"changed" doc:"The draft differs from what is live."`
+	Test           *TestRun                   `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	CreatedAt      time.Time                  `json:"createdAt"`
+	UpdatedAt      time.Time                  `json:"updatedAt"`
 }
 
 // ToolsetDetail is a toolset with what the compiler said about its source.
@@ -93,8 +94,8 @@ type ToolsetConnector struct {
 
 	Fixed          map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
 	ToolCount      int                        `json:"toolCount"`
-	Methods        []AuthMethod               `json:"authenticationMethods"`
-	Authentication *Authentication            `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
+	Methods        []credential.AuthMethod    `json:"authenticationMethods"`
+	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
 	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
 }
 
@@ -156,9 +157,9 @@ type TestRun struct {
 	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
 	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
 
-	waits      []OriginChange         // addresses that must be confirmed before anything is tested
-	inspect    bool                   // was asked for
-	inspection *playground.Inspection // for the caller of the test only
+	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
+	inspect    bool                      // was asked for
+	inspection *playground.Inspection    // for the caller of the test only
 }
 
 // TestTokens are o200k_base tokens of the answer.
@@ -197,25 +198,25 @@ type ConnectorDetail struct {
 // Report is what the compiler found in a specification. It is stored with each
 // connector version.
 type Report struct {
-	Title         string                `json:"title"`
-	Version       string                `json:"version"`
-	Description   string                `json:"description,omitempty"`
-	Format        string                `json:"format"`
-	SpecVersion   string                `json:"specVersion"`
-	SpecDigest    string                `json:"specDigest"`
-	SizeBytes     int64                 `json:"sizeBytes"`
-	ModuleBytes   int64                 `json:"moduleBytes"`
-	Operations    int                   `json:"operations"`
-	ToolCount     int                   `json:"toolCount"`
-	Items         *toolset.Items        `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
-	Servers       []toolset.APIServer   `json:"servers"`
-	BaseURL       string                `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
-	Methods       []AuthMethod          `json:"authenticationMethods"`
-	AuthRequired  bool                  `json:"authenticationRequired" doc:"No tool can be called without authentication."`
-	Unsupported   []toolset.Unsupported `json:"unsupported"`
-	Warnings      []toolset.Diagnostic  `json:"warnings"`
-	MoreWarnings  int                   `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
-	DurationMilli int64                 `json:"durationMs" doc:"Time of the compilation."`
+	Title         string                  `json:"title"`
+	Version       string                  `json:"version"`
+	Description   string                  `json:"description,omitempty"`
+	Format        string                  `json:"format"`
+	SpecVersion   string                  `json:"specVersion"`
+	SpecDigest    string                  `json:"specDigest"`
+	SizeBytes     int64                   `json:"sizeBytes"`
+	ModuleBytes   int64                   `json:"moduleBytes"`
+	Operations    int                     `json:"operations"`
+	ToolCount     int                     `json:"toolCount"`
+	Items         *toolset.Items          `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
+	Servers       []toolset.APIServer     `json:"servers"`
+	BaseURL       string                  `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
+	Methods       []credential.AuthMethod `json:"authenticationMethods"`
+	AuthRequired  bool                    `json:"authenticationRequired" doc:"No tool can be called without authentication."`
+	Unsupported   []toolset.Unsupported   `json:"unsupported"`
+	Warnings      []toolset.Diagnostic    `json:"warnings"`
+	MoreWarnings  int                     `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
+	DurationMilli int64                   `json:"durationMs" doc:"Time of the compilation."`
 }
 
 // Preview is a specification compiled and not stored.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -70,13 +71,13 @@ func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
 // log in, [problem.Unsupported] when the credential is no access token, and the
 // problems of package oauth.
-func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (HeldSecret, error) {
+func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
-		return HeldSecret{}, err
+		return credential.HeldSecret{}, err
 	}
-	if !isOAuth(row.AuthType) {
-		return HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
+	if !credential.IsOAuth(row.AuthType) {
+		return credential.HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
 	v, err := s.renew(ctx, tokenOf(row.ID, nil), rejected, false)
 	return v.held(), err
@@ -118,7 +119,7 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 	if err != nil {
 		return openedSecret{}, err
 	}
-	sh, err := shapeOf(row)
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -173,7 +174,7 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 
 // ask gets a new token from the authorization server, or says why there is no way
 // to one. The client that asked is returned also with an error, when it was found.
-func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok *store.OAuthToken, have grantedTokens) (*oauth.Token, *foundClient, error) {
+func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
@@ -198,7 +199,7 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok 
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	client := have.Client
-	if sh.Grant == oauth.ClientCredentials && sh.discovers() && client == nil {
+	if sh.Grant == oauth.ClientCredentials && sh.Discovers() && client == nil {
 		server, err := s.ofServer(ctx, row)
 		if err != nil {
 			return nil, nil, err
@@ -222,23 +223,23 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *shape, tok 
 
 // oauthConfig is the client of a credential: the configured one, completed by the
 // one that was found.
-func (s *Server) oauthConfig(row *store.Credential, sh *shape, found *foundClient) (*oauth.Config, error) {
+func (s *Server) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
 	secret, err := s.open(row)
 	if err != nil {
 		return nil, err
 	}
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
-		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
+		AuthMethod: sh.TokenAuth, Scopes: sh.Asked(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
 		Permit: s.permitToken(row),
 	}
 	if found != nil {
-		found.apply(cfg)
+		found.Apply(cfg)
 	}
 	return cfg, nil
 }
 
-func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) {
+func (s *Server) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
@@ -255,9 +256,9 @@ func (s *Server) openTokens(row *store.OAuthToken) (t grantedTokens, err error) 
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *foundClient, origins registry.Origins, login bool) (openedSecret, error) {
+func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (openedSecret, error) {
 	now := s.now()
-	text := store.JSON(granted(t, now, client))
+	text := store.JSON(credential.TokensOf(t, now, client))
 	next := row.Without()
 	next.WorkspaceID, next.ExpiresAt = ws.ID(), store.Time{Time: t.Expires}
 	err := ws.Update(ctx, func(tx *store.Tx) error {

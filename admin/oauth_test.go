@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -56,7 +57,7 @@ func person(as *oauthtest.Server) map[string]any {
 func TestClientCredentialsToken(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	a := want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200)
+	a := want[credential.Authentication](w, w.do("PUT", auth, service(as)), 200)
 	if a.State != "ok" || a.ClientID != oauthtest.ServiceClient || a.Preview != "Authorization: Bearer •••• (access token)" {
 		t.Fatalf("configured %+v", a)
 	}
@@ -131,7 +132,7 @@ func TestRefusedClient(t *testing.T) {
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
 	wrong := service(as)
 	wrong["clientSecret"] = "not-the-secret-of-it"
-	id := want[admin.Authentication](w, w.do("PUT", auth, wrong), 200).CredentialID
+	id := want[credential.Authentication](w, w.do("PUT", auth, wrong), 200).CredentialID
 	for range 3 {
 		if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
 			t.Fatalf("%v, want a refusal", err)
@@ -140,7 +141,7 @@ func TestRefusedClient(t *testing.T) {
 	if n := len(as.Requests()); n != 1 {
 		t.Errorf("%d requests, want 1", n)
 	}
-	a := want[admin.Authentication](w, w.do("GET", auth, nil), 200)
+	a := want[credential.Authentication](w, w.do("GET", auth, nil), 200)
 	if a.State != "failing" || a.LastError == "" {
 		t.Errorf("shown %+v", a)
 	}
@@ -152,7 +153,7 @@ func TestRefusedClient(t *testing.T) {
 	if _, _, err := w.secret(t.Context(), id); err == nil || len(as.Requests()) != 2 {
 		t.Errorf("after the pause: %v, %d requests", err, len(as.Requests()))
 	}
-	want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200)
+	want[credential.Authentication](w, w.do("PUT", auth, service(as)), 200)
 	as.Fail(http.StatusBadGateway)
 	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("down: %v", err)
@@ -202,7 +203,7 @@ func (w *world) login(as *oauthtest.Server, auth string) (begun admin.Authorizat
 func TestLogin(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	a := want[admin.Authentication](w, w.do("PUT", auth, person(as)), 200)
+	a := want[credential.Authentication](w, w.do("PUT", auth, person(as)), 200)
 	if a.State != "login_required" {
 		t.Fatalf("configured %+v", a)
 	}
@@ -210,7 +211,7 @@ func TestLogin(t *testing.T) {
 		t.Fatalf("before the login: %v", err)
 	}
 	_, query, cookies := w.login(as, auth)
-	if now := want[admin.Authentication](w, w.do("GET", auth, nil), 200); !now.LoginPending || now.State != "login_required" {
+	if now := want[credential.Authentication](w, w.do("GET", auth, nil), 200); !now.LoginPending || now.State != "login_required" {
 		t.Errorf("while the person logs in: %+v", now)
 	}
 	forged := strings.Replace(query, "state=", "state=x", 1)
@@ -223,7 +224,7 @@ func TestLogin(t *testing.T) {
 	if status, page := w.callback(query, cookies...); status != http.StatusNotFound || !strings.Contains(page, "expired or already used") {
 		t.Errorf("again: %d %s", status, page)
 	}
-	a = want[admin.Authentication](w, w.do("GET", auth, nil), 200)
+	a = want[credential.Authentication](w, w.do("GET", auth, nil), 200)
 	if a.State != "ok" || a.LoginPending || a.ExpiresAt == nil {
 		t.Errorf("after the login: %+v", a)
 	}
@@ -248,7 +249,7 @@ func TestLogin(t *testing.T) {
 	other := person(as)
 	other["clientId"], other["scopes"] = oauthtest.PublicClient, []string{"openid"}
 	delete(other, "clientSecret")
-	if b := want[admin.Authentication](w, w.do("PUT", auth, other), 200); b.State != "login_required" || b.CredentialID != a.CredentialID {
+	if b := want[credential.Authentication](w, w.do("PUT", auth, other), 200); b.State != "login_required" || b.CredentialID != a.CredentialID {
 		t.Errorf("another client: %+v", b)
 	}
 	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
@@ -292,7 +293,7 @@ func TestLoginFails(t *testing.T) {
 	if a := w.do("POST", auth+"/authorize", nil); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "authorization_code") {
 		t.Errorf("nothing to log in for: %d %s", a.StatusCode, a.body)
 	}
-	id := want[admin.Authentication](w, w.do("PUT", auth, person(as)), 200).CredentialID
+	id := want[credential.Authentication](w, w.do("PUT", auth, person(as)), 200).CredentialID
 	stateOf := func(query string) string {
 		q, err := url.ParseQuery(query)
 		if err != nil || q.Get("state") == "" {
@@ -310,7 +311,7 @@ func TestLoginFails(t *testing.T) {
 	_, query, cookies := w.login(as, auth)
 	q := url.Values{"state": {stateOf(query)}, "error": {"access_denied"}, "error_description": {"<b>no</b>"}, "iss": {as.Issuer()}}
 	f(q.Encode(), http.StatusUnauthorized, "access_denied (&lt;b&gt;no&lt;/b&gt;)")
-	if a := want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "access_denied") || a.LoginPending {
+	if a := want[credential.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "access_denied") || a.LoginPending {
 		t.Errorf("after a refusal: %+v", a)
 	}
 	_, query, cookies = w.login(as, auth)
@@ -329,7 +330,7 @@ func TestLoginFails(t *testing.T) {
 	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("a refresh that is refused: %v", err)
 	}
-	if a := want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "failing" && a.State != "login_required" {
+	if a := want[credential.Authentication](w, w.do("GET", auth, nil), 200); a.State != "failing" && a.State != "login_required" {
 		t.Errorf("after it: %+v", a)
 	}
 }
@@ -350,7 +351,7 @@ func TestCombinedAuthentication(t *testing.T) {
 	list := func(items ...map[string]any) map[string]any {
 		return map[string]any{"authType": "list", "items": items}
 	}
-	a := want[admin.Authentication](w, w.do("PUT", auth, list(
+	a := want[credential.Authentication](w, w.do("PUT", auth, list(
 		item("authType", "header", "headerName", "X-Api-Key", "apiKey", upstreamKey),
 		item("authType", "query", "parameterName", "app", "apiKey", "app-key-0123456789"),
 		item("authType", "cookie", "cookieName", "sid", "apiKey", "cookie-key-012345"),
@@ -362,7 +363,7 @@ func TestCombinedAuthentication(t *testing.T) {
 	if got := w.get(ts.ID).Authentication; !reflect.DeepEqual(got, &a) {
 		t.Errorf("the toolset shows %+v", got)
 	}
-	b := want[admin.Authentication](w, w.do("PUT", auth, list(
+	b := want[credential.Authentication](w, w.do("PUT", auth, list(
 		item("authType", "cookie", "cookieName", "sid"),
 		item("authType", "query", "parameterName", "app", "apiKey", "other-key-abcdef"),
 	)), 200)
@@ -407,11 +408,11 @@ func TestCombinedAuthentication(t *testing.T) {
 func TestClientSecretStays(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200)
+	want[credential.Authentication](w, w.do("PUT", auth, service(as)), 200)
 	same := service(as)
 	delete(same, "clientSecret")
 	same["scopes"] = []string{"openid", "profile"}
-	if a := want[admin.Authentication](w, w.do("PUT", auth, same), 200); a.Version != 1 || !slices.Equal(a.Scopes, []string{"openid", "profile"}) {
+	if a := want[credential.Authentication](w, w.do("PUT", auth, same), 200); a.Version != 1 || !slices.Equal(a.Scopes, []string{"openid", "profile"}) {
 		t.Errorf("other scopes: %+v", a)
 	}
 	same["tokenUrl"] = "https://thief.example/token"
@@ -424,7 +425,7 @@ func TestClientSecretStays(t *testing.T) {
 func TestRenewal(t *testing.T) {
 	w, as, ts := oauthWorld(t)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	id := want[admin.Authentication](w, w.do("PUT", auth, service(as)), 200).CredentialID
+	id := want[credential.Authentication](w, w.do("PUT", auth, service(as)), 200).CredentialID
 	if _, _, err := w.secret(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -37,9 +38,9 @@ func (*WantsAuthError) Error() string { return "the server wants authentication"
 
 // search is what a client is looked for with.
 type search struct {
-	shape    *shape
-	server   bool         // the resource is an MCP server
-	old      *foundClient // nil: none was found before
+	shape    *credential.Shape
+	server   bool               // the resource is an MCP server
+	old      *credential.Client // nil: none was found before
 	redirect string
 	more     []string // scopes beyond the usual ones
 	anew     bool     // a registered client is not used again
@@ -48,13 +49,13 @@ type search struct {
 // findClient finds the authorization server of a configuration and a client at it:
 // the configured one, else the one that the server reads of a document, else one
 // that is registered (MCP 2026-07-28 basic/authorization "Client Registration").
-func (s *Server) findClient(ctx context.Context, q *search) (*foundClient, error) {
-	sh, c := q.shape, &foundClient{Redirect: q.redirect, Resource: q.shape.Resource, Scopes: q.shape.Scopes}
+func (s *Server) findClient(ctx context.Context, q *search) (*credential.Client, error) {
+	sh, c := q.shape, &credential.Client{Redirect: q.redirect, Resource: q.shape.Resource, Scopes: q.shape.Scopes}
 	metadata, err := s.findServer(ctx, q, c)
 	if err != nil {
 		return nil, err
 	}
-	c.addScopes(q.more, q.old)
+	c.AddScopes(q.more, q.old)
 	if sh.ClientID != "" {
 		c.ClientID, c.AuthMethod = sh.ClientID, sh.TokenAuth
 		return c, nil
@@ -63,7 +64,7 @@ func (s *Server) findClient(ctx context.Context, q *search) (*foundClient, error
 		c.ClientID, c.AuthMethod, c.Redirect = document.ClientID, oauth.AuthNone, document.RedirectURIs[0]
 		return c, nil
 	}
-	if q.old.usableFor(c, s.now()) && !q.anew {
+	if q.old.UsableFor(c, s.now()) && !q.anew {
 		c.ClientID, c.ClientSecret, c.AuthMethod, c.Registered, c.Expires = q.old.ClientID, q.old.ClientSecret, q.old.AuthMethod, true, q.old.Expires
 		return c, nil
 	}
@@ -80,7 +81,7 @@ func (s *Server) findClient(ctx context.Context, q *search) (*foundClient, error
 }
 
 // findServer finds the authorization server and what of it belongs to a client.
-func (s *Server) findServer(ctx context.Context, q *search, c *foundClient) (*oauth.Metadata, error) {
+func (s *Server) findServer(ctx context.Context, q *search, c *credential.Client) (*oauth.Metadata, error) {
 	sh := q.shape
 	if sh.Issuer != "" {
 		m, err := s.o.OAuth.Discover(ctx, sh.Issuer)
@@ -161,7 +162,7 @@ func (s *Server) callbackURL(ctx context.Context) string {
 }
 
 // oldClient is the client that a credential found or registered before; nil: none.
-func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) (*foundClient, error) {
+func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) (*credential.Client, error) {
 	row, err := ws.OAuthClient(ctx, id)
 	if row == nil || err != nil {
 		return nil, err
@@ -170,7 +171,7 @@ func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) 
 	if err != nil {
 		return nil, fmt.Errorf("opening the client of credential %s: %w", id, err)
 	}
-	c := new(foundClient)
+	c := new(credential.Client)
 	if json.Unmarshal([]byte(text.Reveal()), c) != nil { // its error would quote it
 		return nil, fmt.Errorf("the client of credential %s is not in the form it was written", id)
 	}
@@ -179,7 +180,7 @@ func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) 
 
 // clientFor finds the client for another login with a credential and writes it
 // down. Logins of one credential that begin at the same time share one search.
-func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search) (*foundClient, error) {
+func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search) (*credential.Client, error) {
 	v, err, _ := s.flights.Do("client/"+row.ID, func() (any, error) {
 		ws := s.o.Store.Workspace(row.WorkspaceID)
 		var err error
@@ -197,12 +198,12 @@ func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*foundClient), nil
+	return v.(*credential.Client), nil
 }
 
 // dropClient forgets a registered client that its server does not know any more, so
 // that the next login registers anew.
-func (s *Server) dropClient(ctx context.Context, ws *store.Workspace, id string, c *foundClient) error {
+func (s *Server) dropClient(ctx context.Context, ws *store.Workspace, id string, c *credential.Client) error {
 	if c == nil || !c.Registered || id == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -13,8 +14,8 @@ import (
 // boundOf returns where a credential may be sent. One from before that was kept is
 // bound to the base URL by which the live revision uses it, which is where it went
 // until now, and to nowhere when no live revision does: never to what a draft says.
-func (s *Server) boundOf(ctx context.Context, row *store.Credential) (boundTo, error) {
-	b, known, err := parseBound(row)
+func (s *Server) boundOf(ctx context.Context, row *store.Credential) (credential.Bound, error) {
+	b, known, err := credential.ParseBound(row)
 	if err != nil || known {
 		return b, err
 	}
@@ -28,11 +29,11 @@ func (s *Server) boundOf(ctx context.Context, row *store.Credential) (boundTo, e
 		return b, fmt.Errorf("finding out where credential %s is sent: %w", row.ID, err)
 	}
 	for _, c := range live {
-		if c.uses(row.ID) && c.base != "" {
-			b.Call = b.Call.With(c.base)
+		if c.Uses(row.ID) && c.Base != "" {
+			b.Call = b.Call.With(c.Base)
 		}
 	}
-	text := b.text()
+	text := b.Text()
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		done, err := tx.SetOrigins(ctx, row.ID, "", text)
 		if err != nil || !done {
@@ -51,7 +52,7 @@ func (s *Server) boundOf(ctx context.Context, row *store.Credential) (boundTo, e
 		return b, err
 	}
 	row.Origins = fresh.Origins
-	b, _, err = parseBound(row)
+	b, _, err = credential.ParseBound(row)
 	return b, err
 }
 
@@ -70,39 +71,39 @@ func (s *Server) bindOldCredentials(ctx context.Context) error {
 	return nil
 }
 
-func (p *part) calls() calls {
-	c := callsOf(p.row.Name, p.row.BaseURL, p.conn)
+func (p *part) calls() credential.Calls {
+	c := credential.CallsOf(p.row.Name, p.row.BaseURL, p.conn)
 	for i := range p.creds {
-		c.credentials = append(c.credentials, p.creds[i].row.ID)
+		c.Credentials = append(c.Credentials, p.creds[i].Row.ID)
 	}
 	return c
 }
 
 // liveCalls is where the live revision of a toolset sends requests; nothing of one that
 // is not live.
-func (s *Server) liveCalls(ctx context.Context, ts *store.Toolset) ([]calls, error) {
+func (s *Server) liveCalls(ctx context.Context, ts *store.Toolset) ([]credential.Calls, error) {
 	if ts.LiveRevision == 0 {
 		return nil, nil
 	}
 	return s.bundleCalls(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
 }
 
-func (s *Server) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]calls, error) {
+func (s *Server) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]credential.Calls, error) {
 	t, err := s.o.Publisher.Toolset(ctx, repository, bundle)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]calls, len(t.Connectors))
+	out := make([]credential.Calls, len(t.Connectors))
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
 		conn, err := s.opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
 		if err != nil {
 			return nil, err
 		}
-		out[i] = callsOf(ref.Name, ref.BaseURL, conn)
+		out[i] = credential.CallsOf(ref.Name, ref.BaseURL, conn)
 		for _, a := range ref.Auth.Each() {
 			if a.CredentialID != "" {
-				out[i].credentials = append(out[i].credentials, a.CredentialID)
+				out[i].Credentials = append(out[i].Credentials, a.CredentialID)
 			}
 		}
 	}
@@ -115,15 +116,15 @@ func (s *Server) bundleCalls(ctx context.Context, repository string, bundle regi
 func (s *Server) bind(ctx context.Context, d *draft) error {
 	for i := range d.creds {
 		c := &d.creds[i]
-		b := boundTo{}
+		b := credential.Bound{}
 		switch {
-		case c.adopted != nil:
-			b.Call = originsOf(c.adopted.server)
-		case c.given && c.row.Version == 0:
+		case c.Adopted != nil:
+			b.Call = credential.OriginsOf(c.Adopted.Server)
+		case c.Given && c.Row.Version == 0:
 			w := d.part.calls()
-			b.Call = w.wanted()
-		case c.given:
-			old, err := s.boundOf(ctx, &c.row)
+			b.Call = w.Wanted()
+		case c.Given:
+			old, err := s.boundOf(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
@@ -132,16 +133,16 @@ func (s *Server) bind(ctx context.Context, d *draft) error {
 				return err
 			}
 			w := d.part.calls()
-			b.Call = w.wanted()
+			b.Call = w.Wanted()
 			for k := range live {
-				for _, origin := range live[k].wanted() {
-					if live[k].uses(c.row.ID) && old.Call.Has(origin) {
+				for _, origin := range live[k].Wanted() {
+					if live[k].Uses(c.Row.ID) && old.Call.Has(origin) {
 						b.Call = b.Call.With(origin)
 					}
 				}
 			}
-		case c.elsewhere: // another authorization server, for a client without a secret
-			old, err := s.boundOf(ctx, &c.row)
+		case c.Elsewhere: // another authorization server, for a client without a secret
+			old, err := s.boundOf(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
@@ -149,31 +150,31 @@ func (s *Server) bind(ctx context.Context, d *draft) error {
 		default:
 			continue
 		}
-		c.was, c.row.Origins, c.rebound = c.row.Origins, b.text(), true
+		c.Was, c.Row.Origins, c.Rebound = c.Row.Origins, b.Text(), true
 	}
 	return nil
 }
 
 // unconfirmed lists where a draft would send a credential that it is not for.
-func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]OriginChange, error) {
-	var list []calls
+func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]credential.OriginChange, error) {
+	var list []credential.Calls
 	rows := map[string]*store.Credential{}
 	for _, p := range d.parts {
 		list = append(list, p.calls())
 		for i := range p.creds {
-			rows[p.creds[i].row.ID] = &p.creds[i].row
+			rows[p.creds[i].Row.ID] = &p.creds[i].Row
 		}
 	}
 	return s.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
 }
 
-func (s *Server) unconfirmedCalls(ctx context.Context, list []calls, row func(id string) (*store.Credential, error)) ([]OriginChange, error) {
-	var out []OriginChange
+func (s *Server) unconfirmedCalls(ctx context.Context, list []credential.Calls, row func(id string) (*store.Credential, error)) ([]credential.OriginChange, error) {
+	var out []credential.OriginChange
 	for i := range list {
 		c := &list[i]
-		change := OriginChange{Connector: c.connector, To: c.wanted()}
+		change := credential.OriginChange{Connector: c.Connector, To: c.Wanted()}
 		var from, missing registry.Origins
-		for _, id := range c.credentials {
+		for _, id := range c.Credentials {
 			r, err := row(id)
 			if err != nil {
 				return nil, err
@@ -182,10 +183,10 @@ func (s *Server) unconfirmedCalls(ctx context.Context, list []calls, row func(id
 			if err != nil {
 				return nil, err
 			}
-			from, missing = from.With(b.Call...), missing.With(b.Call.Missing(c.wanted())...)
+			from, missing = from.With(b.Call...), missing.With(b.Call.Missing(c.Wanted())...)
 		}
 		if len(missing) > 0 {
-			change.From, change.New = nonNil(from), missing
+			change.From, change.New = credential.NonNil(from), missing
 			out = append(out, change)
 		}
 	}
@@ -196,7 +197,7 @@ func (s *Server) unconfirmedCalls(ctx context.Context, list []calls, row func(id
 func (s *Server) requireConfirmed(ctx context.Context, d *draft) error {
 	changes, err := s.unconfirmed(ctx, d)
 	if err == nil && len(changes) > 0 {
-		err = originsRefused(d.ts.Slug, changes)
+		err = credential.Refused(d.ts.Slug, changes)
 	}
 	return err
 }
@@ -210,23 +211,23 @@ func (s *Server) restorable(ctx context.Context, ws *store.Workspace, slug, repo
 	}
 	changes, err := s.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return ws.CredentialByID(ctx, id) })
 	if err == nil && len(changes) > 0 {
-		err = originsRefused(slug, changes)
+		err = credential.Refused(slug, changes)
 	}
 	return err
 }
 
 // bindToken returns where a credential may be sent, and binds its tokens to origins when
 // nothing did before.
-func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (boundTo, error) {
+func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (credential.Bound, error) {
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	for {
 		current, err := ws.CredentialByID(ctx, row.ID)
 		if problem.Is(err, problem.NotFound) { // deleted: its tokens are being revoked
-			b, _, err := parseBound(row)
+			b, _, err := credential.ParseBound(row)
 			return b, err
 		}
 		if err != nil {
-			return boundTo{}, err
+			return credential.Bound{}, err
 		}
 		b, err := s.boundOf(ctx, current)
 		if err != nil || len(b.Token) > 0 {
@@ -235,7 +236,7 @@ func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins r
 		b.Token = origins
 		done := false
 		err = ws.Update(ctx, func(tx *store.Tx) (err error) {
-			done, err = tx.SetOrigins(ctx, row.ID, current.Origins, b.text())
+			done, err = tx.SetOrigins(ctx, row.ID, current.Origins, b.Text())
 			return err
 		})
 		if done || err != nil { // else another request was faster, and its word holds
@@ -252,7 +253,7 @@ func (s *Server) permitToken(row *store.Credential) func(ctx context.Context, us
 		if err != nil {
 			return err
 		}
-		b, err := s.bindToken(ctx, row, originsOf(known...).With(origin))
+		b, err := s.bindToken(ctx, row, credential.OriginsOf(known...).With(origin))
 		if err != nil {
 			return err
 		}

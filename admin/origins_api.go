@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -75,15 +76,15 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 		w := p.calls()
 		var bound, token, missing, served registry.Origins
 		for i := range p.creds {
-			b, err := s.boundOf(ctx, &p.creds[i].row)
+			b, err := s.boundOf(ctx, &p.creds[i].Row)
 			if err != nil {
 				return nil, err
 			}
-			bound, token, missing = bound.With(b.Call...), token.With(b.Token...), missing.With(b.Call.Missing(w.wanted())...)
+			bound, token, missing = bound.With(b.Call...), token.With(b.Token...), missing.With(b.Call.Missing(w.Wanted())...)
 		}
 		for i := range live {
-			if live[i].connector == p.row.Name {
-				served = served.With(live[i].wanted()...)
+			if live[i].Connector == p.row.Name {
+				served = served.With(live[i].Wanted()...)
 			}
 		}
 		last, err := lastChange(ctx, s.o.Store.Workspace(d.ts.WorkspaceID), d.ts.ID, p.row.Name)
@@ -94,7 +95,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 			missing = missing.With(bound.Missing(last.Origins.New)...)
 		}
 		out.Body.Items = append(out.Body.Items, ConnectorOrigins{
-			Connector: p.row.Name, Origins: nonNil(bound), TokenOrigins: token, Draft: nonNil(w.wanted()), Live: nonNil(served), New: missing,
+			Connector: p.row.Name, Origins: credential.NonNil(bound), TokenOrigins: token, Draft: credential.NonNil(w.Wanted()), Live: credential.NonNil(served), New: missing,
 		})
 	}
 	return out, nil
@@ -130,19 +131,19 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 		return nil, problem.New(problem.Conflict, "connector %s has no credential that could be sent anywhere", d.row.Name)
 	}
 	type change struct {
-		CredentialID string  `json:"credentialId"`
-		Bound        boundTo `json:"bound"`
+		CredentialID string           `json:"credentialId"`
+		Bound        credential.Bound `json:"bound"`
 	}
 	var before, after []change
 	for i := range d.creds {
-		row := &d.creds[i].row
+		row := &d.creds[i].Row
 		b, err := s.boundOf(ctx, row)
 		if err != nil {
 			return nil, err
 		}
 		before = append(before, change{row.ID, b})
 		b.Call = b.Call.With(call...)
-		if isOAuth(row.AuthType) {
+		if credential.IsOAuth(row.AuthType) {
 			b.Token = b.Token.With(token...)
 		}
 		if len(b.Call) > registry.MaxOrigins || len(b.Token) > registry.MaxOrigins {
@@ -153,15 +154,15 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		for i := range d.creds {
-			row := &d.creds[i].row
-			done, err := tx.SetOrigins(ctx, row.ID, row.Origins, after[i].Bound.text())
+			row := &d.creds[i].Row
+			done, err := tx.SetOrigins(ctx, row.ID, row.Origins, after[i].Bound.Text())
 			if err != nil {
 				return err
 			}
 			if !done {
 				return problem.New(problem.Conflict, "the authentication was changed meanwhile").Fix("look at it and try again")
 			}
-			row.Origins = after[i].Bound.text()
+			row.Origins = after[i].Bound.Text()
 		}
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err

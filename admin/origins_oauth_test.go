@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -55,7 +56,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	body := w.createBody("Pets", "pets.yaml")
 	body["deploy"] = map[string]any{"skip": true}
 	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
-	a := want[admin.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", map[string]any{
+	a := want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", map[string]any{
 		"authType": "oauth2", "grant": "client_credentials", "clientId": "me", "clientSecret": upstreamKey, "issuer": as.URL,
 	}), 200)
 	_, version, err := w.secret(t.Context(), a.CredentialID)
@@ -73,7 +74,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	if requests, bytes := evil.loot(); requests != 0 || bytes != 0 {
 		t.Fatalf("%d requests with %d bytes of the secret", requests, bytes)
 	}
-	shown := want[admin.Authentication](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/authentication", nil), 200)
+	shown := want[credential.Authentication](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/authentication", nil), 200)
 	if strings.Join(shown.TokenOrigins, " ") != as.URL || strings.Join(shown.Origins, " ") != w.upstream.URL {
 		t.Errorf("shown %v and %v", shown.TokenOrigins, shown.Origins)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -243,9 +244,9 @@ var waysToMove = []wayToMove{
 	}},
 	{"base URL, then the same authentication without its secret", func(k *kept) {
 		k.patch()
-		a := want[admin.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
+		a := want[credential.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
 		body := map[string]any{"authType": a.AuthType, "headerName": a.HeaderName, "parameterName": a.ParameterName, "cookieName": a.CookieName, "username": a.Username}
-		want[admin.Authentication](k.world, k.as("PUT", "/v1/toolsets/shop/authentication", body), 200)
+		want[credential.Authentication](k.world, k.as("PUT", "/v1/toolsets/shop/authentication", body), 200)
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 	}},
 	{"import", func(k *kept) {
@@ -278,7 +279,7 @@ var waysToMove = []wayToMove{
 		k.raw("UPDATE credentials SET origins = ''")
 		k.open()
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
-		a := want[admin.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
+		a := want[credential.Authentication](k.world, k.as("GET", "/v1/toolsets/shop/authentication", nil), 200)
 		if strings.Join(a.Origins, " ") != k.upstream.URL {
 			k.t.Errorf("the old credential is for %v", a.Origins)
 		}
@@ -381,7 +382,7 @@ func TestConfirmOrigins(t *testing.T) {
 	// to what is live, and to nothing that was before.
 	third := newThief(t)
 	want[admin.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
-	a := want[admin.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
+	a := want[credential.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
 	if got := registry.Origins(a.Origins); !got.Has(third.URL) || !got.Has(w.upstream.URL) || got.Has(other.URL) {
 		t.Errorf("the new secret is for %v", got)
 	}

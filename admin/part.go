@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -21,7 +22,7 @@ type part struct {
 	version *store.ConnectorVersion
 	report  *Report
 	conn    *toolset.Generated // nil in an outline
-	creds   []draftCredential
+	creds   []credential.Draft
 	made    *compiled // the source that conn was compiled from just now; nil: conn is stored
 }
 
@@ -34,7 +35,7 @@ func loadPart(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnec
 	if p.report, err = reportOf(p.version); err != nil {
 		return nil, err
 	}
-	p.creds, err = loadCredentials(ctx, ws, row.ToolsetID, row.Name)
+	p.creds, err = credential.Load(ctx, ws, row.ToolsetID, row.Name)
 	return p, err
 }
 
@@ -67,7 +68,7 @@ func (p *part) sent() string {
 	if len(p.creds) == 0 {
 		return "no credential was sent, because none is configured"
 	}
-	a, err := showAuth(p.creds, p.creds[0].row.RotatedAt.Time)
+	a, err := credential.Show(p.creds, p.creds[0].Row.RotatedAt.Time)
 	if err != nil {
 		return "a credential was sent"
 	}
@@ -76,7 +77,7 @@ func (p *part) sent() string {
 
 // ref is the connector as a bundle names it.
 func (p *part) ref() (registry.ConnectorRef, error) {
-	auth, err := authShape(p.creds)
+	auth, err := credential.BundleShape(p.creds)
 	if err != nil {
 		return registry.ConnectorRef{}, err
 	}
@@ -143,8 +144,8 @@ func (d *draft) rows() []store.ToolsetConnector {
 }
 
 // allCreds are the credentials of every connector of the draft.
-func (d *draft) allCreds() []draftCredential {
-	var out []draftCredential
+func (d *draft) allCreds() []credential.Draft {
+	var out []credential.Draft
 	for _, p := range d.parts {
 		out = append(out, p.creds...)
 	}

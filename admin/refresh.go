@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -25,20 +26,20 @@ type Changes struct {
 	ID        string `json:"id,omitempty" doc:"Absent in a dry run, which keeps nothing."`
 	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset."`
 
-	From     SpecRef                `json:"from"`
-	To       SpecRef                `json:"to"`
-	Added    int                    `json:"added"`
-	Removed  int                    `json:"removed"`
-	Changed  int                    `json:"changed"`
-	Breaking int                    `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe. A new address counts as one."`
-	Safe     int                    `json:"safe"`
-	Wording  int                    `json:"wording"`
-	Waits    bool                   `json:"quarantined,omitempty" doc:"The change of an MCP server waits to be accepted: nothing of it is served."`
-	Origins  *OriginChange          `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
-	Kept     []KeptName             `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
-	Tools    []connector.ToolChange `json:"tools"`
-	At       time.Time              `json:"at"`
-	Actor    string                 `json:"actor,omitempty"`
+	From     SpecRef                  `json:"from"`
+	To       SpecRef                  `json:"to"`
+	Added    int                      `json:"added"`
+	Removed  int                      `json:"removed"`
+	Changed  int                      `json:"changed"`
+	Breaking int                      `json:"breaking" doc:"Tools of that impact; removed ones are breaking, added ones safe. A new address counts as one."`
+	Safe     int                      `json:"safe"`
+	Wording  int                      `json:"wording"`
+	Waits    bool                     `json:"quarantined,omitempty" doc:"The change of an MCP server waits to be accepted: nothing of it is served."`
+	Origins  *credential.OriginChange `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
+	Kept     []KeptName               `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
+	Tools    []connector.ToolChange   `json:"tools"`
+	At       time.Time                `json:"at"`
+	Actor    string                   `json:"actor,omitempty"`
 }
 
 // SpecRef names a version of a specification.
@@ -168,7 +169,7 @@ func (d *draft) keepNames(old *toolset.Generated, moved toolset.Moves) []KeptNam
 // why says why the changes are not taken over by themselves.
 func (c *Changes) why() string {
 	if c.Origins != nil {
-		return c.Origins.why()
+		return c.Origins.Why()
 	}
 	return fmt.Sprintf("%d tools change in a breaking way", c.Breaking)
 }
@@ -337,7 +338,7 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 	case c.in.Deploy != nil && c.in.Deploy.Skip:
 		out.Waiting = "the request asks for a draft"
 	case c.diff.Origins != nil && len(c.diff.Origins.New) > 0:
-		out.Waiting = c.diff.Origins.why()
+		out.Waiting = c.diff.Origins.Why()
 	case c.diff.Breaking > 0 && !r.AcceptBreaking && !r.Accept:
 		out.Waiting = c.diff.why()
 	default:

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -32,7 +33,7 @@ const (
 // revoked there.
 type grantGone struct {
 	config *oauth.Config
-	tokens grantedTokens
+	tokens credential.Tokens
 }
 
 // gone are the grants that a change makes useless. It is collected before the change and
@@ -45,7 +46,7 @@ type gone struct {
 // collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
 // and with own the toolset's. What cannot be opened is left out: it is lost anyway.
 func (s *Server) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
-	if s.o.OAuth == nil || !isOAuth(row.AuthType) || row.Version == 0 {
+	if s.o.OAuth == nil || !credential.IsOAuth(row.AuthType) || row.Version == 0 {
 		return
 	}
 	err := s.collectFrom(ctx, ws, g, row, own, user)
@@ -55,7 +56,7 @@ func (s *Server) collectGrants(ctx context.Context, ws *store.Workspace, g *gone
 }
 
 func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
-	sh, err := shapeOf(row)
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return err
 	}
@@ -115,12 +116,12 @@ func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone
 	}
 	key := (&registry.User{Kind: registry.UserToken, ID: accessToken, Toolset: ts.ID}).Key()
 	for _, c := range creds {
-		u, err := ws.OAuthToken(ctx, c.row.ID, key)
+		u, err := ws.OAuthToken(ctx, c.Row.ID, key)
 		if err != nil {
 			return err
 		}
 		if u != nil {
-			s.collectGrants(ctx, ws, g, &c.row, false, u.ID)
+			s.collectGrants(ctx, ws, g, &c.Row, false, u.ID)
 		}
 	}
 	return nil
@@ -128,12 +129,12 @@ func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone
 
 // collectLost adds the grants of credentials that a change takes away or makes another
 // client's: before are they as they were, after as they will be.
-func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []draftCredential) {
+func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []credential.Draft) {
 	for i := range before {
-		row, lost, shared := &before[i].row, true, false
+		row, lost, shared := &before[i].Row, true, false
 		for k := range after {
-			if c := &after[k]; c.row.ID == row.ID {
-				lost, shared = c.forget, c.shared
+			if c := &after[k]; c.Row.ID == row.ID {
+				lost, shared = c.Forget, c.Shared
 			}
 		}
 		if lost || shared {

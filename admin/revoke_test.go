@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -39,22 +40,22 @@ func (w *world) bad(as *oauthtest.Server, token secrets.Secret) {
 // login of one caller, of the holder of an access token, of all with the configuration,
 // and of a toolset that is deleted. Others stay.
 func TestTokensAreRevoked(t *testing.T) {
-	w, as, ts, credential, ann, bob := userWorld(t)
+	w, as, ts, cred, ann, bob := userWorld(t)
 	path := "/v1/toolsets/" + ts.ID
-	logIn := func(credential string, user registry.User, name string) secrets.Secret {
+	logIn := func(cred string, user registry.User, name string) secrets.Secret {
 		t.Helper()
-		query, cookies := w.press(as, w.link(credential, user), name)
+		query, cookies := w.press(as, w.link(cred, user), name)
 		if got := w.back(query, cookies); got != http.StatusOK {
 			t.Fatalf("the way back: %d", got)
 		}
-		held, err := w.srv.UserSecret(t.Context(), credential, user, 0, nil)
+		held, err := w.srv.UserSecret(t.Context(), cred, user, 0, nil)
 		token := held.Value
 		if err != nil || !as.Valid("Bearer "+token.Reveal()) {
 			t.Fatal(err)
 		}
 		return token
 	}
-	first, second := logIn(credential, ann, oauthtest.OtherUser), logIn(credential, bob, oauthtest.User)
+	first, second := logIn(cred, ann, oauthtest.OtherUser), logIn(cred, bob, oauthtest.User)
 	list := want[struct{ Items []admin.UserLogin }](w, w.do("GET", path+"/authentication/users", nil), 200).Items
 	if a := w.do("DELETE", path+"/authentication/users/"+list[0].ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
@@ -83,15 +84,15 @@ func TestTokensAreRevoked(t *testing.T) {
 	if status, _ := w.callback(query, cookies...); status != http.StatusOK {
 		t.Fatalf("the way back: %d", status)
 	}
-	held, err := w.srv.Secret(t.Context(), credential)
+	held, err := w.srv.Secret(t.Context(), cred)
 	own := held.Value
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := logIn(credential, ann, oauthtest.OtherUser)
+	again := logIn(cred, ann, oauthtest.OtherUser)
 	conf := person(as)
 	conf["perUser"], conf["scopes"] = true, []string{"openid", "offline_access", "profile"}
-	want[admin.Authentication](w, w.do("PUT", path+"/authentication", conf), 200)
+	want[credential.Authentication](w, w.do("PUT", path+"/authentication", conf), 200)
 	w.bad(as, own)
 	w.bad(as, again)
 	if r := w.revocations(3); !strings.Contains(string(r.After), `"revoked":2`) {
@@ -99,7 +100,7 @@ func TestTokensAreRevoked(t *testing.T) {
 	}
 
 	// A server that fails: what was asked for here is done all the same, and the log says so.
-	third := logIn(credential, ann, oauthtest.OtherUser)
+	third := logIn(cred, ann, oauthtest.OtherUser)
 	as.Set(oauthtest.Features{RevokeStatus: http.StatusInternalServerError})
 	if a := w.do("DELETE", path+"/authentication", nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
@@ -110,8 +111,8 @@ func TestTokensAreRevoked(t *testing.T) {
 	as.Set(oauthtest.Features{})
 
 	// A toolset that is deleted.
-	credential = want[admin.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
-	fourth := logIn(credential, ann, oauthtest.OtherUser)
+	cred = want[credential.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
+	fourth := logIn(cred, ann, oauthtest.OtherUser)
 	w.remove(ts.ID)
 	w.bad(as, fourth)
 	w.revocations(5)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -25,9 +26,9 @@ const (
 // ServerLogin asks for a login at the authorization server of an MCP server that
 // is no toolset yet.
 type ServerLogin struct {
-	URL    string   `json:"url" minLength:"1" maxLength:"2048" doc:"The MCP server."`
-	Auth   *SetAuth `json:"authentication,omitempty" doc:"oauth2 or oidc with the grant authorization_code. Default: what the server says, with a client that is registered."`
-	Scopes []string `json:"scopes,omitempty" maxItems:"200" doc:"To ask for beyond the usual ones."`
+	URL    string              `json:"url" minLength:"1" maxLength:"2048" doc:"The MCP server."`
+	Auth   *credential.SetAuth `json:"authentication,omitempty" doc:"oauth2 or oidc with the grant authorization_code. Default: what the server says, with a client that is registered."`
+	Scopes []string            `json:"scopes,omitempty" maxItems:"200" doc:"To ask for beyond the usual ones."`
 }
 
 // ServerLoginState is such a login.
@@ -44,12 +45,12 @@ type ServerLoginState struct {
 
 // serverLogin is what is sealed of a login at a server that is no toolset yet.
 type serverLogin struct {
-	URL      string         `json:"url"` // of the MCP server
-	AuthType string         `json:"authType"`
-	Shape    shape          `json:"shape"`
-	Secret   secrets.Wire   `json:"secret,omitzero"`  // of the configured client
-	Tokens   *grantedTokens `json:"tokens,omitempty"` // when it is done
-	Expires  int64          `json:"expires,omitempty"`
+	URL      string             `json:"url"` // of the MCP server
+	AuthType string             `json:"authType"`
+	Shape    credential.Shape   `json:"shape"`
+	Secret   secrets.Wire       `json:"secret,omitzero"`  // of the configured client
+	Tokens   *credential.Tokens `json:"tokens,omitempty"` // when it is done
+	Expires  int64              `json:"expires,omitempty"`
 	// Seen are the private addresses that the operator who began it named.
 	Seen []netip.AddrPort `json:"seen,omitempty"`
 }
@@ -108,28 +109,28 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	}
 	auth := in.Auth
 	if auth == nil {
-		auth = &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthOAuth2}}
+		auth = &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthOAuth2}}
 	}
-	auth.aim(u)
-	if err := auth.check("/authentication", func(int) bool { return false }); err != nil {
+	auth.Aim(u)
+	if err := auth.Check("/authentication", func(int) bool { return false }); err != nil {
 		return nil, err
 	}
 	it := &auth.AuthItem
-	if !isOAuth(it.AuthType) || it.Grant != oauth.AuthorizationCode {
+	if !credential.IsOAuth(it.AuthType) || it.Grant != oauth.AuthorizationCode {
 		return nil, problem.New(problem.InvalidArgument, "a person logs in with authType oauth2 or oidc and the grant authorization_code").At("", 0, 0, "/authentication")
 	}
-	if err := checkScopes(in.Scopes); err != nil {
+	if err := credential.CheckScopes(in.Scopes); err != nil {
 		return nil, err
 	}
 	if s.o.OAuth == nil {
 		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	ws := s.workspace(ctx)
-	ctx, named := s.seeNamed(ctx, append(auth.addresses(), u)) // for this login alone
-	sh := it.shape()
+	ctx, named := s.seeNamed(ctx, append(auth.Addresses(), u)) // for this login alone
+	sh := it.Shape()
 	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: addressesOf(named)}
 	l := &login{Token: request.Of(ctx).ActorID(), Server: server}
-	if sh.discovers() {
+	if sh.Discovers() {
 		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err
 		}
@@ -154,17 +155,17 @@ func (l *login) config() *oauth.Config {
 	sh := &l.Server.Shape
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: l.Server.Secret.Secret,
-		AuthMethod: sh.TokenAuth, Scopes: sh.scopes(l.Server.AuthType), Audience: sh.Audience, Resource: sh.Resource, RedirectURL: l.Redirect,
+		AuthMethod: sh.TokenAuth, Scopes: sh.Asked(l.Server.AuthType), Audience: sh.Audience, Resource: sh.Resource, RedirectURL: l.Redirect,
 	}
 	if l.Client != nil {
-		l.Client.apply(cfg)
+		l.Client.Apply(cfg)
 	}
 	return cfg
 }
 
 // takeOver is the configuration of a login, whose tokens go with it. server is the
 // MCP server that it is for; given may say that callers log in themselves.
-func (s *Server) takeOver(ctx context.Context, login, server string, given *SetAuth) (*SetAuth, error) {
+func (s *Server) takeOver(ctx context.Context, login, server string, given *credential.SetAuth) (*credential.SetAuth, error) {
 	row, err := s.findServerLogin(ctx, login)
 	if err != nil {
 		return nil, err
@@ -183,14 +184,14 @@ func (s *Server) takeOver(ctx context.Context, login, server string, given *SetA
 		return nil, problem.New(problem.InvalidArgument, "the login is for another MCP server").At("", 0, 0, "/login")
 	}
 	sh := &l.Shape
-	a := &SetAuth{AuthItem: AuthItem{
+	a := &credential.SetAuth{AuthItem: credential.AuthItem{
 		AuthType: l.AuthType, Scheme: sh.Scheme, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, ClientSecret: l.Secret.Secret, TokenAuth: sh.TokenAuth,
 		AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes, Audience: sh.Audience, Resource: sh.Resource, PerUser: given != nil && given.PerUser,
 	}}
-	taken := &adopted{login: row.ID, server: l.URL, tokens: *l.Tokens}
+	taken := &credential.Adopted{Login: row.ID, Server: l.URL, Tokens: *l.Tokens}
 	if l.Expires != 0 {
-		taken.expires = time.Unix(l.Expires, 0)
+		taken.Expires = time.Unix(l.Expires, 0)
 	}
-	a.adopt(taken)
+	a.Adopt(taken)
 	return a, nil
 }

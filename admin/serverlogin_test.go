@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -66,7 +67,7 @@ func TestServerLogin(t *testing.T) {
 	w.servers.set(nil, "find=Finds.")
 	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", create), 201)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
-	a := want[admin.Authentication](w, w.do("GET", auth, nil), 200)
+	a := want[credential.Authentication](w, w.do("GET", auth, nil), 200)
 	if a.State != "ok" || a.Resource != server || a.ClientID != "" {
 		t.Fatalf("took over %+v", a)
 	}
@@ -85,7 +86,7 @@ func TestServerLogin(t *testing.T) {
 	if _, _, err := w.secret(t.Context(), a.CredentialID); !problem.Is(err, problem.Unauthenticated) {
 		t.Fatalf("a forgotten client: %v", err)
 	}
-	if a = want[admin.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "invalid_client") {
+	if a = want[credential.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "invalid_client") {
 		t.Errorf("a forgotten client: %+v", a)
 	}
 	w.servers.set(problem.New(problem.Unauthenticated, "x").Because(&admin.WantsAuthError{Challenge: `Bearer scope="openid"`}))

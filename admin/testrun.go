@@ -13,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -156,7 +157,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	case fault != nil:
 		return nil, fault
 	case len(waits) > 0: // nothing is sent there, not even by a test
-		run.Reason, run.waits = whyWaits(waits), waits
+		run.Reason, run.waits = credential.WhyWaits(waits), waits
 		return run, nil
 	case c == nil && s.o.MCP != nil && d.server(req.Connector) != nil:
 		return run, s.testListing(ctx, ws, d, d.server(req.Connector), run)
@@ -365,7 +366,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 		return nil, err
 	}
 	if len(run.waits) > 0 {
-		return nil, originsRefused(d.ts.Slug, run.waits)
+		return nil, credential.Refused(d.ts.Slug, run.waits)
 	}
 	if !run.Possible {
 		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
@@ -17,16 +18,16 @@ import (
 func (d *draft) credentialVersion() (sum uint64) {
 	for _, p := range d.parts {
 		for i := range p.creds {
-			sum += p.creds[i].row.Version
+			sum += p.creds[i].Row.Version
 		}
 	}
 	return sum
 }
 
 // authenticate puts a configuration on a draft; at is where its fields are.
-func (d *draft) authenticate(s *Server, a *SetAuth, at string) error {
-	of := connectorUse{toolset: d.ts.ID, connector: d.row.Name, mcp: d.row.SourceKind == kindMCP, methods: d.report.Methods}
-	next, err := a.configure(&of, d.creds, s.o.Store.NewID, at)
+func (d *draft) authenticate(s *Server, a *credential.SetAuth, at string) error {
+	of := credential.Use{Toolset: d.ts.ID, Connector: d.row.Name, MCP: d.row.SourceKind == kindMCP, Methods: d.report.Methods}
+	next, err := a.Configure(&of, d.creds, s.o.Store.NewID, at)
 	if err == nil {
 		d.creds = next
 	}
@@ -39,10 +40,10 @@ func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
 	var ids []string
 	for _, p := range d.parts {
 		for i := range p.creds {
-			ids = append(ids, p.creds[i].row.ID)
+			ids = append(ids, p.creds[i].Row.ID)
 		}
 	}
-	return writeCredentials(ctx, tx, s.o.Keyring, d.ts.ID, ids, d.creds)
+	return credential.Write(ctx, tx, s.o.Keyring, d.ts.ID, ids, d.creds)
 }
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads
@@ -53,13 +54,13 @@ type ToolsetInput struct {
 
 type authOutput struct {
 	ETag string `header:"ETag"`
-	Body Authentication
+	Body credential.Authentication
 }
 
 type setAuthInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body SetAuth
+	Body credential.SetAuth
 }
 
 type deleteInput struct {
@@ -89,7 +90,7 @@ func (s *Server) registerAuthentication() {
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 	s.registerConnectorAuth(tags)
@@ -102,7 +103,7 @@ const connectorAuthPath = "/v1/toolsets/{id}/connectors/{connector}/authenticati
 type setConnectorAuthInput struct {
 	ToolsetConnectorInput
 	request.MatchInput
-	Body SetAuth
+	Body credential.SetAuth
 }
 
 // registerConnectorAuth registers the authentication of one of several connectors.
@@ -121,7 +122,7 @@ func (s *Server) registerConnectorAuth(tags []string) {
 		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *deleteConnectorInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &SetAuth{AuthItem: AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 }
@@ -144,14 +145,14 @@ func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput
 }
 
 func (s *Server) authAnswer(d *draft) (*authOutput, error) {
-	a, err := showAuth(d.creds, s.now())
+	a, err := credential.Show(d.creds, s.now())
 	if err != nil {
 		return nil, err
 	}
 	return &authOutput{ETag: request.ETag(d.ts.Version), Body: *a}, nil
 }
 
-func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *SetAuth) (*authOutput, error) {
+func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
 	d, err := s.load(ctx, ws, id)
 	if err != nil {
@@ -163,13 +164,13 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err := d.focus(connector); err != nil {
 		return nil, err
 	}
-	before, err := showAuth(d.creds, s.now())
+	before, err := credential.Show(d.creds, s.now())
 	if err != nil {
 		return nil, err
 	}
 	old := slices.Clone(d.creds)
 	if d.row.SourceKind == kindMCP {
-		a.aim(d.baseURL())
+		a.Aim(d.baseURL())
 	}
 	if err := d.authenticate(s, a, ""); err != nil {
 		return nil, err
@@ -190,7 +191,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 			return err
 		}
 		rec := request.Audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(auditAuth(s.o.Keyring, d.creds))
+		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.creds))
 		if len(d.creds) == 0 {
 			rec.Action = "authentication.delete"
 		}
@@ -201,7 +202,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	}
 	s.forgetAll(old, d.creds)
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
-	if err := s.grantNamed(ctx, ws, d.ts.ID, a.addresses()...); err != nil {
+	if err := s.grantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}
 	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -86,8 +87,8 @@ func TestSeveralConnectors(t *testing.T) {
 	// Credentials belong to one connector, and what does not say which is refused.
 	want[admin.Problem](w, w.do("GET", at+"/authentication", nil), http.StatusConflict)
 	auth := map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
-	want[admin.Authentication](w, w.do("PUT", at+"/connectors/pets-eu/authentication", auth), http.StatusOK)
-	want[admin.Authentication](w, w.do("PUT", at+"/connectors/notes/authentication", map[string]any{"authType": "bearer", "token": "one-of-the-server"}), http.StatusOK)
+	want[credential.Authentication](w, w.do("PUT", at+"/connectors/pets-eu/authentication", auth), http.StatusOK)
+	want[credential.Authentication](w, w.do("PUT", at+"/connectors/notes/authentication", map[string]any{"authType": "bearer", "token": "one-of-the-server"}), http.StatusOK)
 	want[admin.Problem](w, w.do("PUT", at+"/connectors/none/authentication", auth), http.StatusNotFound)
 	shown := w.get(ts.ID)
 	if c := shown.Connectors; c[0].Authentication != nil || c[1].Authentication.AuthType != "bearer" || c[2].Authentication.AuthType != "header" {
@@ -134,7 +135,7 @@ func TestSeveralConnectors(t *testing.T) {
 	want[admin.Problem](w, w.send("DELETE", at+"/connectors/pets-eu", nil, at), http.StatusConflict)
 	want[admin.Problem](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusNotFound)
 	// One connector again: what names none means it.
-	if got := want[admin.Authentication](w, w.do("GET", at+"/authentication", nil), http.StatusOK); got.AuthType != "header" {
+	if got := want[credential.Authentication](w, w.do("GET", at+"/authentication", nil), http.StatusOK); got.AuthType != "header" {
 		t.Errorf("authentication %+v", got)
 	}
 	if got := w.tools(ts.ID); !slices.Equal(got, []string{"pets_eu_list_pets", "pets_eu_create_pet", "pets_eu_get_pet", "pets_eu_delete_pet"}) {

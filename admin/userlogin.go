@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -26,7 +27,7 @@ type ticketContent struct {
 	ticket  *ticket
 	ws      *store.Workspace
 	cred    *store.Credential
-	shape   shape
+	shape   credential.Shape
 	toolset *store.Toolset
 }
 
@@ -45,7 +46,7 @@ func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, e
 		}
 		return nil, err
 	}
-	if c.shape, err = shapeOf(c.cred); err != nil {
+	if c.shape, err = credential.ShapeOf(c.cred); err != nil {
 		return nil, err
 	}
 	if !c.shape.PerUser {

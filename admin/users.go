@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -59,7 +60,7 @@ type ticket struct {
 // [registry.LoginError] that holds the page to open. It fails with
 // [problem.NotFound] for a credential that does not belong to callers, and as
 // [Server.Refresh] does.
-func (s *Server) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (HeldSecret, error) {
+func (s *Server) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credential.HeldSecret, error) {
 	v, err := s.userSecret(ctx, id, user, rejected, scopes)
 	return v.held(), err
 }
@@ -82,7 +83,7 @@ func (s *Server) userSecret(ctx context.Context, id string, user registry.User, 
 	if err != nil {
 		return openedSecret{}, err
 	}
-	sh, err := shapeOf(row)
+	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -247,7 +248,7 @@ func (s *Server) registerUsers(path string, tags []string) {
 		if creds == nil {
 			return out, nil
 		}
-		rows, next, err := ws.UserTokens(ctx, creds.row.ID, store.Page{After: in.After, Limit: in.Limit})
+		rows, next, err := ws.UserTokens(ctx, creds.Row.ID, store.Page{After: in.After, Limit: in.Limit})
 		if err != nil {
 			return nil, err
 		}
@@ -274,7 +275,7 @@ func (s *Server) registerUsers(path string, tags []string) {
 // userCredential finds the credential of a toolset, or of the named connector in it,
 // whose tokens belong to callers; nil: it has none. It fails with [problem.Conflict]
 // when there are several.
-func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, *draftCredential, error) {
+func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, *credential.Draft, error) {
 	ts, found, err := s.userCredentials(ctx, ws, id, connector)
 	switch {
 	case err != nil || len(found) == 0:
@@ -286,7 +287,7 @@ func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, co
 }
 
 // userCredentials are all of them.
-func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, []*draftCredential, error) {
+func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, []*credential.Draft, error) {
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -295,10 +296,10 @@ func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, c
 	if err != nil {
 		return nil, nil, err
 	}
-	var found []*draftCredential
+	var found []*credential.Draft
 	for _, p := range d.parts {
 		for i := range p.creds {
-			sh, err := shapeOf(&p.creds[i].row)
+			sh, err := credential.ShapeOf(&p.creds[i].Row)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -317,7 +318,7 @@ func showUser(u *store.OAuthToken, names map[string]string, now time.Time) UserL
 	if u.Kind == registry.UserToken {
 		l.Name = names[u.Subject]
 	}
-	l.State, l.LastError, l.ExpiresAt = tokenState(u, oauth.AuthorizationCode, now)
+	l.State, l.LastError, l.ExpiresAt = credential.TokenState(u, oauth.AuthorizationCode, now)
 	return l
 }
 
@@ -332,9 +333,9 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 		return unknown
 	}
 	var lost gone
-	s.collectGrants(ctx, ws, &lost, &cred.row, false, user)
+	s.collectGrants(ctx, ws, &lost, &cred.Row, false, user)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		n, err := tx.DeleteUserTokens(ctx, cred.row.ID, user)
+		n, err := tx.DeleteUserTokens(ctx, cred.Row.ID, user)
 		if err == nil && n == 0 {
 			err = unknown
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -44,25 +45,25 @@ func (w *world) page(method, address string, cookies []*http.Cookie, headers ...
 }
 
 // userWorld is a live toolset at which each caller logs in, with two access tokens.
-func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedToolset, credential string, ann, bob registry.User) {
+func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedToolset, cred string, ann, bob registry.User) {
 	t.Helper()
 	w, as, ts = oauthWorld(t)
 	path := "/v1/toolsets/" + ts.ID
 	conf := person(as)
 	conf["perUser"] = true
-	credential = want[admin.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
+	cred = want[credential.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
 	want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 	user := func(name string) registry.User {
 		made := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": name}), 201)
 		return registry.User{Kind: registry.UserToken, ID: made.ID, Toolset: ts.ID}
 	}
-	return w, as, ts, credential, user("ann"), user("bob")
+	return w, as, ts, cred, user("ann"), user("bob")
 }
 
 // link is what a caller who must log in gets.
-func (w *world) link(credential string, user registry.User) string {
+func (w *world) link(cred string, user registry.User) string {
 	w.t.Helper()
-	_, err := w.srv.UserSecret(w.t.Context(), credential, user, 0, nil)
+	_, err := w.srv.UserSecret(w.t.Context(), cred, user, 0, nil)
 	login, ok := errors.AsType[*registry.LoginError](err)
 	if !ok || !problem.Is(err, problem.Unauthenticated) || !strings.HasPrefix(login.URL, "http://localhost:7301/oauth/login/") {
 		w.t.Fatalf("%+v: %v, want a link", user, err)
@@ -112,9 +113,9 @@ func (w *world) back(query string, cookies []*http.Cookie) int {
 // TestUserLogin: a caller logs in once, with a link that is good once; their token
 // is nobody else's, is renewed, and is forgotten when it is revoked.
 func TestUserLogin(t *testing.T) {
-	w, as, ts, credential, ann, bob := userWorld(t)
+	w, as, ts, cred, ann, bob := userWorld(t)
 	path := "/v1/toolsets/" + ts.ID + "/authentication/users"
-	link, second := w.link(credential, ann), w.link(credential, ann)
+	link, second := w.link(cred, ann), w.link(cred, ann)
 	if res := w.page(http.MethodGet, link, nil); res.StatusCode != http.StatusOK || !strings.Contains(w.seen.String(), "access token “ann”") {
 		t.Fatalf("the page: %d", res.StatusCode)
 	}
@@ -140,7 +141,7 @@ func TestUserLogin(t *testing.T) {
 	if got := w.back(query, cookies); got != http.StatusNotFound {
 		t.Errorf("the way back again: %d", got)
 	}
-	held, err := w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	held, err := w.srv.UserSecret(t.Context(), cred, ann, 0, nil)
 	first, version := held.Value, held.Version
 	if g, ok := as.Grant("Bearer " + first.Reveal()); err != nil || !ok || g.Subject != "id1" {
 		t.Fatalf("ann's token: %+v, %v", g, err)
@@ -149,16 +150,16 @@ func TestUserLogin(t *testing.T) {
 	if res := w.page(http.MethodPost, second, nil); res.StatusCode != http.StatusConflict {
 		t.Errorf("an old link: %d", res.StatusCode)
 	}
-	query, cookies = w.press(as, w.link(credential, bob), oauthtest.User)
+	query, cookies = w.press(as, w.link(cred, bob), oauthtest.User)
 	if got := w.back(query, cookies); got != http.StatusOK {
 		t.Fatalf("bob: %d", got)
 	}
-	held, err = w.srv.UserSecret(t.Context(), credential, bob, 0, nil)
+	held, err = w.srv.UserSecret(t.Context(), cred, bob, 0, nil)
 	other := held.Value
 	if g, _ := as.Grant("Bearer " + other.Reveal()); err != nil || g.Subject != "id2" || other.Equal(first) {
 		t.Fatalf("bob's token: %+v, %v", g, err)
 	}
-	if _, err := w.srv.Secret(t.Context(), credential); !problem.Is(err, problem.Unauthenticated) {
+	if _, err := w.srv.Secret(t.Context(), cred); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("the toolset has a caller's token: %v", err)
 	}
 
@@ -168,11 +169,11 @@ func TestUserLogin(t *testing.T) {
 		{Kind: registry.UserToken, ID: "act_unknown", Toolset: ts.ID},
 		{Kind: registry.UserJWT, ID: "id1", Issuer: as.Issuer()},
 	} {
-		if _, err := w.srv.UserSecret(t.Context(), credential, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
+		if _, err := w.srv.UserSecret(t.Context(), cred, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
 			t.Errorf("%+v: %v", stranger, err)
 		}
 	}
-	if _, err := w.srv.UserSecret(t.Context(), credential, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
+	if _, err := w.srv.UserSecret(t.Context(), cred, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
 		t.Errorf("nobody: %v", err)
 	}
 
@@ -180,16 +181,16 @@ func TestUserLogin(t *testing.T) {
 	w.later.Add(int64(5 * time.Minute))
 	w.stop()
 	w.open()
-	held, err = w.srv.UserSecret(t.Context(), credential, ann, 0, nil)
+	held, err = w.srv.UserSecret(t.Context(), cred, ann, 0, nil)
 	next, renewed := held.Value, held.Version
 	if err != nil || renewed != version+1 || !as.Valid("Bearer "+next.Reveal()) {
 		t.Fatalf("renewed: version %d, %v", renewed, err)
 	}
-	if v, err := w.srv.UserSecret(t.Context(), credential, ann, renewed, nil); err != nil || v.Version != renewed+1 {
+	if v, err := w.srv.UserSecret(t.Context(), cred, ann, renewed, nil); err != nil || v.Version != renewed+1 {
 		t.Fatalf("refused: version %d, %v", v.Version, err)
 	}
 	// More scopes need another login.
-	_, err = w.srv.UserSecret(t.Context(), credential, ann, 0, []string{"profile"})
+	_, err = w.srv.UserSecret(t.Context(), cred, ann, 0, []string{"profile"})
 	login, ok := errors.AsType[*registry.LoginError](err)
 	if !ok {
 		t.Fatalf("more scopes: %v", err)
@@ -207,8 +208,8 @@ func TestUserLogin(t *testing.T) {
 		t.Fatalf("revoked: %d %s", a.StatusCode, a.body)
 	}
 	want[admin.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
-	w.link(credential, ann)
-	if _, err := w.srv.UserSecret(t.Context(), credential, bob, 0, nil); err != nil {
+	w.link(cred, ann)
+	if _, err := w.srv.UserSecret(t.Context(), cred, bob, 0, nil); err != nil {
 		t.Errorf("bob after ann was revoked: %v", err)
 	}
 	// With the access token goes what belonged to its holder.
@@ -264,8 +265,8 @@ func (w *world) holdsNone(as *oauthtest.Server, tokens ...secrets.Secret) {
 // TestUserLinks: links that were changed, or are too old, or whose toolset does not
 // want them any more.
 func TestUserLinks(t *testing.T) {
-	w, as, ts, credential, ann, _ := userWorld(t)
-	link := w.link(credential, ann)
+	w, as, ts, cred, ann, _ := userWorld(t)
+	link := w.link(cred, ann)
 	f := func(link string, want int) {
 		t.Helper()
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -288,24 +289,24 @@ func TestUserLinks(t *testing.T) {
 		t.Errorf("wrong iss: %d", got)
 	}
 	as.Set(oauthtest.Features{Issuer: "-"}) // it announces nothing and sends nothing
-	query, cookies = w.press(as, w.link(credential, ann), oauthtest.User)
+	query, cookies = w.press(as, w.link(cred, ann), oauthtest.User)
 	w.later.Add(int64(11 * time.Minute))
 	if got := w.back(query, cookies); got != http.StatusNotFound {
 		t.Errorf("a login that took too long: %d", got)
 	}
 	f(link, http.StatusNotFound)
-	old := w.link(credential, ann)
+	old := w.link(cred, ann)
 	w.later.Add(int64(10 * time.Minute))
 	f(old, http.StatusNotFound)
-	fresh := w.link(credential, ann)
-	want[admin.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", person(as)), 200)
+	fresh := w.link(cred, ann)
+	want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", person(as)), 200)
 	f(fresh, http.StatusNotFound)
 }
 
 // TestEdgeAsksForUsers: an edge gets the token of a caller sealed for it and that
 // caller, only of toolsets that it serves, and learns when logins were revoked.
 func TestEdgeAsksForUsers(t *testing.T) {
-	w, as, ts, credential, ann, bob := userWorld(t)
+	w, as, ts, cred, ann, bob := userWorld(t)
 	edge := w.enrolEdge(`{}`)
 	ask := func(in registry.EdgeUserRequest) (out registry.EdgeUserAnswer, status int) {
 		t.Helper()
@@ -317,10 +318,10 @@ func TestEdgeAsksForUsers(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.body), &doc); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := edge.seal.Open(registry.SealUserInfo(edge.id.Edge, credential, &bob), doc.Sealed); err == nil {
+		if _, err := edge.seal.Open(registry.SealUserInfo(edge.id.Edge, cred, &bob), doc.Sealed); err == nil {
 			t.Error("it opens as that of another caller")
 		}
-		plain, err := edge.seal.Open(registry.SealUserInfo(edge.id.Edge, credential, &in.User), doc.Sealed)
+		plain, err := edge.seal.Open(registry.SealUserInfo(edge.id.Edge, cred, &in.User), doc.Sealed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +330,7 @@ func TestEdgeAsksForUsers(t *testing.T) {
 		}
 		return out, 200
 	}
-	got, _ := ask(registry.EdgeUserRequest{Credential: credential, User: ann})
+	got, _ := ask(registry.EdgeUserRequest{Credential: cred, User: ann})
 	if got.Credential != nil || !strings.HasPrefix(got.Login, "http://localhost:7301/oauth/login/") {
 		t.Fatalf("before the login: %+v", got)
 	}
@@ -337,22 +338,22 @@ func TestEdgeAsksForUsers(t *testing.T) {
 	if status := w.back(query, cookies); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
-	if got, _ = ask(registry.EdgeUserRequest{Credential: credential, User: ann}); got.Credential == nil || !as.Valid("Bearer "+got.Credential.Value.Reveal()) || got.Credential.Expires == 0 {
+	if got, _ = ask(registry.EdgeUserRequest{Credential: cred, User: ann}); got.Credential == nil || !as.Valid("Bearer "+got.Credential.Value.Reveal()) || got.Credential.Expires == 0 {
 		t.Fatalf("after the login: %+v", got.Detail)
 	}
 	version := got.Credential.Version
-	if got, _ = ask(registry.EdgeUserRequest{Credential: credential, User: ann, Rejected: version}); got.Credential == nil || got.Credential.Version != version+1 {
+	if got, _ = ask(registry.EdgeUserRequest{Credential: cred, User: ann, Rejected: version}); got.Credential == nil || got.Credential.Version != version+1 {
 		t.Fatalf("refused: %+v", got.Detail)
 	}
 	for _, in := range []registry.EdgeUserRequest{
 		{Credential: "cred_other", User: ann},
-		{Credential: credential, User: registry.User{Kind: registry.UserToken, ID: "act_x", Toolset: ts.ID}},
+		{Credential: cred, User: registry.User{Kind: registry.UserToken, ID: "act_x", Toolset: ts.ID}},
 	} {
 		if _, status := ask(in); status != http.StatusForbidden {
 			t.Errorf("%+v: %d", in, status)
 		}
 	}
-	if a := w.do("POST", registry.EdgeUserPath, registry.EdgeUserRequest{Credential: credential, User: ann}); a.StatusCode != http.StatusUnauthorized {
+	if a := w.do("POST", registry.EdgeUserPath, registry.EdgeUserRequest{Credential: cred, User: ann}); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("who is no edge: %d", a.StatusCode)
 	}
 	doc, _ := edge.credentials("")

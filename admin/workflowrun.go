@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -87,7 +88,7 @@ func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOu
 	if waits, err := s.unconfirmed(ctx, d); err != nil {
 		return nil, err
 	} else if len(waits) > 0 {
-		return nil, originsRefused(d.ts.Slug, waits)
+		return nil, credential.Refused(d.ts.Slug, waits)
 	}
 	return answer(out.run(ctx, s, ws, d, tool, args))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -175,10 +176,10 @@ func (a *app) compileConnector(ctx context.Context, spec *specification.Document
 	return artifact, result, nil
 }
 
-func schemesOf(api *operation.API) []admin.AuthMethod {
-	var out []admin.AuthMethod
+func schemesOf(api *operation.API) []credential.AuthMethod {
+	var out []credential.AuthMethod
 	for _, s := range api.Schemes {
-		out = append(out, admin.AuthMethod{ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme})
+		out = append(out, credential.AuthMethod{ID: s.ID, Type: s.Type, In: s.In, Name: s.Name, Scheme: s.Scheme})
 	}
 	return out
 }

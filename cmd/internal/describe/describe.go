@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -43,7 +44,7 @@ func LeftOut(l *plugin.PluginLeftOut) string {
 }
 
 // Methods counts and names the authentication methods of a specification.
-func Methods(methods []admin.AuthMethod) string {
+func Methods(methods []credential.AuthMethod) string {
 	if len(methods) == 0 {
 		return "no authentication"
 	}

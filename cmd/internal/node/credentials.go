@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -32,7 +32,7 @@ func (s heldSecrets) Credential(ctx context.Context, id string) (credentials.Cre
 	return heldCredential(s.admin.Secret(ctx, id))
 }
 
-func heldCredential(v admin.HeldSecret, err error) (credentials.Credential, error) {
+func heldCredential(v credential.HeldSecret, err error) (credentials.Credential, error) {
 	if err != nil {
 		return credentials.Credential{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -90,7 +91,7 @@ func authCommand(cli *command.Session) *cobra.Command {
 func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) error {
 	path := e.authPath()
 	var in upstreamauth.Request
-	var now, out admin.Authentication
+	var now, out credential.Authentication
 	var err error
 	if !rotate {
 		if in, err = f.Request(ctx, e.Session); err != nil {
@@ -134,8 +135,8 @@ func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) 
 
 func (e *edit) authStatus() error {
 	v := struct {
-		Authentication *admin.Authentication `json:"authentication"`
-		Methods        []admin.AuthMethod    `json:"authenticationMethods"`
+		Authentication *credential.Authentication `json:"authentication"`
+		Methods        []credential.AuthMethod    `json:"authenticationMethods"`
 	}{e.t.Authentication, e.t.Methods}
 	return e.Object(v, func(w io.Writer) {
 		fmt.Fprintf(w, "Configured   %s\n", AuthText(&e.t.Toolset))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -36,11 +37,11 @@ func (e *edit) authLogin(ctx context.Context, f *upstreamauth.Flags) error {
 }
 
 // awaitLogin asks for the state of a credential until its login has an outcome.
-func (e *edit) awaitLogin(ctx context.Context, path string, begun *admin.Authorization) (*admin.AuthenticationItem, error) {
+func (e *edit) awaitLogin(ctx context.Context, path string, begun *admin.Authorization) (*credential.AuthenticationItem, error) {
 	tick := time.NewTicker(upstreamauth.Poll)
 	defer tick.Stop()
 	for {
-		var now admin.Authentication
+		var now credential.Authentication
 		if err := e.Client().Get(ctx, path, &now); err != nil {
 			return nil, err
 		}
@@ -65,7 +66,7 @@ func (e *edit) awaitLogin(ctx context.Context, path string, begun *admin.Authori
 }
 
 // credentialOf finds a credential in a configuration.
-func credentialOf(a *admin.Authentication, id string) *admin.AuthenticationItem {
+func credentialOf(a *credential.Authentication, id string) *credential.AuthenticationItem {
 	if a.CredentialID == id {
 		return &a.AuthenticationItem
 	}
@@ -78,7 +79,7 @@ func credentialOf(a *admin.Authentication, id string) *admin.AuthenticationItem 
 }
 
 // rotated is a configuration as it is, for a new secret.
-func rotated(now *admin.Authentication) (upstreamauth.Request, error) {
+func rotated(now *credential.Authentication) (upstreamauth.Request, error) {
 	var r upstreamauth.Request
 	switch now.AuthType {
 	case "none":

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -64,7 +65,7 @@ func (e *edit) showOrigins(ctx context.Context) error {
 }
 
 // printMoved shows the addresses of calls before and after a change.
-func printMoved(w io.Writer, slug string, c *admin.OriginChange) {
+func printMoved(w io.Writer, slug string, c *credential.OriginChange) {
 	if c == nil {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -28,7 +29,7 @@ func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 }
 
 // authItemText names one credential.
-func authItemText(it *admin.AuthenticationItem) string {
+func authItemText(it *credential.AuthenticationItem) string {
 	text := strings.TrimSpace(it.AuthType + " " + cmp.Or(it.HeaderName, it.ParameterName, it.CookieName, it.MemberName, it.Username, it.ClientID))
 	if it.State != "" && it.State != "ok" {
 		text += " (" + strings.ReplaceAll(it.State, "_", " ") + ")"

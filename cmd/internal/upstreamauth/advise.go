@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/clientconfig"
@@ -24,7 +25,7 @@ func Advise(w io.Writer, t *admin.Toolset) {
 	if len(t.Methods) == 0 {
 		return
 	}
-	var best *admin.AuthMethod
+	var best *credential.AuthMethod
 	for i := range t.Methods {
 		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
 			best = m
@@ -46,7 +47,7 @@ func Advise(w io.Writer, t *admin.Toolset) {
 
 // effort orders suggestions by what the operator has to bring: a key, a name with
 // it, a certificate, a client at an authorization server.
-func effort(s *admin.Suggest) int {
+func effort(s *credential.Suggest) int {
 	switch s.AuthType {
 	case "basic":
 		return 1
@@ -59,7 +60,7 @@ func effort(s *admin.Suggest) int {
 }
 
 // authFlag is the value of --auth for a suggestion.
-func authFlag(s *admin.Suggest) string {
+func authFlag(s *credential.Suggest) string {
 	switch s.AuthType {
 	case "header":
 		spec := "header:" + s.HeaderName
@@ -82,7 +83,7 @@ func authFlag(s *admin.Suggest) string {
 }
 
 // authCommand is the rest of a command that sets a suggestion.
-func authCommand(s *admin.Suggest) string {
+func authCommand(s *credential.Suggest) string {
 	words := []string{"--auth", authFlag(s)}
 	for _, v := range []struct{ flag, value string }{
 		{"--grant", s.Grant}, {"--issuer", s.Issuer}, {"--authorization-url", s.AuthorizationURL}, {"--token-url", s.TokenURL},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -90,7 +90,7 @@ func (f *Flags) oauthOnly() string {
 // Request is admin.SetAuth as it goes over the wire: secrets print as
 // [redacted] everywhere else.
 type Request struct {
-	admin.SetAuth
+	credential.SetAuth
 	APIKey       string    `json:"apiKey,omitempty"`
 	Token        string    `json:"token,omitempty"`
 	Password     string    `json:"password,omitempty"`

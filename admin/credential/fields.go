@@ -1,4 +1,4 @@
-package admin
+package credential
 
 import (
 	"crypto/tls"
@@ -30,8 +30,8 @@ const (
 	maxScopeText = oauth.MaxScopeBytes
 )
 
-// shape is what is stored of an authentication item in the clear.
-type shape struct {
+// Shape is what is stored of an authentication item in the clear.
+type Shape struct {
 	Scheme           string           `json:"scheme,omitempty"`
 	HeaderName       string           `json:"headerName,omitempty"`
 	HeaderPrefix     string           `json:"headerPrefix,omitempty"`
@@ -52,8 +52,8 @@ type shape struct {
 	Certificate      *CertificateInfo `json:"certificate,omitempty"`
 }
 
-func shapeOf(row *store.Credential) (shape, error) {
-	var sh shape
+func ShapeOf(row *store.Credential) (Shape, error) {
+	var sh Shape
 	if err := json.Unmarshal([]byte(row.Shape), &sh); err != nil {
 		return sh, fmt.Errorf("reading the shape of credential %s: %w", row.ID, err)
 	}
@@ -67,7 +67,8 @@ type authField struct {
 	types []string
 }
 
-func isOAuth(authType string) bool {
+// IsOAuth reports whether the secret of a type is one for an authorization server.
+func IsOAuth(authType string) bool {
 	return authType == registry.AuthOAuth2 || authType == registry.AuthOIDC
 }
 
@@ -99,8 +100,8 @@ func (a *AuthItem) fields() []authField {
 	}
 }
 
-// secretField names the one secret of a type; "": it has none or more.
-func secretField(authType string) string {
+// SecretField names the one secret of a type; "": it has none or more.
+func SecretField(authType string) string {
 	switch authType {
 	case registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody:
 		return "apiKey"
@@ -114,8 +115,8 @@ func secretField(authType string) string {
 	return ""
 }
 
-// secret is what of an item is sealed.
-func (a *AuthItem) secret() secrets.Secret {
+// Secret is what of an item is sealed.
+func (a *AuthItem) Secret() secrets.Secret {
 	switch a.AuthType {
 	case registry.AuthHeader, registry.AuthQuery, registry.AuthCookie, registry.AuthBody:
 		return a.APIKey
@@ -140,9 +141,9 @@ func (f authFaults) add(at, format string, args ...any) {
 	f.e.Parts = append(f.e.Parts, problem.New(problem.InvalidArgument, format, args...).At("", 0, 0, at))
 }
 
-// check reports every fault of a configuration, naming fields under at. keep says
+// Check reports every fault of a configuration, naming fields under at. keep says
 // whether the stored secret of item i stays when none is given.
-func (a *SetAuth) check(at string, keep func(i int) bool) error {
+func (a *SetAuth) Check(at string, keep func(i int) bool) error {
 	f := authFaults{problem.New(problem.InvalidArgument, "the authentication configuration is not valid")}
 	switch {
 	case a.AuthType == registry.AuthList:
@@ -174,11 +175,11 @@ func (a *SetAuth) check(at string, keep func(i int) bool) error {
 	return f.e
 }
 
-// keepAny is for a first look, before it is known what is stored.
-func keepAny(int) bool { return true }
+// KeepAny is for a first look, before it is known what is stored.
+func KeepAny(int) bool { return true }
 
-// items of a configuration: one, several, or none.
-func (a *SetAuth) items() []AuthItem {
+// Each lists the items of a configuration: one, several, or none.
+func (a *SetAuth) Each() []AuthItem {
 	switch a.AuthType {
 	case registry.AuthNone:
 		return nil
@@ -222,9 +223,9 @@ func (a *AuthItem) check(f authFaults, at string, keep bool) {
 }
 
 func (a *AuthItem) checkSecret(f authFaults, at string, keep bool) {
-	field, secret := secretField(a.AuthType), a.secret()
+	field, secret := SecretField(a.AuthType), a.Secret()
 	switch {
-	case secret.IsZero() && (keep || isOAuth(a.AuthType) && a.Grant != oauth.ClientCredentials):
+	case secret.IsZero() && (keep || IsOAuth(a.AuthType) && a.Grant != oauth.ClientCredentials):
 	case secret.IsZero():
 		f.add(at+"/"+field, "%s is missing", field)
 	case a.AuthType == registry.AuthCookie && !cookieValue(secret):
@@ -287,7 +288,7 @@ func (a *AuthItem) checkCertificate(f authFaults, at string, keep bool) {
 	case a.PrivateKey.IsZero():
 		f.add(at+"/privateKey", "privateKey is missing")
 	default:
-		if _, err := readCertificate(a.secret()); err != nil {
+		if _, err := readCertificate(a.Secret()); err != nil {
 			f.add(at+"/certificate", "%s", problem.As(err).Detail)
 		}
 	}
@@ -322,9 +323,9 @@ func (a *AuthItem) registryShape(id string) registry.AuthShape {
 	}
 }
 
-// shape is what is stored of the item in the clear.
-func (a *AuthItem) shape() shape {
-	return shape{
+// Shape is what is stored of the item in the clear.
+func (a *AuthItem) Shape() Shape {
+	return Shape{
 		Scheme: a.Scheme, HeaderName: a.HeaderName, HeaderPrefix: a.HeaderPrefix, ParameterName: a.ParameterName, CookieName: a.CookieName,
 		MemberName: a.MemberName,
 		Username:   a.Username, Grant: a.Grant, Issuer: a.Issuer, ClientID: a.ClientID, TokenAuth: a.TokenAuth,
@@ -364,12 +365,12 @@ func cookieValue(s secrets.Secret) bool {
 	return sendable(s) && !strings.ContainsAny(s.Reveal(), " \",;\\")
 }
 
-// authShape is how the credentials of a toolset appear in its bundle.
-func authShape(creds []draftCredential) (*registry.AuthShape, error) {
+// BundleShape is how the credentials of a toolset appear in its bundle.
+func BundleShape(creds []Draft) (*registry.AuthShape, error) {
 	items := make([]registry.AuthShape, 0, len(creds))
 	for i := range creds {
-		row := &creds[i].row
-		sh, err := shapeOf(row)
+		row := &creds[i].Row
+		sh, err := ShapeOf(row)
 		if err != nil {
 			return nil, err
 		}
@@ -391,7 +392,7 @@ func authShape(creds []draftCredential) (*registry.AuthShape, error) {
 func mask(last4 string) string { return "••••" + last4 }
 
 // preview is what a credential adds to a request, with the secret masked.
-func preview(row *store.Credential, sh *shape) string {
+func preview(row *store.Credential, sh *Shape) string {
 	switch row.AuthType {
 	case registry.AuthHeader:
 		return sh.HeaderName + ": " + sh.HeaderPrefix + mask(row.Last4)
@@ -423,17 +424,17 @@ func (c *CertificateInfo) subject() string {
 	return c.Subject
 }
 
-// scopes are what is asked for. A person who logs in at an OpenID provider and
+// Asked are what is asked for. A person who logs in at an OpenID provider and
 // says nothing else wants to stay logged in (OpenID Connect Core §11).
-func (sh *shape) scopes(authType string) []string {
+func (sh *Shape) Asked(authType string) []string {
 	if len(sh.Scopes) == 0 && authType == registry.AuthOIDC && sh.Grant == oauth.AuthorizationCode {
 		return []string{"openid", "offline_access"}
 	}
 	return sh.Scopes
 }
 
-// checkScopes refuses scopes that are none.
-func checkScopes(scopes []string) error {
+// CheckScopes refuses scopes that are none.
+func CheckScopes(scopes []string) error {
 	for i, scope := range scopes {
 		if !oauth.ValidScope(scope) {
 			return problem.New(problem.InvalidArgument, "a scope has 1 to %d visible characters without quotes and backslashes", maxScopeText).At("", 0, 0, fmt.Sprintf("/scopes/%d", i))
@@ -442,9 +443,9 @@ func checkScopes(scopes []string) error {
 	return nil
 }
 
-// public is the item without what is secret or kept with it.
-func (a *AuthItem) public() AuthItem {
-	sh := a.shape()
+// Public is the item without what is secret or kept with it.
+func (a *AuthItem) Public() AuthItem {
+	sh := a.Shape()
 	return AuthItem{
 		AuthType: a.AuthType, Scheme: sh.Scheme, HeaderName: sh.HeaderName, HeaderPrefix: sh.HeaderPrefix, ParameterName: sh.ParameterName,
 		CookieName: sh.CookieName, MemberName: sh.MemberName, Username: sh.Username, Grant: sh.Grant, Issuer: sh.Issuer, ClientID: sh.ClientID, TokenAuth: sh.TokenAuth,

@@ -1,4 +1,4 @@
-package admin
+package credential
 
 import (
 	"context"
@@ -16,37 +16,37 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// draftCredential is one credential of a draft, as it is stored or will be.
-type draftCredential struct {
-	row    store.Credential
+// Draft is one credential of a draft, as it is stored or will be.
+type Draft struct {
+	Row    store.Credential
 	token  *store.OAuthToken // nil: none was ever given
-	login  *store.OAuthLogin // the newest; nil: none, or it is over
-	secret secrets.Secret    // to seal; zero: what is sealed stays
-	forget bool              // its tokens were for another client, server or scope
-	// adopted is a login whose tokens it takes over; nil: none.
-	adopted *adopted
-	shared  bool // callers do not log in themselves any more
-	// given says that a request gives the secret, or the first configuration of a client
+	Login  *store.OAuthLogin // the newest; nil: none, or it is over
+	Secret secrets.Secret    // to seal; zero: what is sealed stays
+	Forget bool              // its tokens were for another client, server or scope
+	// Adopted is a login whose tokens it takes over; nil: none.
+	Adopted *Adopted
+	Shared  bool // callers do not log in themselves any more
+	// Given says that a request gives the secret, or the first configuration of a client
 	// without one; elsewhere that its authorization server is another one.
-	given, elsewhere bool
-	rebound          bool   // row.Origins is to be written
-	was              string // row.Origins as stored
+	Given, Elsewhere bool
+	Rebound          bool   // row.Origins is to be written
+	Was              string // row.Origins as stored
 }
 
-// loadCredentials reads the credentials of a connector in a toolset with their tokens.
-func loadCredentials(ctx context.Context, ws *store.Workspace, toolset, connector string) ([]draftCredential, error) {
+// Load reads the credentials of a connector in a toolset with their tokens.
+func Load(ctx context.Context, ws *store.Workspace, toolset, connector string) ([]Draft, error) {
 	rows, err := ws.CredentialsOf(ctx, toolset, connector)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]draftCredential, len(rows))
+	out := make([]Draft, len(rows))
 	for i := range rows {
-		out[i].row = rows[i]
-		if isOAuth(rows[i].AuthType) {
+		out[i].Row = rows[i]
+		if IsOAuth(rows[i].AuthType) {
 			if out[i].token, err = ws.OAuthToken(ctx, rows[i].ID, ""); err != nil {
 				return nil, err
 			}
-			if out[i].login, err = ws.CredentialLogin(ctx, rows[i].ID); err != nil {
+			if out[i].Login, err = ws.CredentialLogin(ctx, rows[i].ID); err != nil {
 				return nil, err
 			}
 		}
@@ -54,45 +54,45 @@ func loadCredentials(ctx context.Context, ws *store.Workspace, toolset, connecto
 	return out, nil
 }
 
-// keepsSecret reports whether the sealed secret may stay for an item without one.
-func keepsSecret(row *store.Credential, it *AuthItem) bool {
-	if !isOAuth(it.AuthType) {
+// KeepsSecret reports whether the sealed secret may stay for an item without one.
+func KeepsSecret(row *store.Credential, it *AuthItem) bool {
+	if !IsOAuth(it.AuthType) {
 		return true
 	}
-	sh, err := shapeOf(row)
+	sh, err := ShapeOf(row)
 	return err == nil && sh.ClientID == it.ClientID && sh.Issuer == it.Issuer && sh.TokenURL == it.TokenURL && sh.Resource == it.Resource
 }
 
 // set writes an item into a credential.
-func (c *draftCredential) set(it *AuthItem) error {
-	sh, isNew := it.shape(), c.row.Version == 0
-	before := shape{}
+func (c *Draft) set(it *AuthItem) error {
+	sh, isNew := it.Shape(), c.Row.Version == 0
+	before := Shape{}
 	if !isNew {
 		var err error
-		if before, err = shapeOf(&c.row); err != nil {
+		if before, err = ShapeOf(&c.Row); err != nil {
 			return err
 		}
 	}
-	c.secret = it.secret()
+	c.Secret = it.Secret()
 	switch {
 	case it.AuthType != registry.AuthMTLS:
-	case c.secret.IsZero():
+	case c.Secret.IsZero():
 		sh.Certificate = before.Certificate
 	default:
-		info, err := readCertificate(c.secret)
+		info, err := readCertificate(c.Secret)
 		if err != nil {
 			return err
 		}
 		sh.Certificate = info
 	}
-	if !c.secret.IsZero() && it.AuthType != registry.AuthMTLS {
-		c.row.Last4 = c.secret.Last4()
+	if !c.Secret.IsZero() && it.AuthType != registry.AuthMTLS {
+		c.Row.Last4 = c.Secret.Last4()
 	}
-	c.shared = before.PerUser && !sh.PerUser
+	c.Shared = before.PerUser && !sh.PerUser
 	whose := before
 	whose.PerUser = sh.PerUser // whoever uses it, it is the same client at the same server
-	c.forget = isOAuth(it.AuthType) && !isNew && (!c.secret.IsZero() || !reflect.DeepEqual(whose, sh))
-	c.row.AuthType, c.row.Shape = it.AuthType, store.JSON(sh)
+	c.Forget = IsOAuth(it.AuthType) && !isNew && (!c.Secret.IsZero() || !reflect.DeepEqual(whose, sh))
+	c.Row.AuthType, c.Row.Shape = it.AuthType, store.JSON(sh)
 	return nil
 }
 
@@ -123,26 +123,26 @@ func fits(it *AuthItem, m *AuthMethod) bool {
 			m.In == "cookie" && it.AuthType == registry.AuthCookie && it.CookieName == m.Name ||
 			m.In == "body" && it.AuthType == registry.AuthBody && it.MemberName == m.Name
 	case "http":
-		return it.AuthType == m.Scheme || m.Scheme == "bearer" && isOAuth(it.AuthType)
+		return it.AuthType == m.Scheme || m.Scheme == "bearer" && IsOAuth(it.AuthType)
 	case "oauth2", "openIdConnect":
-		return isOAuth(it.AuthType) || it.AuthType == registry.AuthBearer
+		return IsOAuth(it.AuthType) || it.AuthType == registry.AuthBearer
 	case "mutualTLS":
 		return it.AuthType == registry.AuthMTLS
 	}
 	return false
 }
 
-// writeCredentials writes credentials of a connector, and removes those of its toolset
+// Write writes credentials of a connector, and removes those of its toolset
 // whose ids are not in keep.
-func writeCredentials(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, toolset string, keep []string, creds []draftCredential) error {
+func Write(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, toolset string, keep []string, creds []Draft) error {
 	if _, err := tx.KeepCredentials(ctx, toolset, keep...); err != nil {
 		return err
 	}
 	for i := range creds {
 		c := &creds[i]
 		var err error
-		if c.rebound && c.row.Version > 0 {
-			done, err := tx.SetOrigins(ctx, c.row.ID, c.was, c.row.Origins)
+		if c.Rebound && c.Row.Version > 0 {
+			done, err := tx.SetOrigins(ctx, c.Row.ID, c.Was, c.Row.Origins)
 			if err == nil && !done {
 				err = problem.New(problem.Conflict, "the authentication was changed meanwhile").Fix("look at it and try again")
 			}
@@ -150,25 +150,25 @@ func writeCredentials(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, 
 				return err
 			}
 		}
-		if c.secret.IsZero() && c.row.Version > 0 {
-			err = tx.SaveCredentialShape(ctx, &c.row)
+		if c.Secret.IsZero() && c.Row.Version > 0 {
+			err = tx.SaveCredentialShape(ctx, &c.Row)
 		} else {
-			err = tx.SealCredential(ctx, ring, &c.row, c.secret)
+			err = tx.SealCredential(ctx, ring, &c.Row, c.Secret)
 		}
-		if err == nil && c.forget {
-			err = tx.DeleteOAuthClient(ctx, c.row.ID)
+		if err == nil && c.Forget {
+			err = tx.DeleteOAuthClient(ctx, c.Row.ID)
 		}
-		if err == nil && (c.forget || c.adopted != nil) {
-			err = tx.DeleteCredentialLogin(ctx, c.row.ID)
+		if err == nil && (c.Forget || c.Adopted != nil) {
+			err = tx.DeleteCredentialLogin(ctx, c.Row.ID)
 		}
-		if err == nil && (c.forget || c.shared) {
-			_, err = tx.DeleteUserTokens(ctx, c.row.ID, "")
+		if err == nil && (c.Forget || c.Shared) {
+			_, err = tx.DeleteUserTokens(ctx, c.Row.ID, "")
 		}
-		if err == nil && c.forget && c.token != nil {
-			c.token = &store.OAuthToken{CredentialID: c.row.ID, Version: c.token.Version + 1}
+		if err == nil && c.Forget && c.token != nil {
+			c.token = &store.OAuthToken{CredentialID: c.Row.ID, Version: c.token.Version + 1}
 			err = tx.SaveOAuthToken(ctx, c.token)
 		}
-		if err == nil && c.adopted != nil {
+		if err == nil && c.Adopted != nil {
 			err = writeAdopted(ctx, tx, ring, c)
 		}
 		if err != nil {
@@ -178,18 +178,18 @@ func writeCredentials(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, 
 	return nil
 }
 
-// auditAuth is what the audit log says of a configuration: its shape, and of a
+// Audited is what the audit log says of a configuration: its shape, and of a
 // new secret only a keyed fingerprint.
-func auditAuth(ring *secrets.Keyring, creds []draftCredential) any {
+func Audited(ring *secrets.Keyring, creds []Draft) any {
 	if len(creds) == 0 {
 		return map[string]string{"authType": registry.AuthNone}
 	}
 	out := make([]map[string]string, len(creds))
 	for i := range creds {
 		c := &creds[i]
-		out[i] = map[string]string{"authType": c.row.AuthType, "shape": c.row.Shape, "credentialId": c.row.ID, "origins": c.row.Origins}
-		if !c.secret.IsZero() {
-			out[i]["fingerprint"] = ring.Fingerprint(c.secret)
+		out[i] = map[string]string{"authType": c.Row.AuthType, "shape": c.Row.Shape, "credentialId": c.Row.ID, "origins": c.Row.Origins}
+		if !c.Secret.IsZero() {
+			out[i]["fingerprint"] = ring.Fingerprint(c.Secret)
 		}
 	}
 	if len(out) == 1 {
@@ -198,8 +198,8 @@ func auditAuth(ring *secrets.Keyring, creds []draftCredential) any {
 	return map[string]any{"authType": registry.AuthList, "items": out}
 }
 
-// showAuth is a configuration as the API shows it.
-func showAuth(creds []draftCredential, now time.Time) (*Authentication, error) {
+// Show is a configuration as the API shows it.
+func Show(creds []Draft, now time.Time) (*Authentication, error) {
 	switch len(creds) {
 	case 0:
 		return &Authentication{AuthenticationItem: AuthenticationItem{AuthType: registry.AuthNone}}, nil
@@ -221,9 +221,9 @@ func showAuth(creds []draftCredential, now time.Time) (*Authentication, error) {
 	return a, nil
 }
 
-func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
-	row := &c.row
-	sh, err := shapeOf(row)
+func (c *Draft) show(now time.Time) (AuthenticationItem, error) {
+	row := &c.Row
+	sh, err := ShapeOf(row)
 	if err != nil {
 		return AuthenticationItem{}, err
 	}
@@ -234,23 +234,23 @@ func (c *draftCredential) show(now time.Time) (AuthenticationItem, error) {
 		ClientID: sh.ClientID, TokenAuth: sh.TokenAuth, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, Scopes: sh.Scopes,
 		Audience: sh.Audience, Resource: sh.Resource, PerUser: sh.PerUser, Certificate: sh.Certificate, Last4: row.Last4, RotatedAt: &at, Version: row.Version, Preview: preview(row, &sh),
 	}
-	b, _, err := parseBound(row)
+	b, _, err := ParseBound(row)
 	if err != nil {
 		return AuthenticationItem{}, err
 	}
 	it.Origins, it.TokenOrigins = b.Call, b.Token
-	if isOAuth(row.AuthType) {
-		it.State, it.LastError, it.ExpiresAt = tokenState(c.token, sh.Grant, now)
-		it.LoginPending = c.login != nil && now.Before(c.login.ExpiresAt.Time)
+	if IsOAuth(row.AuthType) {
+		it.State, it.LastError, it.ExpiresAt = TokenState(c.token, sh.Grant, now)
+		it.LoginPending = c.Login != nil && now.Before(c.Login.ExpiresAt.Time)
 	}
 	return it, nil
 }
 
-// aim fills in what an OAuth item that does not say where to log in is for: the MCP
+// Aim fills in what an OAuth item that does not say where to log in is for: the MCP
 // server at an address.
-func (a *SetAuth) aim(server string) {
+func (a *SetAuth) Aim(server string) {
 	set := func(it *AuthItem) {
-		if isOAuth(it.AuthType) && it.Resource == "" && it.Issuer == "" && it.TokenURL == "" && it.AuthorizationURL == "" {
+		if IsOAuth(it.AuthType) && it.Resource == "" && it.Issuer == "" && it.TokenURL == "" && it.AuthorizationURL == "" {
 			it.Resource = server
 			if it.Grant == "" {
 				it.Grant = oauth.AuthorizationCode
@@ -263,25 +263,25 @@ func (a *SetAuth) aim(server string) {
 	}
 }
 
-// addresses are the authorization servers that a configuration names.
-func (a *SetAuth) addresses() []string {
+// Addresses are the authorization servers that a configuration names.
+func (a *SetAuth) Addresses() []string {
 	var out []string
-	for _, it := range a.items() {
+	for _, it := range a.Each() {
 		out = append(out, it.Issuer, it.AuthorizationURL, it.TokenURL, it.Resource)
 	}
 	return out
 }
 
-// loginCredential finds the credential that a person logs in for.
-func loginCredential(creds []draftCredential, id string) (*draftCredential, *shape, error) {
-	var found *draftCredential
-	var of shape
+// ForLogin finds the credential that a person logs in for.
+func ForLogin(creds []Draft, id string) (*Draft, *Shape, error) {
+	var found *Draft
+	var of Shape
 	for i := range creds {
-		sh, err := shapeOf(&creds[i].row)
+		sh, err := ShapeOf(&creds[i].Row)
 		if err != nil {
 			return nil, nil, err
 		}
-		if sh.Grant != oauth.AuthorizationCode || id != "" && creds[i].row.ID != id {
+		if sh.Grant != oauth.AuthorizationCode || id != "" && creds[i].Row.ID != id {
 			continue
 		}
 		if found != nil {
@@ -297,50 +297,50 @@ func loginCredential(creds []draftCredential, id string) (*draftCredential, *sha
 }
 
 // writeAdopted writes the tokens of a login that a credential took over.
-func writeAdopted(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, c *draftCredential) error {
-	row := &store.OAuthToken{CredentialID: c.row.ID, Version: 1, ExpiresAt: store.Time{Time: c.adopted.expires}}
+func writeAdopted(ctx context.Context, tx *store.Tx, ring *secrets.Keyring, c *Draft) error {
+	row := &store.OAuthToken{CredentialID: c.Row.ID, Version: 1, ExpiresAt: store.Time{Time: c.Adopted.Expires}}
 	if c.token != nil {
 		row.Version = c.token.Version + 1
 	}
-	row.WorkspaceID = c.row.WorkspaceID
+	row.WorkspaceID = c.Row.WorkspaceID
 	var err error
-	if row.Sealed, err = ring.Seal(row.Record(), secrets.New(store.JSON(c.adopted.tokens))); err != nil {
-		return fmt.Errorf("sealing the tokens of credential %s: %w", c.row.ID, err)
+	if row.Sealed, err = ring.Seal(row.Record(), secrets.New(store.JSON(c.Adopted.Tokens))); err != nil {
+		return fmt.Errorf("sealing the tokens of credential %s: %w", c.Row.ID, err)
 	}
 	if err := tx.SaveOAuthToken(ctx, row); err != nil {
 		return err
 	}
 	c.token = row
-	if err := tx.DeleteOAuthLogin(ctx, c.adopted.login); err != nil {
+	if err := tx.DeleteOAuthLogin(ctx, c.Adopted.Login); err != nil {
 		return err
 	}
-	if client := c.adopted.tokens.Client; client != nil {
-		return tx.SealOAuthClient(ctx, ring, c.row.ID, secrets.New(store.JSON(client)))
+	if client := c.Adopted.Tokens.Client; client != nil {
+		return tx.SealOAuthClient(ctx, ring, c.Row.ID, secrets.New(store.JSON(client)))
 	}
 	return nil
 }
 
-// value is the secret of a credential in the form that is applied.
-func (c *draftCredential) value() (secrets.Secret, error) {
-	if c.row.AuthType != registry.AuthBasic {
-		return c.secret, nil
+// Value is the secret of a credential in the form that is applied.
+func (c *Draft) Value() (secrets.Secret, error) {
+	if c.Row.AuthType != registry.AuthBasic {
+		return c.Secret, nil
 	}
-	sh, err := shapeOf(&c.row)
+	sh, err := ShapeOf(&c.Row)
 	if err != nil {
 		return secrets.Secret{}, err
 	}
-	return secrets.New(sh.Username + ":" + c.secret.Reveal()), nil
+	return secrets.New(sh.Username + ":" + c.Secret.Reveal()), nil
 }
 
-// matching finds for each item of a configuration the stored credential that it
+// Matching finds for each item of a configuration the stored credential that it
 // replaces: of the same type and scheme, each once and in order; -1: none.
-func (a *SetAuth) matching(old []draftCredential) []int {
-	items := a.items()
+func (a *SetAuth) Matching(old []Draft) []int {
+	items := a.Each()
 	out, used := make([]int, len(items)), make([]bool, len(old))
 	find := func(it *AuthItem, exact bool) int {
 		for i := range old {
-			sh, err := shapeOf(&old[i].row)
-			if err != nil || used[i] || old[i].row.AuthType != it.AuthType {
+			sh, err := ShapeOf(&old[i].Row)
+			if err != nil || used[i] || old[i].Row.AuthType != it.AuthType {
 				continue
 			}
 			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName && it.MemberName == sh.MemberName
@@ -362,49 +362,49 @@ func (a *SetAuth) matching(old []draftCredential) []int {
 	return out
 }
 
-// connectorUse is the connector that a configuration is for.
-type connectorUse struct {
-	toolset, connector string // id and name
-	mcp                bool   // it calls an MCP server
-	methods            []AuthMethod
+// Use is the connector that a configuration is for.
+type Use struct {
+	Toolset, Connector string // id and name
+	MCP                bool   // it calls an MCP server
+	Methods            []AuthMethod
 }
 
-// configure makes the credentials of a connector what a configuration says; old are those
+// Configure makes the credentials of a connector what a configuration says; old are those
 // that it has, newID makes the ids of new ones, and at is where the fields of the
 // configuration are.
-func (a *SetAuth) configure(of *connectorUse, old []draftCredential, newID func(prefix string) string, at string) ([]draftCredential, error) {
-	match := a.matching(old)
+func (a *SetAuth) Configure(of *Use, old []Draft, newID func(prefix string) string, at string) ([]Draft, error) {
+	match := a.Matching(old)
 	keep := func(i int) bool {
 		// A stored client secret must not go to another server because somebody
 		// changed an address and gave no secret.
-		return i < len(match) && match[i] >= 0 && keepsSecret(&old[match[i]].row, &a.items()[i])
+		return i < len(match) && match[i] >= 0 && KeepsSecret(&old[match[i]].Row, &a.Each()[i])
 	}
-	if err := a.check(at, keep); err != nil {
+	if err := a.Check(at, keep); err != nil {
 		return nil, err
 	}
-	items := a.items()
-	if of.mcp && slices.ContainsFunc(items, func(it AuthItem) bool { return it.AuthType == registry.AuthBody }) {
+	items := a.Each()
+	if of.MCP && slices.ContainsFunc(items, func(it AuthItem) bool { return it.AuthType == registry.AuthBody }) {
 		return nil, request.FieldFault(at+"/authType", "the bodies of an MCP server are messages of the protocol: a key goes into a header, the query or a cookie")
 	}
 	if len(items) > 1 {
-		bindSchemes(items, of.methods)
+		bindSchemes(items, of.Methods)
 	}
-	next := make([]draftCredential, 0, len(items))
+	next := make([]Draft, 0, len(items))
 	for i := range items {
-		c := draftCredential{row: store.Credential{ID: newID("cred"), ToolsetID: of.toolset, Connector: of.connector}}
+		c := Draft{Row: store.Credential{ID: newID("cred"), ToolsetID: of.Toolset, Connector: of.Connector}}
 		// Another type is another credential: what is live must not send the new
 		// secret in the place of the old one.
 		if match[i] >= 0 {
 			c = old[match[i]]
 		}
-		c.row.Position = int64(i)
-		c.elsewhere = c.row.Version > 0 && !keepsSecret(&c.row, &items[i])
+		c.Row.Position = int64(i)
+		c.Elsewhere = c.Row.Version > 0 && !KeepsSecret(&c.Row, &items[i])
 		if err := c.set(&items[i]); err != nil {
 			return nil, err
 		}
-		c.given = c.row.Version == 0 || !c.secret.IsZero()
+		c.Given = c.Row.Version == 0 || !c.Secret.IsZero()
 		if a.adopted != nil && len(items) == 1 {
-			c.adopted = a.adopted
+			c.Adopted = a.adopted
 		}
 		next = append(next, c)
 	}

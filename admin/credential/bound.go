@@ -1,4 +1,4 @@
-package admin
+package credential
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// boundTo is where a credential may be sent, as its record has it
+// Bound is where a credential may be sent, as its record has it
 // (docs/adr/0010-credentials-are-bound-to-origins.md).
-type boundTo struct {
+type Bound struct {
 	// Call are the origins of requests that carry it.
 	Call registry.Origins `json:"call"`
 	// Token are the origins that the secret of an OAuth client and its tokens are sent
@@ -22,16 +22,17 @@ type boundTo struct {
 	Token registry.Origins `json:"token,omitempty"`
 }
 
-func (b *boundTo) text() string {
+// Text is what is stored.
+func (b *Bound) Text() string {
 	if b.Call == nil {
 		b.Call = registry.Origins{}
 	}
 	return store.JSON(b)
 }
 
-// parseBound reads the origins of a record; known is false for one from before they
+// ParseBound reads the origins of a record; known is false for one from before they
 // were kept.
-func parseBound(row *store.Credential) (b boundTo, known bool, err error) {
+func ParseBound(row *store.Credential) (b Bound, known bool, err error) {
 	if row.Origins == "" {
 		return b, false, nil
 	}
@@ -41,46 +42,48 @@ func parseBound(row *store.Credential) (b boundTo, known bool, err error) {
 	return b, true, nil
 }
 
-// calls is where the requests of one connector of a bundle go.
-type calls struct {
-	connector   string
-	base        string           // origin of the base URL; "": nobody says
+// Calls is where the requests of one connector of a bundle go.
+type Calls struct {
+	Connector   string
+	Base        string           // origin of the base URL; "": nobody says
 	keyed       registry.Origins // of operations with servers of their own that want a credential
 	elsewhere   registry.Origins // and of all such operations
-	credentials []string
+	Credentials []string
 }
 
-func (c *calls) uses(credential string) bool { return slices.Contains(c.credentials, credential) }
+// Uses reports whether requests carry a credential.
+func (c *Calls) Uses(credential string) bool { return slices.Contains(c.Credentials, credential) }
 
-// wanted are the origins that get a credential.
-func (c *calls) wanted() registry.Origins {
-	if c.base == "" {
+// Wanted are the origins that get a credential.
+func (c *Calls) Wanted() registry.Origins {
+	if c.Base == "" {
 		return c.keyed
 	}
-	return c.keyed.With(c.base)
+	return c.keyed.With(c.Base)
 }
 
 // all are the origins that requests go to.
-func (c *calls) all() registry.Origins {
-	if c.base == "" {
+func (c *Calls) all() registry.Origins {
+	if c.Base == "" {
 		return c.elsewhere
 	}
-	return c.elsewhere.With(c.base)
+	return c.elsewhere.With(c.Base)
 }
 
-// callsOf says where requests of a connector go; baseURL is what the toolset sets in the
+// CallsOf says where requests of a connector go; baseURL is what the toolset sets in the
 // place of the specification's servers.
-func callsOf(name, baseURL string, g *toolset.Generated) calls {
-	c := calls{connector: name}
+func CallsOf(name, baseURL string, g *toolset.Generated) Calls {
+	c := Calls{Connector: name}
 	if baseURL != "" {
-		c.base, _ = registry.OriginOf(baseURL) // one that is none is called nowhere
+		c.Base, _ = registry.OriginOf(baseURL) // one that is none is called nowhere
 		return c
 	}
-	c.base, c.keyed, c.elsewhere = g.Base, g.Keyed, g.Elsewhere
+	c.Base, c.keyed, c.elsewhere = g.Base, g.Keyed, g.Elsewhere
 	return c
 }
 
-func originsOf(addresses ...string) registry.Origins {
+// OriginsOf are the origins of addresses; those that have none are left out.
+func OriginsOf(addresses ...string) registry.Origins {
 	var out registry.Origins
 	for _, a := range addresses {
 		if origin, err := registry.OriginOf(a); err == nil {
@@ -104,15 +107,16 @@ func (c *OriginChange) String() string {
 	return from.String() + " → " + to.String()
 }
 
-func nonNil(o registry.Origins) registry.Origins {
+// NonNil is an empty list in the place of none, for answers.
+func NonNil(o registry.Origins) registry.Origins {
 	if o == nil {
 		return registry.Origins{}
 	}
 	return o
 }
 
-// whyWaits says for people that addresses must be confirmed.
-func whyWaits(changes []OriginChange) string {
+// WhyWaits says for people that addresses must be confirmed.
+func WhyWaits(changes []OriginChange) string {
 	texts := make([]string, len(changes))
 	for i := range changes {
 		c := &changes[i]
@@ -122,31 +126,31 @@ func whyWaits(changes []OriginChange) string {
 	return strings.Join(texts, "; ")
 }
 
-// originsRefused is the error of sending a credential to a new address.
-func originsRefused(slug string, changes []OriginChange) error {
+// Refused is the error of sending a credential to a new address.
+func Refused(slug string, changes []OriginChange) error {
 	var all registry.Origins
 	for i := range changes {
 		all = all.With(changes[i].New...)
 	}
-	return problem.New(problem.Conflict, "%s", whyWaits(changes)).
+	return problem.New(problem.Conflict, "%s", WhyWaits(changes)).
 		Fix("an administrator confirms the new address: sluice toolset origins %s --confirm %s   or somebody who has the secret sets it again: sluice toolset auth %s",
 			slug, strings.Join(all, ","), slug)
 }
 
-// why says why the change waits.
-func (c *OriginChange) why() string {
+// Why says why the change waits.
+func (c *OriginChange) Why() string {
 	if len(c.New) == 0 {
 		return "calls would go to another address: " + c.String()
 	}
-	return whyWaits([]OriginChange{*c})
+	return WhyWaits([]OriginChange{*c})
 }
 
-// moved says how another version of a connector sends requests elsewhere; nil: it does
+// Moved says how another version of a connector sends requests elsewhere; nil: it does
 // not.
-func moved(name, baseURL string, old, next *toolset.Generated) *OriginChange {
-	from, to := callsOf(name, baseURL, old), callsOf(name, baseURL, next)
+func Moved(name, baseURL string, old, next *toolset.Generated) *OriginChange {
+	from, to := CallsOf(name, baseURL, old), CallsOf(name, baseURL, next)
 	if from.all().Missing(to.all()) == nil {
 		return nil
 	}
-	return &OriginChange{Connector: name, From: nonNil(from.all()), To: nonNil(to.all())}
+	return &OriginChange{Connector: name, From: NonNil(from.all()), To: NonNil(to.all())}
 }

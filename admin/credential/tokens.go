@@ -1,4 +1,4 @@
-package admin
+package credential
 
 import (
 	"slices"
@@ -18,8 +18,8 @@ const (
 	stateExpired = "expired"
 )
 
-// tokenState says for people how it stands with the access token.
-func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastError string, expires *time.Time) {
+// TokenState says for people how it stands with the access token.
+func TokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastError string, expires *time.Time) {
 	if t == nil {
 		t = &store.OAuthToken{}
 	}
@@ -42,28 +42,28 @@ func tokenState(t *store.OAuthToken, grant string, now time.Time) (state, lastEr
 	return stateOK, "", expires
 }
 
-// grantedTokens are what is sealed of an answer of an authorization server.
-type grantedTokens struct {
+// Tokens are what is sealed of an answer of an authorization server.
+type Tokens struct {
 	Access   secrets.Wire `json:"access"`
 	Refresh  secrets.Wire `json:"refresh,omitzero"`
 	Obtained int64        `json:"obtained"` // seconds since 1970
 	// Client is who they were given to, when it was found or registered: only it can
 	// renew them.
-	Client *foundClient `json:"client,omitempty"`
+	Client *Client `json:"client,omitempty"`
 }
 
-// granted is what is kept of an answer of an authorization server.
-func granted(t *oauth.Token, now time.Time, client *foundClient) grantedTokens {
-	return grantedTokens{Access: secrets.Wire{Secret: t.Access}, Refresh: secrets.Wire{Secret: t.Refresh}, Obtained: now.Unix(), Client: client}
+// TokensOf is what is kept of an answer of an authorization server.
+func TokensOf(t *oauth.Token, now time.Time, client *Client) Tokens {
+	return Tokens{Access: secrets.Wire{Secret: t.Access}, Refresh: secrets.Wire{Secret: t.Refresh}, Obtained: now.Unix(), Client: client}
 }
 
 // clientEarly is how long before the end of its secret a registered client is not used
 // for another login.
 const clientEarly = time.Hour
 
-// foundClient is a client that was found or registered from what a resource says,
+// Client is a client that was found or registered from what a resource says,
 // as it is sealed. Tokens keep the one that they were given to.
-type foundClient struct {
+type Client struct {
 	Issuer           string       `json:"issuer,omitempty"`
 	AuthorizationURL string       `json:"authorizationUrl,omitempty"` // of a server without metadata
 	TokenURL         string       `json:"tokenUrl,omitempty"`
@@ -78,14 +78,14 @@ type foundClient struct {
 	Expires          int64        `json:"expires,omitempty"`    // of the secret, seconds since 1970; 0: never
 }
 
-// discovers reports whether a configuration leaves to the resource where to log in,
+// Discovers reports whether a configuration leaves to the resource where to log in,
 // or as which client.
-func (sh *shape) discovers() bool {
+func (sh *Shape) Discovers() bool {
 	return sh.Resource != "" && sh.TokenURL == "" && (sh.Issuer == "" || sh.ClientID == "")
 }
 
-// apply puts what was found into a configuration.
-func (c *foundClient) apply(cfg *oauth.Config) {
+// Apply puts what was found into a configuration.
+func (c *Client) Apply(cfg *oauth.Config) {
 	cfg.Issuer, cfg.AuthorizationURL, cfg.TokenURL = c.Issuer, c.AuthorizationURL, c.TokenURL
 	cfg.Scopes, cfg.Resource, cfg.RedirectURL = c.Scopes, c.Resource, c.Redirect
 	if cfg.ClientID == "" {
@@ -93,12 +93,12 @@ func (c *foundClient) apply(cfg *oauth.Config) {
 	}
 }
 
-// adopted is a login that a configuration takes over.
-type adopted struct {
-	login   string
-	server  string // that it was for
-	tokens  grantedTokens
-	expires time.Time
+// Adopted is a login that a configuration takes over.
+type Adopted struct {
+	Login   string
+	Server  string // that it was for
+	Tokens  Tokens
+	Expires time.Time
 }
 
 // HeldSecret is a secret as the gateway applies it.
@@ -108,16 +108,16 @@ type HeldSecret struct {
 	Origins registry.Origins // where it may be sent; none: nowhere
 }
 
-// usableFor reports whether a registered client can be used for another login at a
+// UsableFor reports whether a registered client can be used for another login at a
 // server.
-func (c *foundClient) usableFor(found *foundClient, now time.Time) bool {
+func (c *Client) UsableFor(found *Client, now time.Time) bool {
 	return c != nil && c.Registered && c.Issuer == found.Issuer && c.TokenURL == found.TokenURL && c.Redirect == found.Redirect &&
 		(c.Expires == 0 || now.Add(clientEarly).Unix() < c.Expires)
 }
 
-// addScopes adds what was asked for beyond the usual scopes, now and before: a
+// AddScopes adds what was asked for beyond the usual scopes, now and before: a
 // server that wanted more once wants it again.
-func (c *foundClient) addScopes(more []string, old *foundClient) {
+func (c *Client) AddScopes(more []string, old *Client) {
 	more = slices.Clone(more)
 	if old != nil && old.Issuer == c.Issuer {
 		more = append(more, old.More...)

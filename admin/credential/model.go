@@ -1,4 +1,4 @@
-package admin
+package credential
 
 import (
 	"time"
@@ -91,14 +91,14 @@ type SetAuth struct {
 	AuthItem
 	Items []AuthItem `json:"items,omitempty" maxItems:"16" doc:"list: the credentials, each of another type than list and none."`
 
-	adopted *adopted // nil: no login comes with it
+	adopted *Adopted // nil: no login comes with it
 }
 
-// adopt makes the tokens of a login come with the configuration.
-func (a *SetAuth) adopt(l *adopted) { a.adopted = l }
+// Adopt makes the tokens of a login come with the configuration.
+func (a *SetAuth) Adopt(l *Adopted) { a.adopted = l }
 
-// adopts reports whether a login comes with the configuration.
-func (a *SetAuth) adopts() bool { return a.adopted != nil }
+// Adopts reports whether a login comes with the configuration.
+func (a *SetAuth) Adopts() bool { return a.adopted != nil }
 
 // AuthItem is one credential. Which fields belong to a type: header: headerName,
 // headerPrefix, apiKey; query: parameterName, apiKey; cookie: cookieName, apiKey;
