@@ -125,17 +125,3 @@ func (s *Server) accessAnswer(ctx context.Context, ws *store.Workspace, ts *stor
 	shown, version, err := s.access.Show(ctx, ws, ts)
 	return &accessOutput{ETag: request.ETag(version), Body: shown}, err
 }
-
-// perUser reports whether each caller of a toolset logs in with their own account.
-func (s *Server) perUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
-	_, creds, err := s.userCredentials(ctx, ws, toolset, "")
-	return len(creds) > 0, err
-}
-
-// ending collects what authorization servers gave to the holder of an access token, and
-// returns what gives it back.
-func (s *Server) ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
-	var lost gone
-	err = s.collectHolder(ctx, ws, &lost, ts, token)
-	return func() { s.revokeGone(ctx, ws, ts.ID, &lost) }, err
-}

@@ -424,7 +424,7 @@ func (c *change) write(ctx context.Context, action string) error {
 		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
 			return err
 		}
-		if err := s.bind(ctx, d); err != nil {
+		if err := s.bindCredentials(ctx, d); err != nil {
 			return err
 		}
 		if c.diff != nil && c.diff.Origins != nil {
@@ -448,12 +448,12 @@ func (c *change) write(ctx context.Context, action string) error {
 		return err
 	}
 	var lost gone
-	s.collectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
+	s.logins.Secrets.collectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
 	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
 		return err
 	}
-	s.forgetAll(c.was.creds, d.creds)
-	s.revokeGone(ctx, c.ws, d.ts.ID, &lost)
+	s.logins.Secrets.forgetAll(c.was.creds, d.creds)
+	s.logins.Secrets.revokeGone(ctx, c.ws, d.ts.ID, &lost)
 	c.granted, err = s.grantSeen(ctx, c.ws, d.ts.ID, c.seen)
 	return err
 }

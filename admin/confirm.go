@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -37,50 +37,21 @@ func (l *login) link(id, page string) string {
 	return strings.TrimSuffix(l.Redirect, callbackPath) + confirmPath + id + "." + secret
 }
 
-// serveConfirm is the page behind the link of a login that an operator began. GET
-// shows what the login is for; only POST, which a person must cause, uses the link
-// up and binds the login to the browser.
-func (s *Server) serveConfirm(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, confirmPath), s.showConfirm, s.confirmLogin)
-}
-
-// serveLink answers a page behind a link: show is for GET, press for POST, which only
-// the button of the page sends.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show, press func(http.ResponseWriter, *http.Request, string) error) {
-	var err error
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		err = show(w, r, text)
-	case http.MethodPost:
-		err = press(w, r, text)
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-		return
-	}
-	if err != nil {
-		if p := problemOf(err); p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
-		}
-		s.callbackPage(w, "", err)
-	}
-}
-
 // waiting finds the login of a link. Whatever is wrong with the link is
 // [unknownLogin].
-func (s *Server) waiting(ctx context.Context, text string) (*store.OAuthLogin, *login, error) {
+func (r *loginRoom) waiting(ctx context.Context, text string) (*store.OAuthLogin, *login, error) {
 	id, secret, ok := strings.Cut(text, ".")
 	if !ok || len(text) > maxConfirm {
 		return nil, nil, unknownLogin()
 	}
-	row, err := s.o.Store.AnyOAuthLogin(ctx, id)
+	row, err := r.o.Store.AnyOAuthLogin(ctx, id)
 	switch {
 	case problem.Is(err, problem.NotFound):
 		return nil, nil, unknownLogin()
 	case err != nil:
 		return nil, nil, err
 	}
-	l, err := s.openLogin(row)
+	l, err := r.openLogin(row)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,24 +61,27 @@ func (s *Server) waiting(ctx context.Context, text string) (*store.OAuthLogin, *
 	return row, l, nil
 }
 
-func (s *Server) showConfirm(w http.ResponseWriter, r *http.Request, text string) error {
-	ctx := r.Context()
-	row, l, err := s.waiting(ctx, text)
+// Page is what a browser shows; both are HTML.
+type Page struct{ Title, Body string }
+
+// showConfirm is the page behind the link of a login that an operator began.
+func (r *loginRoom) showConfirm(ctx context.Context, text string) (page Page, err error) {
+	row, l, err := r.waiting(ctx, text)
 	if err != nil {
-		return err
+		return page, err
 	}
-	where := hostOf(l.Page)
+	where := credential.Host(l.Page)
 	lines := [][2]string{{"Authorization server", where}}
 	acts := "The toolset that is made with this login"
 	if l.Server == nil {
-		ws := s.o.Store.Workspace(row.WorkspaceID)
+		ws := r.o.Store.Workspace(row.WorkspaceID)
 		cred, err := ws.CredentialByID(ctx, row.CredentialID)
 		if err != nil {
-			return err
+			return page, err
 		}
 		ts, err := ws.FindToolset(ctx, cred.ToolsetID)
 		if err != nil {
-			return err
+			return page, err
 		}
 		lines = append(lines, [2]string{"Toolset", ts.Name + " (" + ts.Slug + ")"}, [2]string{"Connector", cred.Connector}, [2]string{"Credential", cred.ID})
 		acts = "Everybody who may call this toolset"
@@ -120,29 +94,28 @@ func (s *Server) showConfirm(w http.ResponseWriter, r *http.Request, text string
 	}
 	body := "<p>An operator of Sluice began a login.</p><dl>" + list.String() + "</dl><p>Go on only if you began it yourself just now. " + acts + " will act with the account that you log in with. " +
 		"Close this page if somebody sent you the link.</p><form method=\"post\"><button type=\"submit\">Go on and log in</button></form>"
-	s.page(w, http.StatusOK, "Log in at "+html.EscapeString(where), body)
-	return nil
+	return Page{"Log in at " + html.EscapeString(where), body}, nil
 }
 
 // confirmLogin uses a link up, binds the login to the browser and sends it to the
 // authorization server.
-func (s *Server) confirmLogin(w http.ResponseWriter, r *http.Request, text string) error {
-	if err := pressedHere(r); err != nil {
+func (r *loginRoom) confirmLogin(w http.ResponseWriter, req *http.Request, text string) error {
+	if err := pressedHere(req); err != nil {
 		return err
 	}
-	ctx := r.Context()
-	row, l, err := s.waiting(ctx, text)
+	ctx := req.Context()
+	row, l, err := r.waiting(ctx, text)
 	if err != nil {
 		return err
 	}
 	page, expires := l.Page, row.ExpiresAt.Time
 	value, sum := newBrowser()
 	l.Confirm, l.Page, l.Browser = secrets.Wire{}, "", sum
-	if err := s.sealAgain(ctx, s.o.Store.Workspace(row.WorkspaceID), row, l, l.audit(ctx, row, loginConfirmed)); err != nil {
+	if err := r.sealAgain(ctx, r.o.Store.Workspace(row.WorkspaceID), row, l, l.audit(ctx, row, loginConfirmed)); err != nil {
 		return err
 	}
-	cookieOf(row.ID, l.Redirect).set(w, value, max(1, int(expires.Sub(s.now())/time.Second)))
+	cookieOf(row.ID, l.Redirect).set(w, value, max(1, int(expires.Sub(r.o.Store.Now())/time.Second)))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
-	http.Redirect(w, r, page, http.StatusSeeOther)
+	http.Redirect(w, req, page, http.StatusSeeOther)
 	return nil
 }

@@ -160,7 +160,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return err
 	}
 	var lost gone
-	s.collectLost(ctx, ws, &lost, d.allCreds(), nil)
+	s.logins.Secrets.collectLost(ctx, ws, &lost, d.allCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -171,10 +171,10 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.forgetAll(d.allCreds())
+		s.logins.Secrets.forgetAll(d.allCreds())
 		s.dropGrants(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.revokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
+		s.logins.Secrets.revokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

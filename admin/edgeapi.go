@@ -357,7 +357,7 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 	// Renewing outlives a connection: the flight goes on for who asks next.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(renewTimeout + listTimeout)) // not every ResponseWriter has one
 	answer := registry.EdgeUserAnswer{}
-	v, err := s.userSecret(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
+	v, err := s.logins.Secrets.userSecret(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
 	login, mustLogIn := errors.AsType[*registry.LoginError](err)
 	switch {
 	case mustLogIn:

@@ -221,7 +221,7 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	h.Write(e.SealKey)
 	h.Write(doc.Pool)
 	if len(needs.users) > 0 {
-		doc.Users = s.userEpoch.Load()
+		doc.Users = s.logins.Secrets.userEpoch()
 		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
 	}
 	// A hash does not fail.
@@ -246,7 +246,7 @@ func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.
 	g.SetLimit(secretsParallel)
 	for i, id := range ids {
 		g.Go(func() (err error) {
-			values[i], err = s.secret(gctx, id)
+			values[i], err = s.logins.Secrets.secret(gctx, id)
 			switch p := problem.As(err); {
 			case err == nil || gctx.Err() != nil:
 			case problem.Is(err, problem.NotFound):

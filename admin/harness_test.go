@@ -254,7 +254,7 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		x.address = req.URL.String()
 		x.mu.Unlock()
 		if a := ref.Auth; a != nil {
-			held, err := x.w.srv.Secret(ctx, a.CredentialID)
+			held, err := x.w.srv.Secrets().Secret(ctx, a.CredentialID)
 			value := held.Value
 			if err != nil {
 				return admin.TestedAnswer{}, err
@@ -583,12 +583,12 @@ func (w *world) raw(statement string) {
 
 // secret is the value and the version of a credential.
 func (w *world) secret(ctx context.Context, id string) (secrets.Secret, uint64, error) {
-	v, err := w.srv.Secret(ctx, id)
+	v, err := w.srv.Secrets().Secret(ctx, id)
 	return v.Value, v.Version, err
 }
 
 // renewed is another access token than the rejected version.
 func (w *world) renewed(ctx context.Context, id string, rejected uint64) (secrets.Secret, uint64, error) {
-	v, err := w.srv.Refresh(ctx, id, rejected)
+	v, err := w.srv.Secrets().Refresh(ctx, id, rejected)
 	return v.Value, v.Version, err
 }

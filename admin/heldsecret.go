@@ -12,6 +12,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
+// maxUserTokens are kept open in memory: some hundred bytes each.
+const maxUserTokens = 20_000
+
 // secretCache keeps opened credentials for the gateway in this process.
 type secretCache struct {
 	mu         sync.RWMutex
@@ -37,19 +40,19 @@ func (v *openedSecret) held() credential.HeldSecret {
 
 // Secret returns the value of a credential and where it may be sent. It answers from
 // memory but for the first time after a change, and is what the gateway of this
-// process asks. It fails with [problem.NotFound], and as [Server.Refresh] does.
-func (s *Server) Secret(ctx context.Context, id string) (credential.HeldSecret, error) {
+// process asks. It fails with [problem.NotFound], and as [loginSecrets.Refresh] does.
+func (s *loginSecrets) Secret(ctx context.Context, id string) (credential.HeldSecret, error) {
 	v, err := s.secret(ctx, id)
 	return v.held(), err
 }
 
-func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
-	c := &s.secrets
+func (s *loginSecrets) secret(ctx context.Context, id string) (openedSecret, error) {
+	c := &s.shared
 	c.mu.RLock()
 	v, ok := c.values[id]
 	generation := c.generation
 	c.mu.RUnlock()
-	if ok && (v.renew.IsZero() || s.now().Before(v.renew)) {
+	if ok && (v.renew.IsZero() || s.o.Store.Now().Before(v.renew)) {
 		return v, nil
 	}
 	row, err := s.o.Store.SealedCredential(ctx, id)
@@ -59,7 +62,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 	if credential.IsOAuth(row.AuthType) {
 		return s.renew(ctx, tokenOf(row.ID, nil), 0, false)
 	}
-	bound, err := s.boundOf(ctx, row)
+	bound, err := s.origins.boundOf(ctx, row)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -79,7 +82,7 @@ func (s *Server) secret(ctx context.Context, id string) (openedSecret, error) {
 	return v, nil
 }
 
-func (s *Server) open(row *store.Credential) (secrets.Secret, error) {
+func (s *loginSecrets) open(row *store.Credential) (secrets.Secret, error) {
 	value, err := s.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
 		return secrets.Secret{}, fmt.Errorf("opening credential %s: %w", row.ID, err)
@@ -122,10 +125,10 @@ func (c *secretCache) forget(id string) {
 }
 
 // forgetAll drops the cached secrets of what a toolset had and has.
-func (s *Server) forgetAll(lists ...[]credential.Draft) {
+func (s *loginSecrets) forgetAll(lists ...[]credential.Draft) {
 	for _, list := range lists {
 		for i := range list {
-			s.secrets.forget(list[i].Row.ID)
+			s.shared.forget(list[i].Row.ID)
 		}
 	}
 	s.forgetUsers()

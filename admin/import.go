@@ -382,7 +382,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.open(&have.creds[match[k]].Row)
+			stored, err := s.logins.Secrets.open(&have.creds[match[k]].Row)
 			if err != nil {
 				return err
 			}
@@ -489,7 +489,7 @@ func (in *DeclaredSource) source(at string) (*source, error) {
 			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, at+"/document").Because(err)
 		}
 		notices, refused := server.Accept()
-		return &source{url: in.URL, server: server, notices: notices, refused: refused, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
+		return &source{url: in.URL, server: server, notices: notices, refused: refused, title: cmp.Or(server.Title, server.Name, credential.Hostname(in.URL))}, nil
 	}
 	name := cmp.Or(in.URL, in.FileName, "document")
 	src := &source{url: in.URL, parts: map[string][]byte{}}

@@ -94,7 +94,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 		if err := d.authenticate(s, x.auth(i), t.pointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
-		if err := s.bind(ctx, d); err != nil {
+		if err := s.bindCredentials(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -258,13 +258,13 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	var lost gone
-	s.collectLost(ctx, ws, &lost, d.before, d.allCreds())
+	s.logins.Secrets.collectLost(ctx, ws, &lost, d.before, d.allCreds())
 	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
-	s.forgetAll(d.before, d.allCreds())
-	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.forgetAll(d.before, d.allCreds())
+	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
 	if _, err := s.grantSeen(ctx, ws, d.ts.ID, named); err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (s *Server) keepStored(creds []credential.Draft) error {
 		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.open(&c.Row)
+		stored, err := s.logins.Secrets.open(&c.Row)
 		if err != nil {
 			return err
 		}

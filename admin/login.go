@@ -5,16 +5,12 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
-	"html"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
@@ -36,6 +32,9 @@ const (
 	// claims in it 4 KB.
 	maxCallback = 16 << 10
 )
+
+// sourceMCP is the kind of a connector whose source is an MCP server.
+const sourceMCP = "mcp"
 
 // login is what is sealed of a login in a browser, whatever its tokens are for.
 type login struct {
@@ -106,78 +105,37 @@ type Authorization struct {
 	ExpiresAt        time.Time `json:"expiresAt"`
 }
 
-type authorizeInput struct {
-	ToolsetInput
-	Body *Authorize
-}
-
-type authorizeConnectorInput struct {
-	ToolsetConnectorInput
-	Body *Authorize
-}
-
-func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
-	authorize := func(ctx context.Context, id, connector string, in *Authorize) (*bodyOutput[Authorization], error) {
-		want := Authorize{}
-		if in != nil {
-			want = *in
-		}
-		if err := credential.CheckScopes(want.Scopes); err != nil {
-			return nil, err
-		}
-		a, err := s.beginLogin(ctx, id, connector, &want)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[Authorization]{*a}, nil
-	}
-	register(s, huma.Operation{
-		OperationID: "authorize-connector-authentication", Method: http.MethodPost, Path: ofConnector + "/authorize",
-		Summary: "Begin a login at the authorization server of a connector", Tags: tags,
-	}, func(ctx context.Context, in *authorizeConnectorInput) (*bodyOutput[Authorization], error) {
-		return authorize(ctx, in.ID, in.Connector, in.Body)
-	})
-	register(s, huma.Operation{
-		OperationID: "authorize-authentication", Method: http.MethodPost, Path: path + "/authorize", Summary: "Begin a login at the authorization server", Tags: tags,
-		Description: "For the grant authorization_code. The answer names a page of this listener, where a person confirms the login; it leads to the authorization server, which " +
-			"sends the same browser back to " + callbackPath + ". Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
-	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
-		return authorize(ctx, in.ID, "", in.Body)
-	})
-	s.registerUsers(path, tags)
-}
-
 // loginConfig is the client that a person logs in with, found or registered when
 // the configuration leaves it open; found is nil otherwise.
-func (s *Server) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
-	if s.o.OAuth == nil {
+func (r *loginRoom) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
+	if r.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	if sh.Discovers() {
-		server, err := s.ofServer(ctx, row)
+		server, err := r.Clients.ofServer(ctx, row)
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err = s.clientFor(ctx, row, search{shape: sh, server: server, redirect: s.callbackURL(ctx), more: more, anew: anew})
+		found, err = r.Clients.clientFor(ctx, row, search{shape: sh, server: server, redirect: r.Clients.callbackURL(ctx), more: more, anew: anew})
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	cfg, err = s.oauthConfig(row, sh, found)
+	cfg, err = r.Secrets.oauthConfig(row, sh, found)
 	if err != nil {
 		return nil, nil, err
 	}
 	if found == nil {
-		cfg.RedirectURL = s.callbackURL(ctx)
+		cfg.RedirectURL = r.Clients.callbackURL(ctx)
 		cfg.Scopes = oauth.ValidScopes(append(slices.Clone(cfg.Scopes), more...))
 	}
 	return cfg, found, nil
 }
 
 // ofServer reports whether a credential is for an MCP server.
-func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
-	ws := s.o.Store.Workspace(row.WorkspaceID)
+func (cs *loginClients) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
+	ws := cs.o.Store.Workspace(row.WorkspaceID)
 	ts, err := ws.FindToolset(ctx, row.ToolsetID)
 	if err != nil {
 		return false, err
@@ -188,38 +146,27 @@ func (s *Server) ofServer(ctx context.Context, row *store.Credential) (bool, err
 	}
 	for i := range rows {
 		if rows[i].Name == row.Connector {
-			return rows[i].SourceKind == kindMCP, nil
+			return rows[i].SourceKind == sourceMCP, nil
 		}
 	}
 	return false, nil
 }
 
-func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Authorize) (*Authorization, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.focus(connector); err != nil {
-		return nil, err
-	}
-	c, sh, err := credential.ForLogin(d.creds, want.CredentialID)
+// beginLogin begins a login for a credential of a toolset's connector; creds are all of its.
+func (r *loginRoom) beginLogin(ctx context.Context, ws *store.Workspace, ts *store.Toolset, creds []credential.Draft, want *Authorize) (*Authorization, error) {
+	c, sh, err := credential.ForLogin(creds, want.CredentialID)
 	if err != nil {
 		return nil, err
 	}
 	// A registered client whose last login never came back may be unknown to the
 	// server by now: it would show that to the person only.
-	cfg, found, err := s.loginConfig(ctx, &c.Row, sh, want.Scopes, c.Login != nil)
+	cfg, found, err := r.loginConfig(ctx, &c.Row, sh, want.Scopes, c.Login != nil)
 	if err != nil {
 		return nil, err
 	}
-	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.Row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
+	row := &store.OAuthLogin{ID: r.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.Row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
 	l := &login{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
-	link, err := s.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
+	link, err := r.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -230,12 +177,12 @@ func (s *Server) beginLogin(ctx context.Context, id, connector string, want *Aut
 
 // begin writes a new login and returns the page to open: the one of the authorization
 // server for a caller, who confirmed the login already, else that of its link.
-func (s *Server) begin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cfg *oauth.Config) (string, error) {
+func (r *loginRoom) begin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cfg *oauth.Config) (string, error) {
 	verifier := oauth.NewVerifier()
 	row.State, l.Verifier, l.Redirect = store.LoginPending, secrets.Wire{Secret: secrets.New(verifier)}, cfg.RedirectURL
 	// The id in the state finds the login; the rest of it cannot be guessed.
 	l.State = row.ID + "." + oauth.NewVerifier()
-	page, err := s.o.OAuth.AuthorizationURL(ctx, cfg, l.State, verifier)
+	page, err := r.o.OAuth.AuthorizationURL(ctx, cfg, l.State, verifier)
 	if err != nil {
 		return "", err
 	}
@@ -252,7 +199,7 @@ func (s *Server) begin(ctx context.Context, ws *store.Workspace, row *store.OAut
 				return err
 			}
 		}
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
+		if err := tx.SealOAuthLogin(ctx, r.o.Keyring, row, secrets.New(store.JSON(l))); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, rec)
@@ -273,8 +220,8 @@ func replaceLogin(ctx context.Context, tx *store.Tx, credential string) error {
 }
 
 // openLogin opens what is sealed of a login.
-func (s *Server) openLogin(row *store.OAuthLogin) (*login, error) {
-	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+func (r *loginRoom) openLogin(row *store.OAuthLogin) (*login, error) {
+	text, err := r.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("opening login %s: %w", row.ID, err)
 	}
@@ -285,74 +232,28 @@ func (s *Server) openLogin(row *store.OAuthLogin) (*login, error) {
 	return l, nil
 }
 
-// serveCallback is where a browser comes back to. The browser that confirmed a
-// pending login may finish it with its state, once; there is no token in a browser.
-func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-		return
-	}
-	if len(r.URL.RawQuery) > maxCallback {
-		s.callbackPage(w, "", problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
-		return
-	}
-	q := r.URL.Query()
-	done, err := s.finish(w, r, q)
-	if err != nil {
-		p := problemOf(err)
-		if p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
-		} else {
-			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
-				slog.String("request_id", request.Of(r.Context()).ID), slog.Any("error", err))
-		}
-	}
-	s.callbackPage(w, done, err)
-}
-
 // What a person reads after a login.
 const (
 	loggedIn     = "Sluice has the access it asked for. You can close this window."
 	userLoggedIn = "Your AI client can now work with your account. Close this window and let it call the tool again."
 )
 
-// callbackPage is what the person sees.
-func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
-	title, status := "You are logged in", http.StatusOK
-	if err != nil {
-		p := problemOf(err)
-		title, status = "The login did not succeed", p.Status
-		text = p.Detail + ". " + p.Remedy
-	}
-	s.page(w, status, title, "<p>"+html.EscapeString(text)+"</p>")
-}
-
-// page shows a person something. body is HTML.
-func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the address
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1>"+
-		body+"</html>\n") // the client is gone when this fails
-}
-
 // finish finishes the login that a browser brings back, and returns what the person
 // reads.
-func (s *Server) finish(w http.ResponseWriter, r *http.Request, q url.Values) (string, error) {
-	ctx := r.Context()
+func (r *loginRoom) finish(w http.ResponseWriter, req *http.Request, q url.Values) (string, error) {
+	ctx := req.Context()
 	id, _, ok := strings.Cut(q.Get("state"), ".")
 	if !ok || len(id) > 64 {
 		return "", unknownLogin()
 	}
-	row, err := s.o.Store.AnyOAuthLogin(ctx, id)
+	row, err := r.o.Store.AnyOAuthLogin(ctx, id)
 	if problem.Is(err, problem.NotFound) || err == nil && row.State != store.LoginPending {
 		return "", unknownLogin()
 	}
 	if err != nil {
 		return "", err
 	}
-	l, err := s.openLogin(row)
+	l, err := r.openLogin(row)
 	if err != nil {
 		return "", err
 	}
@@ -360,26 +261,26 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, q url.Values) (s
 		return "", unknownLogin()
 	}
 	cookie := cookieOf(row.ID, l.Redirect)
-	if !cookie.heldBy(r, l.Browser) {
+	if !cookie.heldBy(req, l.Browser) {
 		remedy := "begin it again and open its link in this browser; if somebody sent you here, close the page"
 		if l.User != nil {
 			remedy = "open the link that your AI client gave you, in this browser; if somebody sent you here, close the page"
 		}
-		return "", refuseBrowser(r, row.WorkspaceID, loginActions[row.Purpose][loginFinished], l.resource(row), remedy)
+		return "", refuseBrowser(req, row.WorkspaceID, loginActions[row.Purpose][loginFinished], l.resource(row), remedy)
 	}
 	// Taken before anything is asked, so that it can be finished only once.
-	ws := s.o.Store.Workspace(row.WorkspaceID)
+	ws := r.o.Store.Workspace(row.WorkspaceID)
 	l.State = ""
-	if err := s.sealAgain(ctx, ws, row, l, nil); err != nil {
+	if err := r.sealAgain(ctx, ws, row, l, nil); err != nil {
 		return "", err
 	}
 	cookie.set(w, secrets.Secret{}, -1)
-	cause := s.complete(ctx, ws, row, l, q)
-	if err := s.noteLogin(ctx, ws, row, l, cause); err != nil {
+	cause := r.complete(ctx, ws, row, l, q)
+	if err := r.noteLogin(ctx, ws, row, l, cause); err != nil {
 		if cause == nil && l.Server != nil { // its tokens are in the row
 			return "", err
 		}
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("login", row.ID), slog.Any("error", err))
+		r.o.Log.LogAttrs(ctx, slog.LevelWarn, "the outcome of a login was not recorded", slog.String("login", row.ID), slog.Any("error", err))
 	}
 	if l.User != nil {
 		return userLoggedIn, cause
@@ -389,9 +290,9 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request, q url.Values) (s
 
 // sealAgain writes a login that was read. It fails with [unknownLogin] when somebody
 // else was faster.
-func (s *Server) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, rec *store.Audit) error {
+func (r *loginRoom) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, rec *store.Audit) error {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l))); err != nil || rec == nil {
+		if err := tx.SealOAuthLogin(ctx, r.o.Keyring, row, secrets.New(store.JSON(l))); err != nil || rec == nil {
 			return err
 		}
 		return tx.Audit(ctx, rec)
@@ -404,13 +305,13 @@ func (s *Server) sealAgain(ctx context.Context, ws *store.Workspace, row *store.
 
 // complete gets the tokens of a login that came back and keeps them where they belong:
 // with the credential, or of a server that is no toolset yet in the login.
-func (s *Server) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, q url.Values) error {
+func (r *loginRoom) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, q url.Values) error {
 	if l.Server != nil {
-		tok, err := s.exchangeWith(safedial.WithAddresses(ctx, l.Server.Seen), l.config(), l, q)
+		tok, err := r.exchangeWith(safedial.WithAddresses(ctx, l.Server.Seen), l.config(), l, q)
 		if err != nil {
 			return err
 		}
-		tokens := credential.TokensOf(tok, s.now(), l.Client)
+		tokens := credential.TokensOf(tok, r.o.Store.Now(), l.Client)
 		if l.Server.Tokens = &tokens; !tok.Expires.IsZero() {
 			l.Server.Expires = tok.Expires.Unix()
 		}
@@ -424,21 +325,21 @@ func (s *Server) complete(ctx context.Context, ws *store.Workspace, row *store.O
 	if err != nil {
 		return err
 	}
-	tok, err := s.exchange(ctx, cred, &sh, l, q)
+	tok, err := r.exchange(ctx, cred, &sh, l, q)
 	if err != nil {
 		return err
 	}
-	bound, err := s.boundOf(ctx, cred)
+	bound, err := r.Origins.boundOf(ctx, cred)
 	if err != nil {
 		return err
 	}
-	_, err = s.keepToken(ctx, ws, tokenOf(cred.ID, l.User), tok, l.Client, bound.Call, true)
+	_, err = r.Secrets.keepToken(ctx, ws, tokenOf(cred.ID, l.User), tok, l.Client, bound.Call, true)
 	return err
 }
 
 // noteLogin records how a login ended, for whoever waits for it and for the audit log. The
 // record of a caller's login stays to its end, so that its link cannot be used again.
-func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cause error) error {
+func (r *loginRoom) noteLogin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cause error) error {
 	rec := l.audit(ctx, row, loginFinished)
 	if row.State = store.LoginDone; cause != nil {
 		row.State, row.Error = store.LoginFailed, request.Detail(cause)
@@ -449,7 +350,7 @@ func (s *Server) noteLogin(ctx context.Context, ws *store.Workspace, row *store.
 		if row.Purpose == store.LoginCredential {
 			err = noteCredentialLogin(ctx, tx, row)
 		} else {
-			err = tx.SealOAuthLogin(ctx, s.o.Keyring, row, secrets.New(store.JSON(l)))
+			err = tx.SealOAuthLogin(ctx, r.o.Keyring, row, secrets.New(store.JSON(l)))
 		}
 		if err != nil {
 			return err
@@ -475,23 +376,23 @@ func noteCredentialLogin(ctx context.Context, tx *store.Tx, row *store.OAuthLogi
 }
 
 // exchange turns the answer of the login page into a token.
-func (s *Server) exchange(ctx context.Context, cred *store.Credential, sh *credential.Shape, p *login, q url.Values) (*oauth.Token, error) {
-	cfg, err := s.oauthConfig(cred, sh, p.Client)
+func (r *loginRoom) exchange(ctx context.Context, cred *store.Credential, sh *credential.Shape, p *login, q url.Values) (*oauth.Token, error) {
+	cfg, err := r.Secrets.oauthConfig(cred, sh, p.Client)
 	if err != nil {
 		return nil, err
 	}
 	cfg.RedirectURL = p.Redirect
-	tok, err := s.exchangeWith(safedial.WithHolder(ctx, cred.ToolsetID), cfg, p, q)
+	tok, err := r.exchangeWith(safedial.WithHolder(ctx, cred.ToolsetID), cfg, p, q)
 	if err != nil && oauth.InvalidClient(err) {
-		if dropped := s.dropClient(ctx, s.o.Store.Workspace(cred.WorkspaceID), cred.ID, p.Client); dropped != nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", cred.ID), slog.Any("error", dropped))
+		if dropped := r.Clients.dropClient(ctx, r.o.Store.Workspace(cred.WorkspaceID), cred.ID, p.Client); dropped != nil {
+			r.o.Log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", cred.ID), slog.Any("error", dropped))
 		}
 	}
 	return tok, err
 }
 
-func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *login, q url.Values) (*oauth.Token, error) {
-	if err := s.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
+func (r *loginRoom) exchangeWith(ctx context.Context, cfg *oauth.Config, p *login, q url.Values) (*oauth.Token, error) {
+	if err := r.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
 		return nil, err
 	}
 	if code := q.Get("error"); code != "" {
@@ -502,8 +403,8 @@ func (s *Server) exchangeWith(ctx context.Context, cfg *oauth.Config, p *login, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	tok, err := s.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier.Reveal())
-	if err == nil && !tok.Expires.IsZero() && !s.now().Before(tok.Expires) {
+	tok, err := r.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier.Reveal())
+	if err == nil && !tok.Expires.IsZero() && !r.o.Store.Now().Before(tok.Expires) {
 		err = problem.New(problem.UpstreamMalformed, "the access token of the authorization server has ended already").Fix("check the clocks")
 	}
 	return tok, err

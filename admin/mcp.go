@@ -22,7 +22,6 @@ import (
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -115,28 +114,11 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 		s.servers.keep(watchKey(again.toolset.ID, again.source.Connector), l.TTL, l.Tells)
 	}
 	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells, notices: l.notices, refused: l.refused}
-	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
+	src.title = cmp.Or(l.Server.Title, l.Server.Name, credential.Hostname(u))
 	if c := in.Source.MCP.Command; c != nil {
 		src.title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
 	}
 	return src, nil
-}
-
-// hostOf is the host of an address with its port.
-func hostOf(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return s
-	}
-	return u.Host
-}
-
-func hostname(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return s
-	}
-	return u.Hostname()
 }
 
 // serverCredentials are those of the request, or of the toolset that it refreshes.
@@ -177,6 +159,18 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 	return d.creds, nil
 }
 
+// serverChallenge is what an MCP server answers who asks it without a credential.
+func (s *Server) serverChallenge(ctx context.Context, resource string) oauth.Challenge {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	_, err := s.o.MCP.List(ctx, MCPTarget{URL: resource})
+	if wants, ok := errors.AsType[*WantsAuthError](err); ok {
+		c, _ := oauth.ParseChallenge(wants.Challenge)
+		return c
+	}
+	return oauth.Challenge{}
+}
+
 // listServer asks a server with these credentials.
 func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
 	if s.o.MCP == nil {
@@ -214,11 +208,11 @@ func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, er
 				return credential.HeldSecret{Value: v, Origins: credential.OriginsOf(t.URL)}, err
 			}
 		}
-		v, err := s.Secret(ctx, id)
+		v, err := s.logins.Secrets.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
 				if c := &creds[i]; c.Row.ID == id && credential.IsOAuth(c.Row.AuthType) {
-					token, err := s.firstToken(ctx, c)
+					token, err := s.logins.Secrets.firstToken(ctx, c)
 					return credential.HeldSecret{Value: token, Origins: credential.OriginsOf(t.URL)}, err
 				}
 			}
@@ -228,35 +222,6 @@ func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, er
 		return v, err
 	}
 	return t, nil
-}
-
-// firstToken is a service's own token for a credential that is not stored yet. A
-// person's login cannot be had that way.
-func (s *Server) firstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
-	sh, err := credential.ShapeOf(&c.Row)
-	if err != nil {
-		return none, err
-	}
-	if sh.Grant != oauth.ClientCredentials || s.o.OAuth == nil {
-		return none, problem.New(problem.Unauthenticated, "there is no access token yet").
-			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
-	}
-	cfg := &oauth.Config{
-		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.Secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
-		Audience: sh.Audience, Resource: sh.Resource,
-	}
-	if sh.Discovers() {
-		found, err := s.findClient(ctx, &search{shape: &sh, server: true})
-		if err != nil {
-			return none, err
-		}
-		found.Apply(cfg)
-	}
-	tok, err := s.o.OAuth.Obtain(ctx, cfg)
-	if err != nil {
-		return none, err
-	}
-	return tok.Access, nil
 }
 
 // explainAuth says of a server that wants authentication which one, and how to give
@@ -295,18 +260,18 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	if t.Auth != nil {
 		return problem.New(p.Kind, "%s", p.Detail).Fix("log in again: sluice toolset auth TOOLSET login; or set the authentication of the toolset again").Because(err)
 	}
-	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), hostOf(found.Metadata.Issuer))
+	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), credential.Host(found.Metadata.Issuer))
 	if len(found.Scopes) > 0 {
 		detail += " for the scopes " + request.ClipText(strings.Join(found.Scopes, " "), 200)
 	}
 	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
 	m := found.Metadata
-	registers := m.TakesDocuments && s.clientDocument() != nil || m.RegistrationEndpoint != ""
-	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.callbackURL(ctx)}
+	registers := m.TakesDocuments && s.logins.Clients.clientDocument() != nil || m.RegistrationEndpoint != ""
+	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.logins.Clients.callbackURL(ctx)}
 	if registers {
 		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
 	}
-	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.callbackURL(ctx))
+	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.logins.Clients.callbackURL(ctx))
 }
 
 // cannotConnect gives any cause why a server cannot be asked its fixed title. What
@@ -436,3 +401,15 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	}
 	return s.recordTest(ctx, ws, d, run)
 }
+
+// WantsAuthError is the cause of a problem with a server that wants authentication.
+type WantsAuthError struct {
+	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
+	// outside.
+	Challenge string
+	// Wants is what it asks for, once that was looked up.
+	Wants *handshake.Wants
+}
+
+// Error says nothing of the challenge, which is for machines.
+func (*WantsAuthError) Error() string { return "the server wants authentication" }

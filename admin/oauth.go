@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,9 +47,9 @@ func tokenOf(credential string, user *registry.User) *store.OAuthToken {
 }
 
 // cache is where open tokens are kept: the toolset's own, or those of single callers.
-func (s *Server) cache(of *store.OAuthToken) *secretCache {
+func (s *loginSecrets) cache(of *store.OAuthToken) *secretCache {
 	if of.UserKey == "" {
-		return &s.secrets
+		return &s.shared
 	}
 	return &s.users
 }
@@ -62,8 +63,6 @@ func due(obtained, expires time.Time) time.Time {
 	return expires.Add(-early)
 }
 
-func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
-
 // Refresh returns another access token than the rejected version of a credential,
 // which an upstream refused before its time. Calls of one credential share one
 // request to the authorization server.
@@ -71,7 +70,7 @@ func (s *Server) now() time.Time { return s.o.Store.Workspace("").Now() }
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
 // log in, [problem.Unsupported] when the credential is no access token, and the
 // problems of package oauth.
-func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
+func (s *loginSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
 		return credential.HeldSecret{}, err
@@ -86,10 +85,10 @@ func (s *Server) Refresh(ctx context.Context, id string, rejected uint64) (crede
 // renew returns an access token that is not the rejected version and has some
 // time left: the stored one, or a new one. Callers for the tokens of one holder wait
 // for one request, which goes on when a caller does not wait any more.
-func (s *Server) renew(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
+func (s *loginSecrets) renew(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
 	for {
 		result := s.flights.DoChan(of.Holder(), func() (any, error) {
-			ctx, cancel := context.WithTimeout(s.work, renewTimeout)
+			ctx, cancel := context.WithTimeout(s.o.Work, renewTimeout)
 			defer cancel()
 			return s.renewNow(ctx, of, rejected, ahead)
 		})
@@ -113,7 +112,7 @@ func (s *Server) renew(ctx context.Context, of *store.OAuthToken, rejected uint6
 
 // renewNow is one flight of renew. With an error it still returns the stored token
 // when that has some time left.
-func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
+func (s *loginSecrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
 	generation := s.cache(of).now()
 	row, err := s.o.Store.SealedCredential(ctx, of.CredentialID)
 	if err != nil {
@@ -123,7 +122,7 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 	if err != nil {
 		return openedSecret{}, err
 	}
-	bound, err := s.boundOf(ctx, row)
+	bound, err := s.origins.boundOf(ctx, row)
 	if err != nil {
 		return openedSecret{}, err
 	}
@@ -139,7 +138,7 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 	if err != nil {
 		return openedSecret{}, err
 	}
-	now, till := s.now(), tok.ExpiresAt.Time
+	now, till := s.o.Store.Now(), tok.ExpiresAt.Time
 	current := openedSecret{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
 	usable := !have.Access.IsZero() && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
 	if ahead {
@@ -158,14 +157,14 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 	if refused, login := oauth.Refused(err); refused {
 		if oauth.InvalidClient(err) && client != nil && client.Registered {
 			login = true // with a client that is registered anew
-			if err := s.dropClient(ctx, ws, of.CredentialID, client); err != nil {
-				s.log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", of.CredentialID), slog.Any("error", err))
+			if err := s.clients.dropClient(ctx, ws, of.CredentialID, client); err != nil {
+				s.o.Log.LogAttrs(ctx, slog.LevelWarn, "a client that is not known any more was not forgotten", slog.String("credential", of.CredentialID), slog.Any("error", err))
 			}
 		}
 		s.noteRefusal(ctx, ws, tok, err, login)
 	}
 	if usable {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "the access token could not be replaced, using it to its end",
 			slog.String("credential", of.CredentialID), slog.Any("error", err))
 		return current, err
 	}
@@ -174,7 +173,7 @@ func (s *Server) renewNow(ctx context.Context, of *store.OAuthToken, rejected ui
 
 // ask gets a new token from the authorization server, or says why there is no way
 // to one. The client that asked is returned also with an error, when it was found.
-func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
+func (s *loginSecrets) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
@@ -183,7 +182,7 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.
 		toLogin = "log in again"
 	}
 	switch {
-	case tok.Error != "" && s.now().Before(tok.ErrorAt.Add(refusedPause)) && (tok.UserKey == "" || !have.Access.IsZero()):
+	case tok.Error != "" && s.o.Store.Now().Before(tok.ErrorAt.Add(refusedPause)) && (tok.UserKey == "" || !have.Access.IsZero()):
 		return nil, have.Client, problem.New(problem.Unauthenticated, "%s", tok.Error).Fix("correct the authentication of the toolset, or log in again")
 	case sh.Grant == oauth.ClientCredentials || !have.Refresh.IsZero():
 	case tok.Error != "":
@@ -192,7 +191,7 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.
 		return nil, nil, problem.New(problem.Unauthenticated, "the access token ended and the authorization server gave none to renew it with").
 			Fix("log in again; the scope offline_access makes some servers give one")
 	case tok.UserKey != "":
-		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", hostOf(firstOf(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
+		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", credential.Host(cmp.Or(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
 			Fix("%s", toLogin)
 	default:
 		return nil, nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix("%s", toLogin)
@@ -200,11 +199,11 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	client := have.Client
 	if sh.Grant == oauth.ClientCredentials && sh.Discovers() && client == nil {
-		server, err := s.ofServer(ctx, row)
+		server, err := s.clients.ofServer(ctx, row)
 		if err != nil {
 			return nil, nil, err
 		}
-		if client, err = s.clientFor(ctx, row, search{shape: sh, server: server}); err != nil {
+		if client, err = s.clients.clientFor(ctx, row, search{shape: sh, server: server}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -223,7 +222,7 @@ func (s *Server) ask(ctx context.Context, row *store.Credential, sh *credential.
 
 // oauthConfig is the client of a credential: the configured one, completed by the
 // one that was found.
-func (s *Server) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
+func (s *loginSecrets) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
 	secret, err := s.open(row)
 	if err != nil {
 		return nil, err
@@ -231,7 +230,7 @@ func (s *Server) oauthConfig(row *store.Credential, sh *credential.Shape, found 
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
 		AuthMethod: sh.TokenAuth, Scopes: sh.Asked(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
-		Permit: s.permitToken(row),
+		Permit: s.origins.permitToken(row),
 	}
 	if found != nil {
 		found.Apply(cfg)
@@ -239,7 +238,7 @@ func (s *Server) oauthConfig(row *store.Credential, sh *credential.Shape, found 
 	return cfg, nil
 }
 
-func (s *Server) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
+func (s *loginSecrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
@@ -256,8 +255,8 @@ func (s *Server) openTokens(row *store.OAuthToken) (t credential.Tokens, err err
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (openedSecret, error) {
-	now := s.now()
+func (s *loginSecrets) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (openedSecret, error) {
+	now := s.o.Store.Now()
 	text := store.JSON(credential.TokensOf(t, now, client))
 	next := row.Without()
 	next.WorkspaceID, next.ExpiresAt = ws.ID(), store.Time{Time: t.Expires}
@@ -301,7 +300,7 @@ func (s *Server) keepToken(ctx context.Context, ws *store.Workspace, row *store.
 
 // noteRefusal writes down why the server gives no token. login: what is stored is
 // of no use any more.
-func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
+func (s *loginSecrets) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
 		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && row.UserKey != "" {
@@ -318,7 +317,7 @@ func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *stor
 		return tx.SaveOAuthToken(ctx, cur)
 	})
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "a refusal of an authorization server was not recorded",
 			slog.String("credential", row.CredentialID), slog.Any("error", err))
 	}
 }
@@ -326,11 +325,11 @@ func (s *Server) noteRefusal(ctx context.Context, ws *store.Workspace, row *stor
 // RenewTokens replaces the access tokens that end soon. Run does it all the time; a
 // caller may want it now. It returns what could not be renewed; those stay in use to
 // their end and are tried again.
-func (s *Server) RenewTokens(ctx context.Context) error {
+func (s *loginSecrets) RenewTokens(ctx context.Context) error {
 	if s.o.OAuth == nil {
 		return nil
 	}
-	rows, err := s.o.Store.ExpiringTokens(ctx, s.now().Add(renewAhead), renewBatch)
+	rows, err := s.o.Store.ExpiringTokens(ctx, s.o.Store.Now().Add(renewAhead), renewBatch)
 	if err != nil {
 		return err
 	}
@@ -342,4 +341,33 @@ func (s *Server) RenewTokens(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// firstToken is a service's own token for a credential that is not stored yet. A
+// person's login cannot be had that way.
+func (s *loginSecrets) firstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
+	sh, err := credential.ShapeOf(&c.Row)
+	if err != nil {
+		return none, err
+	}
+	if sh.Grant != oauth.ClientCredentials || s.o.OAuth == nil {
+		return none, problem.New(problem.Unauthenticated, "there is no access token yet").
+			Fix("log in first (POST /v1/mcp/logins, or --auth oauth), or use a bearer token")
+	}
+	cfg := &oauth.Config{
+		Issuer: sh.Issuer, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: c.Secret, AuthMethod: sh.TokenAuth, Scopes: sh.Scopes,
+		Audience: sh.Audience, Resource: sh.Resource,
+	}
+	if sh.Discovers() {
+		found, err := s.clients.findClient(ctx, &search{shape: &sh, server: true})
+		if err != nil {
+			return none, err
+		}
+		found.Apply(cfg)
+	}
+	tok, err := s.o.OAuth.Obtain(ctx, cfg)
+	if err != nil {
+		return none, err
+	}
+	return tok.Access, nil
 }

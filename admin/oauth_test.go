@@ -432,7 +432,7 @@ func TestRenewal(t *testing.T) {
 	f := func(after time.Duration, requests int) {
 		t.Helper()
 		w.later.Add(int64(after))
-		if err := w.srv.RenewTokens(t.Context()); err != nil || len(as.Requests()) != requests {
+		if err := w.srv.Secrets().RenewTokens(t.Context()); err != nil || len(as.Requests()) != requests {
 			t.Fatalf("%d requests, want %d (%v)", len(as.Requests()), requests, err)
 		}
 	}
@@ -441,7 +441,7 @@ func TestRenewal(t *testing.T) {
 	f(0, 2)
 	as.Fail(http.StatusServiceUnavailable)
 	w.later.Add(int64(3 * time.Minute))
-	if err := w.srv.RenewTokens(t.Context()); err == nil || !strings.Contains(err.Error(), id) {
+	if err := w.srv.Secrets().RenewTokens(t.Context()); err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("%v, want the credential that was not renewed", err)
 	}
 	as.Fail(0)

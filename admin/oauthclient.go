@@ -3,13 +3,10 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -24,18 +21,6 @@ const (
 	clientName = "Sluice"
 )
 
-// WantsAuthError is the cause of a problem with a server that wants authentication.
-type WantsAuthError struct {
-	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
-	// outside.
-	Challenge string
-	// Wants is what it asks for, once that was looked up.
-	Wants *handshake.Wants
-}
-
-// Error says nothing of the challenge, which is for machines.
-func (*WantsAuthError) Error() string { return "the server wants authentication" }
-
 // search is what a client is looked for with.
 type search struct {
 	shape    *credential.Shape
@@ -49,9 +34,9 @@ type search struct {
 // findClient finds the authorization server of a configuration and a client at it:
 // the configured one, else the one that the server reads of a document, else one
 // that is registered (MCP 2026-07-28 basic/authorization "Client Registration").
-func (s *Server) findClient(ctx context.Context, q *search) (*credential.Client, error) {
+func (cs *loginClients) findClient(ctx context.Context, q *search) (*credential.Client, error) {
 	sh, c := q.shape, &credential.Client{Redirect: q.redirect, Resource: q.shape.Resource, Scopes: q.shape.Scopes}
-	metadata, err := s.findServer(ctx, q, c)
+	metadata, err := cs.findServer(ctx, q, c)
 	if err != nil {
 		return nil, err
 	}
@@ -60,16 +45,16 @@ func (s *Server) findClient(ctx context.Context, q *search) (*credential.Client,
 		c.ClientID, c.AuthMethod = sh.ClientID, sh.TokenAuth
 		return c, nil
 	}
-	if document := s.clientDocument(); metadata.TakesDocuments && document != nil {
+	if document := cs.clientDocument(); metadata.TakesDocuments && document != nil {
 		c.ClientID, c.AuthMethod, c.Redirect = document.ClientID, oauth.AuthNone, document.RedirectURIs[0]
 		return c, nil
 	}
-	if q.old.UsableFor(c, s.now()) && !q.anew {
+	if q.old.UsableFor(c, cs.o.Store.Now()) && !q.anew {
 		c.ClientID, c.ClientSecret, c.AuthMethod, c.Registered, c.Expires = q.old.ClientID, q.old.ClientSecret, q.old.AuthMethod, true, q.old.Expires
 		return c, nil
 	}
 	about := oauth.Describe(clientName, q.redirect)
-	reg, err := s.o.OAuth.Register(ctx, metadata, &about)
+	reg, err := cs.o.OAuth.Register(ctx, metadata, &about)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +66,10 @@ func (s *Server) findClient(ctx context.Context, q *search) (*credential.Client,
 }
 
 // findServer finds the authorization server and what of it belongs to a client.
-func (s *Server) findServer(ctx context.Context, q *search, c *credential.Client) (*oauth.Metadata, error) {
+func (cs *loginClients) findServer(ctx context.Context, q *search, c *credential.Client) (*oauth.Metadata, error) {
 	sh := q.shape
 	if sh.Issuer != "" {
-		m, err := s.o.OAuth.Discover(ctx, sh.Issuer)
+		m, err := cs.o.OAuth.Discover(ctx, sh.Issuer)
 		if err == nil {
 			c.Issuer = sh.Issuer
 		}
@@ -94,7 +79,7 @@ func (s *Server) findServer(ctx context.Context, q *search, c *credential.Client
 	if q.old != nil {
 		known = q.old.Issuer
 	}
-	found, err := s.o.OAuth.DiscoverServer(ctx, sh.Resource, s.challengeOf(ctx, sh.Resource, q.server), known)
+	found, err := cs.o.OAuth.DiscoverServer(ctx, sh.Resource, cs.challengeOf(ctx, sh.Resource, q.server), known)
 	if err != nil {
 		return nil, err
 	}
@@ -110,64 +95,40 @@ func (s *Server) findServer(ctx context.Context, q *search, c *credential.Client
 
 // challengeOf is what a resource says that it wants, asked without a credential. A
 // resource that says nothing is described by its well-known metadata.
-func (s *Server) challengeOf(ctx context.Context, resource string, server bool) oauth.Challenge {
-	if !server || s.o.MCP == nil {
-		return s.o.OAuth.Ask(ctx, resource)
+func (cs *loginClients) challengeOf(ctx context.Context, resource string, server bool) oauth.Challenge {
+	if !server || cs.o.Challenge == nil {
+		return cs.o.OAuth.Ask(ctx, resource)
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	_, err := s.o.MCP.List(ctx, MCPTarget{URL: resource})
-	if wants, ok := errors.AsType[*WantsAuthError](err); ok {
-		c, _ := oauth.ParseChallenge(wants.Challenge)
-		return c
-	}
-	return oauth.Challenge{}
+	return cs.o.Challenge(ctx, resource)
 }
 
 // clientDocument describes this control plane as a client that is named by a URL;
 // nil when it has no https address that others reach.
-func (s *Server) clientDocument() *oauth.ClientMetadata {
-	u, err := url.Parse(s.o.PublicURL)
+func (cs *loginClients) clientDocument() *oauth.ClientMetadata {
+	u, err := url.Parse(cs.o.PublicURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil
 	}
-	m := oauth.Describe(clientName, s.o.PublicURL+callbackPath)
-	m.ClientID, m.URI = s.o.PublicURL+clientDocumentPath, s.o.PublicURL
+	m := oauth.Describe(clientName, cs.o.PublicURL+callbackPath)
+	m.ClientID, m.URI = cs.o.PublicURL+clientDocumentPath, cs.o.PublicURL
 	return &m
 }
 
-// serveClientDocument answers authorization servers that ask who we are.
-func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
-	m := s.clientDocument()
-	switch {
-	case m == nil:
-		s.writeProblem(w, r, notHere(r))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-	default:
-		w.Header().Set("Cache-Control", "public, max-age=3600")
-		if err := writeJSON(w, m); err != nil {
-			s.writeProblem(w, r, err)
-		}
-	}
-}
-
 // callbackURL is where a browser comes back to.
-func (s *Server) callbackURL(ctx context.Context) string {
-	if s.o.PublicURL != "" {
-		return s.o.PublicURL + callbackPath
+func (cs *loginClients) callbackURL(ctx context.Context) string {
+	if cs.o.PublicURL != "" {
+		return cs.o.PublicURL + callbackPath
 	}
 	return request.Of(ctx).Base + callbackPath
 }
 
 // oldClient is the client that a credential found or registered before; nil: none.
-func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) (*credential.Client, error) {
+func (cs *loginClients) oldClient(ctx context.Context, ws *store.Workspace, id string) (*credential.Client, error) {
 	row, err := ws.OAuthClient(ctx, id)
 	if row == nil || err != nil {
 		return nil, err
 	}
-	text, err := s.o.Keyring.Open(row.Record(), row.Sealed)
+	text, err := cs.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("opening the client of credential %s: %w", id, err)
 	}
@@ -180,19 +141,19 @@ func (s *Server) oldClient(ctx context.Context, ws *store.Workspace, id string) 
 
 // clientFor finds the client for another login with a credential and writes it
 // down. Logins of one credential that begin at the same time share one search.
-func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search) (*credential.Client, error) {
-	v, err, _ := s.flights.Do("client/"+row.ID, func() (any, error) {
-		ws := s.o.Store.Workspace(row.WorkspaceID)
+func (cs *loginClients) clientFor(ctx context.Context, row *store.Credential, q search) (*credential.Client, error) {
+	v, err, _ := cs.flights.Do("client/"+row.ID, func() (any, error) {
+		ws := cs.o.Store.Workspace(row.WorkspaceID)
 		var err error
-		if q.old, err = s.oldClient(ctx, ws, row.ID); err != nil {
+		if q.old, err = cs.oldClient(ctx, ws, row.ID); err != nil {
 			return nil, err
 		}
-		c, err := s.findClient(ctx, &q)
+		c, err := cs.findClient(ctx, &q)
 		if err != nil {
 			return nil, err
 		}
 		return c, ws.Update(ctx, func(tx *store.Tx) error {
-			return tx.SealOAuthClient(ctx, s.o.Keyring, row.ID, secrets.New(store.JSON(c)))
+			return tx.SealOAuthClient(ctx, cs.o.Keyring, row.ID, secrets.New(store.JSON(c)))
 		})
 	})
 	if err != nil {
@@ -203,11 +164,11 @@ func (s *Server) clientFor(ctx context.Context, row *store.Credential, q search)
 
 // dropClient forgets a registered client that its server does not know any more, so
 // that the next login registers anew.
-func (s *Server) dropClient(ctx context.Context, ws *store.Workspace, id string, c *credential.Client) error {
+func (cs *loginClients) dropClient(ctx context.Context, ws *store.Workspace, id string, c *credential.Client) error {
 	if c == nil || !c.Registered || id == "" {
 		return nil
 	}
-	old, err := s.oldClient(ctx, ws, id)
+	old, err := cs.oldClient(ctx, ws, id)
 	if err != nil || old == nil || old.ClientID != c.ClientID {
 		return err
 	}

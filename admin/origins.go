@@ -5,26 +5,35 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
+// loginOrigins decides where credentials may be sent.
+type loginOrigins struct {
+	Store     *store.Store
+	Publisher *publish.Publisher
+	Opened    *toolset.Connectors
+}
+
 // boundOf returns where a credential may be sent. One from before that was kept is
 // bound to the base URL by which the live revision uses it, which is where it went
 // until now, and to nowhere when no live revision does: never to what a draft says.
-func (s *Server) boundOf(ctx context.Context, row *store.Credential) (credential.Bound, error) {
+func (o *loginOrigins) boundOf(ctx context.Context, row *store.Credential) (credential.Bound, error) {
 	b, known, err := credential.ParseBound(row)
 	if err != nil || known {
 		return b, err
 	}
-	ws := s.o.Store.Workspace(row.WorkspaceID)
+	ws := o.Store.Workspace(row.WorkspaceID)
 	ts, err := ws.Toolset(ctx, row.ToolsetID)
 	if err != nil {
 		return b, err
 	}
-	live, err := s.liveCalls(ctx, ts)
+	live, err := o.liveCalls(ctx, ts)
 	if err != nil {
 		return b, fmt.Errorf("finding out where credential %s is sent: %w", row.ID, err)
 	}
@@ -58,45 +67,37 @@ func (s *Server) boundOf(ctx context.Context, row *store.Credential) (credential
 
 // bindOldCredentials gives the credentials from before origins were kept theirs. It goes on
 // after a failure: such a credential is tried again when it is used.
-func (s *Server) bindOldCredentials(ctx context.Context) error {
-	rows, err := s.o.Store.UnboundCredentials(ctx)
+func (o *loginOrigins) bindOldCredentials(ctx context.Context) error {
+	rows, err := o.Store.UnboundCredentials(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
-		if _, err := s.boundOf(ctx, &rows[i]); err != nil {
+		if _, err := o.boundOf(ctx, &rows[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *part) calls() credential.Calls {
-	c := credential.CallsOf(p.row.Name, p.row.BaseURL, p.conn)
-	for i := range p.creds {
-		c.Credentials = append(c.Credentials, p.creds[i].Row.ID)
-	}
-	return c
-}
-
 // liveCalls is where the live revision of a toolset sends requests; nothing of one that
 // is not live.
-func (s *Server) liveCalls(ctx context.Context, ts *store.Toolset) ([]credential.Calls, error) {
+func (o *loginOrigins) liveCalls(ctx context.Context, ts *store.Toolset) ([]credential.Calls, error) {
 	if ts.LiveRevision == 0 {
 		return nil, nil
 	}
-	return s.bundleCalls(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
+	return o.bundleCalls(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
 }
 
-func (s *Server) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]credential.Calls, error) {
-	t, err := s.o.Publisher.Toolset(ctx, repository, bundle)
+func (o *loginOrigins) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]credential.Calls, error) {
+	t, err := o.Publisher.Toolset(ctx, repository, bundle)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]credential.Calls, len(t.Connectors))
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
-		conn, err := s.opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
+		conn, err := o.Opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
 		if err != nil {
 			return nil, err
 		}
@@ -110,30 +111,28 @@ func (s *Server) bundleCalls(ctx context.Context, repository string, bundle regi
 	return out, nil
 }
 
-// bind binds the credentials of a draft's connector whose secret a request gives to
-// where the draft sends them. What is live sends the new secret too, so those of its
+// bind binds the credentials of a toolset's connector whose secret a request gives to
+// where its draft sends them, which is drafted. What is live sends the new secret too, so those of its
 // origins that the old one was for stay.
-func (s *Server) bind(ctx context.Context, d *draft) error {
-	for i := range d.creds {
-		c := &d.creds[i]
+func (o *loginOrigins) bind(ctx context.Context, ts *store.Toolset, creds []credential.Draft, drafted *credential.Calls) error {
+	for i := range creds {
+		c := &creds[i]
 		b := credential.Bound{}
 		switch {
 		case c.Adopted != nil:
 			b.Call = credential.OriginsOf(c.Adopted.Server)
 		case c.Given && c.Row.Version == 0:
-			w := d.part.calls()
-			b.Call = w.Wanted()
+			b.Call = drafted.Wanted()
 		case c.Given:
-			old, err := s.boundOf(ctx, &c.Row)
+			old, err := o.boundOf(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
-			live, err := s.liveCalls(ctx, d.ts)
+			live, err := o.liveCalls(ctx, ts)
 			if err != nil {
 				return err
 			}
-			w := d.part.calls()
-			b.Call = w.Wanted()
+			b.Call = drafted.Wanted()
 			for k := range live {
 				for _, origin := range live[k].Wanted() {
 					if live[k].Uses(c.Row.ID) && old.Call.Has(origin) {
@@ -142,7 +141,7 @@ func (s *Server) bind(ctx context.Context, d *draft) error {
 				}
 			}
 		case c.Elsewhere: // another authorization server, for a client without a secret
-			old, err := s.boundOf(ctx, &c.Row)
+			old, err := o.boundOf(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
@@ -155,20 +154,9 @@ func (s *Server) bind(ctx context.Context, d *draft) error {
 	return nil
 }
 
-// unconfirmed lists where a draft would send a credential that it is not for.
-func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]credential.OriginChange, error) {
-	var list []credential.Calls
-	rows := map[string]*store.Credential{}
-	for _, p := range d.parts {
-		list = append(list, p.calls())
-		for i := range p.creds {
-			rows[p.creds[i].Row.ID] = &p.creds[i].Row
-		}
-	}
-	return s.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
-}
-
-func (s *Server) unconfirmedCalls(ctx context.Context, list []credential.Calls, row func(id string) (*store.Credential, error)) ([]credential.OriginChange, error) {
+// unconfirmedCalls lists where calls would send a credential that it is not for. row finds
+// the record of a credential.
+func (o *loginOrigins) unconfirmedCalls(ctx context.Context, list []credential.Calls, row func(id string) (*store.Credential, error)) ([]credential.OriginChange, error) {
 	var out []credential.OriginChange
 	for i := range list {
 		c := &list[i]
@@ -179,7 +167,7 @@ func (s *Server) unconfirmedCalls(ctx context.Context, list []credential.Calls, 
 			if err != nil {
 				return nil, err
 			}
-			b, err := s.boundOf(ctx, r)
+			b, err := o.boundOf(ctx, r)
 			if err != nil {
 				return nil, err
 			}
@@ -193,23 +181,14 @@ func (s *Server) unconfirmedCalls(ctx context.Context, list []credential.Calls, 
 	return out, nil
 }
 
-// requireConfirmed refuses a draft that would send a credential to a new address.
-func (s *Server) requireConfirmed(ctx context.Context, d *draft) error {
-	changes, err := s.unconfirmed(ctx, d)
-	if err == nil && len(changes) > 0 {
-		err = credential.Refused(d.ts.Slug, changes)
-	}
-	return err
-}
-
 // restorable refuses to roll back to a bundle that would send a credential to an address
 // that it is not for.
-func (s *Server) restorable(ctx context.Context, ws *store.Workspace, slug, repository string, bundle registry.Digest) error {
-	list, err := s.bundleCalls(ctx, repository, bundle)
+func (o *loginOrigins) restorable(ctx context.Context, ws *store.Workspace, slug, repository string, bundle registry.Digest) error {
+	list, err := o.bundleCalls(ctx, repository, bundle)
 	if err != nil {
 		return err
 	}
-	changes, err := s.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return ws.CredentialByID(ctx, id) })
+	changes, err := o.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return ws.CredentialByID(ctx, id) })
 	if err == nil && len(changes) > 0 {
 		err = credential.Refused(slug, changes)
 	}
@@ -218,8 +197,8 @@ func (s *Server) restorable(ctx context.Context, ws *store.Workspace, slug, repo
 
 // bindToken returns where a credential may be sent, and binds its tokens to origins when
 // nothing did before.
-func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (credential.Bound, error) {
-	ws := s.o.Store.Workspace(row.WorkspaceID)
+func (o *loginOrigins) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (credential.Bound, error) {
+	ws := o.Store.Workspace(row.WorkspaceID)
 	for {
 		current, err := ws.CredentialByID(ctx, row.ID)
 		if problem.Is(err, problem.NotFound) { // deleted: its tokens are being revoked
@@ -229,7 +208,7 @@ func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins r
 		if err != nil {
 			return credential.Bound{}, err
 		}
-		b, err := s.boundOf(ctx, current)
+		b, err := o.boundOf(ctx, current)
 		if err != nil || len(b.Token) > 0 {
 			return b, err
 		}
@@ -247,13 +226,13 @@ func (s *Server) bindToken(ctx context.Context, row *store.Credential, origins r
 
 // permitToken decides where the secret of an OAuth client and its tokens may be sent: the
 // first request binds them to its authorization server.
-func (s *Server) permitToken(row *store.Credential) func(ctx context.Context, use string, known []string) error {
+func (o *loginOrigins) permitToken(row *store.Credential) func(ctx context.Context, use string, known []string) error {
 	return func(ctx context.Context, use string, known []string) error {
 		origin, err := registry.OriginOf(use)
 		if err != nil {
 			return err
 		}
-		b, err := s.bindToken(ctx, row, credential.OriginsOf(known...).With(origin))
+		b, err := o.bindToken(ctx, row, credential.OriginsOf(known...).With(origin))
 		if err != nil {
 			return err
 		}
@@ -263,4 +242,112 @@ func (s *Server) permitToken(row *store.Credential) func(ctx context.Context, us
 		}
 		return nil
 	}
+}
+
+// ConnectorOrigins is where the credentials of a connector may be sent and where its
+// calls go.
+type ConnectorOrigins struct {
+	Connector    string   `json:"connector"`
+	Origins      []string `json:"origins" doc:"Where the credential may be sent: scheme, host and port."`
+	TokenOrigins []string `json:"tokenOrigins,omitempty" doc:"Where the secret of an OAuth client and its tokens may be sent; absent: the first request for a token decides."`
+	Draft        []string `json:"draft" doc:"Where the draft sends requests with the credential."`
+	Live         []string `json:"live" doc:"Where the live revision does."`
+	New          []string `json:"new,omitempty" doc:"Those of draft, or of a change that waits, that the credential is not for."`
+}
+
+// ConfirmOrigins confirms addresses.
+type ConfirmOrigins struct {
+	Connector    string   `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
+	Origins      []string `json:"origins,omitempty" maxItems:"64" doc:"That the credential may be sent to from now on, as well." example:"[\"https://api.example.com\"]"`
+	TokenOrigins []string `json:"tokenOrigins,omitempty" maxItems:"64" doc:"That the secret of the OAuth client and its tokens may be sent to, as well."`
+	Reason       string   `json:"reason,omitempty" maxLength:"500" doc:"For the audit log."`
+}
+
+// show says where the credentials of a connector may be sent and where calls take them.
+// drafted is where its draft sends requests, live where the live revision does, and waits what
+// a change that waits is about.
+func (o *loginOrigins) show(ctx context.Context, creds []credential.Draft, drafted *credential.Calls, live []credential.Calls, waits registry.Origins) (ConnectorOrigins, error) {
+	var bound, token, missing, served registry.Origins
+	for i := range creds {
+		b, err := o.boundOf(ctx, &creds[i].Row)
+		if err != nil {
+			return ConnectorOrigins{}, err
+		}
+		bound, token, missing = bound.With(b.Call...), token.With(b.Token...), missing.With(b.Call.Missing(drafted.Wanted())...)
+	}
+	for i := range live {
+		if live[i].Connector == drafted.Connector {
+			served = served.With(live[i].Wanted()...)
+		}
+	}
+	return ConnectorOrigins{
+		Connector: drafted.Connector, Origins: credential.NonNil(bound), TokenOrigins: token, Draft: credential.NonNil(drafted.Wanted()), Live: credential.NonNil(served),
+		New: missing.With(bound.Missing(waits)...),
+	}, nil
+}
+
+// confirm lets the credentials of a connector be sent to more addresses. Their cached
+// secrets must be forgotten then.
+func (o *loginOrigins) confirm(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, creds []credential.Draft, in *ConfirmOrigins) error {
+	var call, token registry.Origins
+	for _, f := range []struct {
+		to    *registry.Origins
+		given []string
+		at    string
+	}{{&call, in.Origins, "/origins/"}, {&token, in.TokenOrigins, "/tokenOrigins/"}} {
+		for i, a := range f.given {
+			origin, err := registry.OriginOf(a)
+			if err != nil {
+				return problem.As(err).At("", 0, 0, fmt.Sprintf("%s%d", f.at, i))
+			}
+			*f.to = f.to.With(origin)
+		}
+	}
+	switch {
+	case len(call)+len(token) == 0:
+		return problem.New(problem.InvalidArgument, "no address is named").At("", 0, 0, "/origins").Fix("name the new address, for example https://api.example.com")
+	case len(creds) == 0:
+		return problem.New(problem.Conflict, "connector %s has no credential that could be sent anywhere", connector)
+	}
+	type change struct {
+		CredentialID string           `json:"credentialId"`
+		Bound        credential.Bound `json:"bound"`
+	}
+	var before, after []change
+	for i := range creds {
+		row := &creds[i].Row
+		b, err := o.boundOf(ctx, row)
+		if err != nil {
+			return err
+		}
+		before = append(before, change{row.ID, b})
+		b.Call = b.Call.With(call...)
+		if credential.IsOAuth(row.AuthType) {
+			b.Token = b.Token.With(token...)
+		}
+		if len(b.Call) > registry.MaxOrigins || len(b.Token) > registry.MaxOrigins {
+			return problem.New(problem.InvalidArgument, "a credential has at most %d addresses", registry.MaxOrigins).At("", 0, 0, "/origins").
+				Fix("set the secret again: it is then bound to where calls go now")
+		}
+		after = append(after, change{row.ID, b})
+	}
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		for i := range creds {
+			row := &creds[i].Row
+			done, err := tx.SetOrigins(ctx, row.ID, row.Origins, after[i].Bound.Text())
+			if err != nil {
+				return err
+			}
+			if !done {
+				return problem.New(problem.Conflict, "the authentication was changed meanwhile").Fix("look at it and try again")
+			}
+			row.Origins = after[i].Bound.Text()
+		}
+		if err := tx.SaveToolset(ctx, ts); err != nil {
+			return err
+		}
+		rec := request.Audit(ctx, "authentication.origins", ts.ID)
+		rec.Before, rec.After, rec.Reason = store.JSON(before), store.JSON(after), in.Reason
+		return tx.Audit(ctx, rec)
+	})
 }

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,28 +9,8 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// ConnectorOrigins is where the credentials of a connector may be sent and where its
-// calls go.
-type ConnectorOrigins struct {
-	Connector    string   `json:"connector"`
-	Origins      []string `json:"origins" doc:"Where the credential may be sent: scheme, host and port."`
-	TokenOrigins []string `json:"tokenOrigins,omitempty" doc:"Where the secret of an OAuth client and its tokens may be sent; absent: the first request for a token decides."`
-	Draft        []string `json:"draft" doc:"Where the draft sends requests with the credential."`
-	Live         []string `json:"live" doc:"Where the live revision does."`
-	New          []string `json:"new,omitempty" doc:"Those of draft, or of a change that waits, that the credential is not for."`
-}
-
-// ConfirmOrigins confirms addresses.
-type ConfirmOrigins struct {
-	Connector    string   `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
-	Origins      []string `json:"origins,omitempty" maxItems:"64" doc:"That the credential may be sent to from now on, as well." example:"[\"https://api.example.com\"]"`
-	TokenOrigins []string `json:"tokenOrigins,omitempty" maxItems:"64" doc:"That the secret of the OAuth client and its tokens may be sent to, as well."`
-	Reason       string   `json:"reason,omitempty" maxLength:"500" doc:"For the audit log."`
-}
 
 type confirmInput struct {
 	ToolsetInput
@@ -63,8 +42,46 @@ func (s *Server) registerOrigins() {
 	}, s.confirmOrigins)
 }
 
+// calls is where the draft sends requests of the connector.
+func (p *part) calls() credential.Calls {
+	c := credential.CallsOf(p.row.Name, p.row.BaseURL, p.conn)
+	for i := range p.creds {
+		c.Credentials = append(c.Credentials, p.creds[i].Row.ID)
+	}
+	return c
+}
+
+// unconfirmed lists where a draft would send a credential that it is not for.
+func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]credential.OriginChange, error) {
+	var list []credential.Calls
+	rows := map[string]*store.Credential{}
+	for _, p := range d.parts {
+		list = append(list, p.calls())
+		for i := range p.creds {
+			rows[p.creds[i].Row.ID] = &p.creds[i].Row
+		}
+	}
+	return s.logins.Origins.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
+}
+
+// requireConfirmed refuses a draft that would send a credential to a new address.
+func (s *Server) requireConfirmed(ctx context.Context, d *draft) error {
+	changes, err := s.unconfirmed(ctx, d)
+	if err == nil && len(changes) > 0 {
+		err = credential.Refused(d.ts.Slug, changes)
+	}
+	return err
+}
+
+// bindCredentials binds what a request sets of the connector that a draft is about to where the
+// draft sends it.
+func (s *Server) bindCredentials(ctx context.Context, d *draft) error {
+	drafted := d.part.calls()
+	return s.logins.Origins.bind(ctx, d.ts, d.creds, &drafted)
+}
+
 func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, error) {
-	live, err := s.liveCalls(ctx, d.ts)
+	live, err := s.logins.Origins.liveCalls(ctx, d.ts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,30 +90,20 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 		if len(p.creds) == 0 {
 			continue
 		}
-		w := p.calls()
-		var bound, token, missing, served registry.Origins
-		for i := range p.creds {
-			b, err := s.boundOf(ctx, &p.creds[i].Row)
-			if err != nil {
-				return nil, err
-			}
-			bound, token, missing = bound.With(b.Call...), token.With(b.Token...), missing.With(b.Call.Missing(w.Wanted())...)
-		}
-		for i := range live {
-			if live[i].Connector == p.row.Name {
-				served = served.With(live[i].Wanted()...)
-			}
-		}
 		last, err := lastChange(ctx, s.o.Store.Workspace(d.ts.WorkspaceID), d.ts.ID, p.row.Name)
 		if err != nil {
 			return nil, err
 		}
+		var waits registry.Origins
 		if last != nil && last.Waits && last.Origins != nil {
-			missing = missing.With(bound.Missing(last.Origins.New)...)
+			waits = last.Origins.New
 		}
-		out.Body.Items = append(out.Body.Items, ConnectorOrigins{
-			Connector: p.row.Name, Origins: credential.NonNil(bound), TokenOrigins: token, Draft: credential.NonNil(w.Wanted()), Live: credential.NonNil(served), New: missing,
-		})
+		drafted := p.calls()
+		shown, err := s.logins.Origins.show(ctx, p.creds, &drafted, live, waits)
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Items = append(out.Body.Items, shown)
 	}
 	return out, nil
 }
@@ -110,70 +117,9 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 	if err := d.focus(in.Body.Connector); err != nil {
 		return nil, err
 	}
-	var call, token registry.Origins
-	for _, f := range []struct {
-		to    *registry.Origins
-		given []string
-		at    string
-	}{{&call, in.Body.Origins, "/origins/"}, {&token, in.Body.TokenOrigins, "/tokenOrigins/"}} {
-		for i, a := range f.given {
-			origin, err := registry.OriginOf(a)
-			if err != nil {
-				return nil, problem.As(err).At("", 0, 0, fmt.Sprintf("%s%d", f.at, i))
-			}
-			*f.to = f.to.With(origin)
-		}
-	}
-	switch {
-	case len(call)+len(token) == 0:
-		return nil, problem.New(problem.InvalidArgument, "no address is named").At("", 0, 0, "/origins").Fix("name the new address, for example https://api.example.com")
-	case len(d.creds) == 0:
-		return nil, problem.New(problem.Conflict, "connector %s has no credential that could be sent anywhere", d.row.Name)
-	}
-	type change struct {
-		CredentialID string           `json:"credentialId"`
-		Bound        credential.Bound `json:"bound"`
-	}
-	var before, after []change
-	for i := range d.creds {
-		row := &d.creds[i].Row
-		b, err := s.boundOf(ctx, row)
-		if err != nil {
-			return nil, err
-		}
-		before = append(before, change{row.ID, b})
-		b.Call = b.Call.With(call...)
-		if credential.IsOAuth(row.AuthType) {
-			b.Token = b.Token.With(token...)
-		}
-		if len(b.Call) > registry.MaxOrigins || len(b.Token) > registry.MaxOrigins {
-			return nil, problem.New(problem.InvalidArgument, "a credential has at most %d addresses", registry.MaxOrigins).At("", 0, 0, "/origins").
-				Fix("set the secret again: it is then bound to where calls go now")
-		}
-		after = append(after, change{row.ID, b})
-	}
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		for i := range d.creds {
-			row := &d.creds[i].Row
-			done, err := tx.SetOrigins(ctx, row.ID, row.Origins, after[i].Bound.Text())
-			if err != nil {
-				return err
-			}
-			if !done {
-				return problem.New(problem.Conflict, "the authentication was changed meanwhile").Fix("look at it and try again")
-			}
-			row.Origins = after[i].Bound.Text()
-		}
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "authentication.origins", d.ts.ID)
-		rec.Before, rec.After, rec.Reason = store.JSON(before), store.JSON(after), in.Body.Reason
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil {
+	if err := s.logins.Origins.confirm(ctx, ws, d.ts, d.row.Name, d.creds, &in.Body); err != nil {
 		return nil, err
 	}
-	s.forgetAll(d.creds)
+	s.logins.Secrets.forgetAll(d.creds)
 	return s.originsAnswer(ctx, d)
 }

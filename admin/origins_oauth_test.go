@@ -68,7 +68,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	if _, _, err = w.renewed(t.Context(), a.CredentialID, version); !problem.Is(err, problem.Forbidden) || !strings.Contains(err.Error(), as.URL) || !strings.Contains(err.Error(), evil.URL) {
 		t.Errorf("renewed: %v", err)
 	}
-	if err := w.srv.RenewTokens(t.Context()); err == nil {
+	if err := w.srv.Secrets().RenewTokens(t.Context()); err == nil {
 		t.Error("a token was renewed")
 	}
 	if requests, bytes := evil.loot(); requests != 0 || bytes != 0 {

@@ -439,7 +439,7 @@ func TestOldCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held, err := w.srv.Secret(t.Context(), row.ID)
+		held, err := w.srv.Secrets().Secret(t.Context(), row.ID)
 		if err != nil || held.Origins.String() != bound.String() {
 			t.Errorf("%s: bound to %v, want %v; %v", slug, held.Origins, bound, err)
 		}

@@ -45,17 +45,17 @@ type gone struct {
 
 // collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
 // and with own the toolset's. What cannot be opened is left out: it is lost anyway.
-func (s *Server) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
+func (s *loginSecrets) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
 	if s.o.OAuth == nil || !credential.IsOAuth(row.AuthType) || row.Version == 0 {
 		return
 	}
 	err := s.collectFrom(ctx, ws, g, row, own, user)
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "tokens that are forgotten cannot be revoked", slog.String("credential", row.ID), slog.Any("error", err))
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "tokens that are forgotten cannot be revoked", slog.String("credential", row.ID), slog.Any("error", err))
 	}
 }
 
-func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
+func (s *loginSecrets) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
 	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return err
@@ -109,13 +109,14 @@ func (s *Server) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, 
 }
 
 // collectHolder adds the grants of the caller who is known by an access token.
-func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone, ts *store.Toolset, accessToken string) error {
-	_, creds, err := s.userCredentials(ctx, ws, ts.ID, "")
+func (s *loginSecrets) collectHolder(ctx context.Context, ws *store.Workspace, g *gone, ts *store.Toolset, accessToken string) error {
+	creds, err := allOfCallers(ctx, ws, ts, "")
 	if err != nil {
 		return err
 	}
 	key := (&registry.User{Kind: registry.UserToken, ID: accessToken, Toolset: ts.ID}).Key()
-	for _, c := range creds {
+	for i := range creds {
+		c := &creds[i]
 		u, err := ws.OAuthToken(ctx, c.Row.ID, key)
 		if err != nil {
 			return err
@@ -129,7 +130,7 @@ func (s *Server) collectHolder(ctx context.Context, ws *store.Workspace, g *gone
 
 // collectLost adds the grants of credentials that a change takes away or makes another
 // client's: before are they as they were, after as they will be.
-func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []credential.Draft) {
+func (s *loginSecrets) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []credential.Draft) {
 	for i := range before {
 		row, lost, shared := &before[i].Row, true, false
 		for k := range after {
@@ -145,13 +146,13 @@ func (s *Server) collectLost(ctx context.Context, ws *store.Workspace, g *gone, 
 
 // revokeGone tells the authorization servers, after the change was made. It does not wait
 // for them.
-func (s *Server) revokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *loginSecrets) revokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
 	if len(g.grants) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(safedial.WithHolder(context.WithoutCancel(ctx), toolset), revokeTimeout)
-	stop := context.AfterFunc(s.work, cancel)
-	s.jobs.Go(func() {
+	stop := context.AfterFunc(s.o.Work, cancel)
+	s.o.Jobs.Go(func() {
 		defer cancel()
 		defer stop()
 		s.tellServers(ctx, ws, toolset, g)
@@ -167,7 +168,7 @@ type revoked struct {
 	reason     string // of the first failure
 }
 
-func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *loginSecrets) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -206,17 +207,17 @@ func (s *Server) tellServers(ctx context.Context, ws *store.Workspace, toolset s
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "what was revoked was not recorded", slog.String("toolset", toolset), slog.Any("error", err))
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "what was revoked was not recorded", slog.String("toolset", toolset), slog.Any("error", err))
 	}
 	if total.Failed > 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "an authorization server was not told that tokens are forgotten: they are good until they end",
+		s.o.Log.LogAttrs(ctx, slog.LevelWarn, "an authorization server was not told that tokens are forgotten: they are good until they end",
 			slog.String("toolset", toolset), slog.Int("failed", total.Failed), slog.String("reason", total.reason))
 	}
 }
 
 // tellServer revokes the refresh token first: most servers then end what came of it too,
 // and those that do not are told of the access token.
-func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
+func (s *loginSecrets) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
 	for _, t := range []struct {
 		kind  string
 		token secrets.Wire
@@ -228,4 +229,22 @@ func (s *Server) tellServer(ctx context.Context, g *grantGone) (announced bool, 
 		}
 	}
 	return announced, nil
+}
+
+// perUser reports whether each caller of a toolset logs in with their own account.
+func (s *loginSecrets) perUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
+	ts, err := ws.FindToolset(ctx, toolset)
+	if err != nil {
+		return false, err
+	}
+	creds, err := allOfCallers(ctx, ws, ts, "")
+	return len(creds) > 0, err
+}
+
+// ending collects what authorization servers gave to the holder of an access token, and
+// returns what gives it back.
+func (s *loginSecrets) ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
+	var lost gone
+	err = s.collectHolder(ctx, ws, &lost, ts, token)
+	return func() { s.revokeGone(ctx, ws, ts.ID, &lost) }, err
 }

@@ -48,7 +48,7 @@ func TestTokensAreRevoked(t *testing.T) {
 		if got := w.back(query, cookies); got != http.StatusOK {
 			t.Fatalf("the way back: %d", got)
 		}
-		held, err := w.srv.UserSecret(t.Context(), cred, user, 0, nil)
+		held, err := w.srv.Secrets().UserSecret(t.Context(), cred, user, 0, nil)
 		token := held.Value
 		if err != nil || !as.Valid("Bearer "+token.Reveal()) {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestTokensAreRevoked(t *testing.T) {
 	if status, _ := w.callback(query, cookies...); status != http.StatusOK {
 		t.Fatalf("the way back: %d", status)
 	}
-	held, err := w.srv.Secret(t.Context(), cred)
+	held, err := w.srv.Secrets().Secret(t.Context(), cred)
 	own := held.Value
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"net/http"
 	"net/url"
 	"path"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
@@ -178,9 +176,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// maxUserTokens are kept open in memory: some hundred bytes each.
-const maxUserTokens = 20_000
-
 // Check is one condition of readiness.
 type Check struct {
 	Name string
@@ -202,13 +197,9 @@ type Server struct {
 	hosts    map[string]bool
 	opened   *toolset.Connectors
 	indexes  toolset.IndexCache
-	secrets  secretCache
-	users    secretCache // tokens of single callers, by holder
-	// userEpoch changes when tokens of callers are forgotten before their time.
-	userEpoch atomic.Uint64
-	flights   singleflight.Group // requests for access tokens, by credential
-	servers   serverWatch
-	checking  atomic.Bool // a round of specifications is on its way
+	logins   *loginRoom
+	servers  serverWatch
+	checking atomic.Bool // a round of specifications is on its way
 	// edgeBell rings when an edge may have new credentials or was changed.
 	edgeBell publish.Bell
 	edges    *edgeNeeds
@@ -266,10 +257,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
+	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
+	s.openLogins()
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.perUser, Ending: s.logins.Secrets.ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -291,14 +284,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.openID, err = oidc.New(oidc.Options{Config: o.OpenID, Store: o.Store, HTTP: o.OpenIDClient}); err != nil {
 		return nil, err
 	}
-	s.secrets.changed = s.edgeBell.Ring
 	s.edges = &edgeNeeds{publisher: o.Publisher}
-	s.users.most = maxUserTokens
-	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
-	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -349,7 +338,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	defer tick.Stop()
 	defer renewals.Stop()
 	defer looks.Stop()
-	if err := s.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
+	if err := s.logins.Origins.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
 	}
 	s.startLook()
@@ -369,7 +358,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			s.startChecks()
 			continue
 		case <-renewals.C:
-			if err := s.RenewTokens(ctx); err != nil && ctx.Err() == nil {
+			if err := s.logins.Secrets.RenewTokens(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
 			}
 			continue
@@ -570,3 +559,5 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 func notHere(r *http.Request) error {
 	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
 }
+
+func (s *Server) now() time.Time { return s.o.Store.Now() }

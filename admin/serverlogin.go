@@ -2,11 +2,8 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"net/netip"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
@@ -55,58 +52,36 @@ type serverLogin struct {
 	Seen []netip.AddrPort `json:"seen,omitempty"`
 }
 
-type loginInput struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
-func (s *Server) registerServerLogin() {
-	const path = "/v1/mcp/logins"
-	tags := []string{"connectors"}
-	register(s, huma.Operation{
-		OperationID: "begin-mcp-login", Method: http.MethodPost, Path: path, Summary: "Log in at an MCP server that is no toolset yet", Tags: tags,
-		Description: "Finds the authorization server as MCP says (RFC 9728, RFC 8414, OpenID Connect Discovery) and registers a client there if none is named. " +
-			"The answer names a page of this listener, where a person confirms the login, which leads to the authorization server; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
-	}, func(ctx context.Context, in *struct{ Body ServerLogin }) (*bodyOutput[ServerLoginState], error) {
-		l, err := s.beginServerLogin(ctx, &in.Body)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[ServerLoginState]{*l}, nil
-	})
-	register(s, huma.Operation{
-		OperationID: "get-mcp-login", Method: http.MethodGet, Path: path + "/{id}", Summary: "Read how a login at an MCP server went", Tags: tags,
-	}, func(ctx context.Context, in *loginInput) (*bodyOutput[ServerLoginState], error) {
-		row, err := s.findServerLogin(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		l, err := s.openLogin(row)
-		if err != nil {
-			return nil, err
-		}
-		return &bodyOutput[ServerLoginState]{ServerLoginState{ID: row.ID, URL: l.Server.URL, State: row.State, Error: row.Error, ExpiresAt: row.ExpiresAt.Time}}, nil
-	})
-}
-
-func (s *Server) findServerLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
+func (r *loginRoom) findServerLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
 	gone := problem.New(problem.NotFound, "there is no login %.80q any more", id).Fix("begin it again")
-	row, err := s.workspace(ctx).OAuthLogin(ctx, id)
+	row, err := request.Workspace(ctx, r.o.Store).OAuthLogin(ctx, id)
 	switch {
 	case problem.Is(err, problem.NotFound):
 		return nil, gone
 	case err != nil:
 		return nil, err
-	case row.Purpose != store.LoginServer || !s.now().Before(row.ExpiresAt.Time):
+	case row.Purpose != store.LoginServer || !r.o.Store.Now().Before(row.ExpiresAt.Time):
 		return nil, gone
 	}
 	return row, nil
 }
 
-func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*ServerLoginState, error) {
-	u, err := mcpURL(in.URL)
+// serverState says how a login at a server went.
+func (r *loginRoom) serverState(ctx context.Context, id string) (*ServerLoginState, error) {
+	row, err := r.findServerLogin(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	l, err := r.openLogin(row)
+	if err != nil {
+		return nil, err
+	}
+	return &ServerLoginState{ID: row.ID, URL: l.Server.URL, State: row.State, Error: row.Error, ExpiresAt: row.ExpiresAt.Time}, nil
+}
+
+// beginServerLogin begins a login at the MCP server with the address u. see lets the login
+// dial private addresses that the operator names, and returns those.
+func (r *loginRoom) beginServerLogin(ctx context.Context, u string, in *ServerLogin, see func(ctx context.Context, named []string) (context.Context, []netip.AddrPort)) (*ServerLoginState, error) {
 	auth := in.Auth
 	if auth == nil {
 		auth = &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthOAuth2}}
@@ -122,25 +97,26 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 	if err := credential.CheckScopes(in.Scopes); err != nil {
 		return nil, err
 	}
-	if s.o.OAuth == nil {
+	if r.o.OAuth == nil {
 		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
-	ws := s.workspace(ctx)
-	ctx, named := s.seeNamed(ctx, append(auth.Addresses(), u)) // for this login alone
+	ws := request.Workspace(ctx, r.o.Store)
+	ctx, named := see(ctx, append(auth.Addresses(), u)) // for this login alone
 	sh := it.Shape()
-	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: addressesOf(named)}
+	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: named}
 	l := &login{Token: request.Of(ctx).ActorID(), Server: server}
 	if sh.Discovers() {
-		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {
+		var err error
+		if l.Client, err = r.Clients.findClient(ctx, &search{shape: &sh, server: true, redirect: r.Clients.callbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err
 		}
 	}
 	cfg := l.config()
 	if l.Client == nil {
-		cfg.RedirectURL = s.callbackURL(ctx)
+		cfg.RedirectURL = r.Clients.callbackURL(ctx)
 	}
-	row := &store.OAuthLogin{ID: s.o.Store.NewID("login"), Purpose: store.LoginServer, ExpiresAt: store.Time{Time: s.now().Add(serverLoginTTL)}}
-	link, err := s.begin(ctx, ws, row, l, cfg)
+	row := &store.OAuthLogin{ID: r.o.Store.NewID("login"), Purpose: store.LoginServer, ExpiresAt: store.Time{Time: r.o.Store.Now().Add(serverLoginTTL)}}
+	link, err := r.begin(ctx, ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -165,12 +141,12 @@ func (l *login) config() *oauth.Config {
 
 // takeOver is the configuration of a login, whose tokens go with it. server is the
 // MCP server that it is for; given may say that callers log in themselves.
-func (s *Server) takeOver(ctx context.Context, login, server string, given *credential.SetAuth) (*credential.SetAuth, error) {
-	row, err := s.findServerLogin(ctx, login)
+func (r *loginRoom) takeOver(ctx context.Context, login, server string, given *credential.SetAuth) (*credential.SetAuth, error) {
+	row, err := r.findServerLogin(ctx, login)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := s.openLogin(row)
+	kept, err := r.openLogin(row)
 	if err != nil {
 		return nil, err
 	}

@@ -175,14 +175,14 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err := d.authenticate(s, a, ""); err != nil {
 		return nil, err
 	}
-	if err := s.bind(ctx, d); err != nil {
+	if err := s.bindCredentials(ctx, d); err != nil {
 		return nil, err
 	}
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost gone
-	s.collectLost(ctx, ws, &lost, old, d.creds)
+	s.logins.Secrets.collectLost(ctx, ws, &lost, old, d.creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
@@ -200,8 +200,8 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAll(old, d.creds)
-	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.forgetAll(old, d.creds)
+	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
 	if err := s.grantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}

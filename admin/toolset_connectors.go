@@ -280,7 +280,7 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 		return nil, err
 	}
 	var lost gone
-	s.collectLost(ctx, ws, &lost, removed.creds, nil)
+	s.logins.Secrets.collectLost(ctx, ws, &lost, removed.creds, nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
 			return err
@@ -305,8 +305,8 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err != nil {
 		return nil, err
 	}
-	s.forgetAll(removed.creds)
-	s.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.forgetAll(removed.creds)
+	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
 	s.servers.forget(watchKey(d.ts.ID, removed.row.Name))
 	return s.toolsetAnswer(ctx, ws, d)
 }

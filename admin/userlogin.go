@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"html"
 	"net/http"
@@ -16,12 +17,6 @@ import (
 // userLoginPrefix begins the ids of the logins of callers; the rest is in their link.
 const userLoginPrefix = "login_"
 
-// serveUserLogin is the page behind the link of a single caller. GET shows who asks
-// for what; only POST, which a person must cause, uses the link up.
-func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, userLoginPath), s.showUserLogin, s.beginUserLogin)
-}
-
 // ticketContent is what a link is about.
 type ticketContent struct {
 	ticket  *ticket
@@ -33,12 +28,12 @@ type ticketContent struct {
 
 // readTicket finds what a link is about. A caller who logged in since needs it no
 // more: an old link must not put another account in the place of theirs.
-func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, error) {
-	t, err := s.openTicket(text)
+func (r *loginRoom) readTicket(ctx context.Context, text string) (*ticketContent, error) {
+	t, err := r.openTicket(text)
 	if err != nil {
 		return nil, err
 	}
-	c := &ticketContent{ticket: t, ws: s.o.Store.Workspace(t.Workspace)}
+	c := &ticketContent{ticket: t, ws: r.o.Store.Workspace(t.Workspace)}
 	gone := problem.New(problem.NotFound, "the toolset of this link does not ask for a login any more")
 	if c.cred, err = c.ws.CredentialByID(ctx, t.Credential); err != nil {
 		if problem.Is(err, problem.NotFound) {
@@ -77,17 +72,17 @@ func (s *Server) readTicket(ctx context.Context, text string) (*ticketContent, e
 	return c, nil
 }
 
-func (s *Server) showUserLogin(w http.ResponseWriter, r *http.Request, text string) error {
-	ctx := r.Context()
-	c, err := s.readTicket(ctx, text)
+// showUserLogin is the page behind the link of a caller.
+func (r *loginRoom) showUserLogin(ctx context.Context, text string) (page Page, err error) {
+	c, err := r.readTicket(ctx, text)
 	if err != nil {
-		return err
+		return page, err
 	}
 	names, err := accessNames(ctx, c.ws, c.toolset.ID)
 	if err != nil {
-		return err
+		return page, err
 	}
-	where := hostOf(firstOf(c.shape.Resource, c.shape.Issuer, c.shape.AuthorizationURL))
+	where := credential.Host(cmp.Or(c.shape.Resource, c.shape.Issuer, c.shape.AuthorizationURL))
 	row := func(name, value string) string {
 		return "<dt>" + name + "</dt><dd>" + html.EscapeString(value) + "</dd>"
 	}
@@ -98,33 +93,32 @@ func (s *Server) showUserLogin(w http.ResponseWriter, r *http.Request, text stri
 	}
 	body += "</dl><p>Go on only if this is you, and you started this yourself just now: whoever calls under that name will act with the account that you log in with. " +
 		"Close this page if somebody sent you the link.</p><form method=\"post\"><button type=\"submit\">Go on and log in</button></form>"
-	s.page(w, http.StatusOK, "Log in to "+html.EscapeString(c.toolset.Name), body)
-	return nil
+	return Page{"Log in to " + html.EscapeString(c.toolset.Name), body}, nil
 }
 
 // beginUserLogin uses a link up and sends the browser to the authorization server.
-func (s *Server) beginUserLogin(w http.ResponseWriter, r *http.Request, text string) error {
-	ctx := r.Context()
-	if err := pressedHere(r); err != nil {
+func (r *loginRoom) beginUserLogin(w http.ResponseWriter, req *http.Request, text string) error {
+	ctx := req.Context()
+	if err := pressedHere(req); err != nil {
 		return err
 	}
-	c, err := s.readTicket(ctx, text)
+	c, err := r.readTicket(ctx, text)
 	if err != nil {
 		return err
 	}
 	t := c.ticket
-	cfg, found, err := s.loginConfig(ctx, c.cred, &c.shape, t.Scopes, false)
+	cfg, found, err := r.loginConfig(ctx, c.cred, &c.shape, t.Scopes, false)
 	if err != nil {
 		return err
 	}
-	row := &store.OAuthLogin{ID: userLoginPrefix + t.Nonce, Purpose: store.LoginUser, CredentialID: c.cred.ID, ExpiresAt: store.Time{Time: s.now().Add(loginTimeout)}}
+	row := &store.OAuthLogin{ID: userLoginPrefix + t.Nonce, Purpose: store.LoginUser, CredentialID: c.cred.ID, ExpiresAt: store.Time{Time: r.o.Store.Now().Add(loginTimeout)}}
 	browser, sum := newBrowser()
-	page, err := s.begin(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &login{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
+	page, err := r.begin(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &login{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
 	if err != nil {
 		return err
 	}
 	cookieOf(row.ID, cfg.RedirectURL).set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
-	http.Redirect(w, r, page, http.StatusSeeOther)   //nolint:gosec // the operator named the authorization server
+	http.Redirect(w, req, page, http.StatusSeeOther) //nolint:gosec // the operator named the authorization server
 	return nil
 }

@@ -1,16 +1,13 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
@@ -59,13 +56,13 @@ type ticket struct {
 // A caller who must log in gets [problem.Unauthenticated] with a
 // [registry.LoginError] that holds the page to open. It fails with
 // [problem.NotFound] for a credential that does not belong to callers, and as
-// [Server.Refresh] does.
-func (s *Server) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credential.HeldSecret, error) {
+// [loginSecrets.Refresh] does.
+func (s *loginSecrets) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credential.HeldSecret, error) {
 	v, err := s.userSecret(ctx, id, user, rejected, scopes)
 	return v.held(), err
 }
 
-func (s *Server) userSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (openedSecret, error) {
+func (s *loginSecrets) userSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (openedSecret, error) {
 	if err := user.Validate(); err != nil {
 		return openedSecret{}, err
 	}
@@ -75,7 +72,7 @@ func (s *Server) userSecret(ctx context.Context, id string, user registry.User, 
 		c.mu.RLock()
 		v, ok := c.values[of.Holder()]
 		c.mu.RUnlock()
-		if ok && (v.renew.IsZero() || s.now().Before(v.renew)) {
+		if ok && (v.renew.IsZero() || s.o.Store.Now().Before(v.renew)) {
 			return v, nil
 		}
 	}
@@ -105,7 +102,7 @@ func (s *Server) userSecret(ctx context.Context, id string, user registry.User, 
 
 // knownUser refuses a caller whom the toolset does not know: a gateway lets nobody
 // else call, and none may ask for the tokens of others.
-func (s *Server) knownUser(ctx context.Context, row *store.Credential, user *registry.User) error {
+func (s *loginSecrets) knownUser(ctx context.Context, row *store.Credential, user *registry.User) error {
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	stranger := problem.New(problem.Forbidden, "the toolset does not know this caller")
 	if user.Kind == registry.UserToken {
@@ -118,7 +115,7 @@ func (s *Server) knownUser(ctx context.Context, row *store.Credential, user *reg
 			return stranger
 		case err != nil:
 			return err
-		case !t.RevokedAt.IsZero() || !t.ExpiresAt.IsZero() && !s.now().Before(t.ExpiresAt.Time):
+		case !t.RevokedAt.IsZero() || !t.ExpiresAt.IsZero() && !s.o.Store.Now().Before(t.ExpiresAt.Time):
 			return stranger
 		}
 		return nil
@@ -138,9 +135,9 @@ func (s *Server) knownUser(ctx context.Context, row *store.Credential, user *reg
 }
 
 // mustLogIn is the problem of a caller who must log in, with a link for it.
-func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, user *registry.User, scopes []string, cause *problem.Error) error {
+func (s *loginSecrets) mustLogIn(ctx context.Context, row *store.Credential, user *registry.User, scopes []string, cause *problem.Error) error {
 	p := problem.New(problem.Unauthenticated, "%s", cause.Detail)
-	base := firstOf(s.o.PublicURL, s.o.LinkURL)
+	base := cmp.Or(s.o.PublicURL, s.o.LinkURL)
 	if base == "" {
 		return p.Fix("ask the operator of this gateway to give it an address for browsers (--admin-public-url)").Because(&registry.LoginError{})
 	}
@@ -150,7 +147,7 @@ func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, user *reg
 	}
 	t := ticket{
 		Workspace: row.WorkspaceID, Credential: row.ID, User: *user, Scopes: oauth.ValidScopes(scopes[:min(len(scopes), maxLinkScopes)]),
-		Expires: s.now().Add(linkTTL).Unix(), Nonce: rand.Text(),
+		Expires: s.o.Store.Now().Add(linkTTL).Unix(), Nonce: rand.Text(),
 	}
 	if tok != nil {
 		t.Version = tok.Version
@@ -165,7 +162,7 @@ func (s *Server) mustLogIn(ctx context.Context, row *store.Credential, user *reg
 
 // openTicket opens a link. Whatever is wrong with it is a [problem.NotFound] that
 // does not say what.
-func (s *Server) openTicket(text string) (*ticket, error) {
+func (r *loginRoom) openTicket(text string) (*ticket, error) {
 	unknown := problem.New(problem.NotFound, "this link is not good any more: it was used, replaced, or is older than %d minutes", int(linkTTL.Minutes())).
 		Fix("let your AI client call the tool again; it gets a new link")
 	if len(text) > maxTicket {
@@ -175,26 +172,26 @@ func (s *Server) openTicket(text string) (*ticket, error) {
 	if err != nil {
 		return nil, unknown
 	}
-	plain, err := s.o.Keyring.Open(ticketRecord, sealed)
+	plain, err := r.o.Keyring.Open(ticketRecord, sealed)
 	if err != nil {
 		return nil, unknown
 	}
 	t := new(ticket)
-	if json.Unmarshal([]byte(plain.Reveal()), t) != nil || s.now().Unix() >= t.Expires || t.User.Validate() != nil {
+	if json.Unmarshal([]byte(plain.Reveal()), t) != nil || r.o.Store.Now().Unix() >= t.Expires || t.User.Validate() != nil {
 		return nil, unknown
 	}
 	return t, nil
 }
 
 // forgetUsers drops the open tokens of all callers, here and on edges.
-func (s *Server) forgetUsers() {
+func (s *loginSecrets) forgetUsers() {
 	c := &s.users
 	c.mu.Lock()
 	c.generation++
 	clear(c.values)
 	c.mu.Unlock()
-	s.userEpoch.Add(1)
-	s.edgeBell.Ring()
+	s.epoch.Add(1)
+	s.o.Changed()
 }
 
 // UserLogin is a caller who logged in.
@@ -212,103 +209,69 @@ type UserLogin struct {
 	UpdatedAt    time.Time  `json:"updatedAt"`
 }
 
-type userLoginsOutput struct {
-	Body struct {
-		Items []UserLogin `json:"items"`
-		Next  string      `json:"next,omitempty" doc:"Pass as after."`
-	}
-}
-
-type userLoginsInput struct {
-	ToolsetInput
-	Connector string `query:"connector" maxLength:"63" doc:"Of this connector, when callers log in at several."`
-	After     string `query:"after" maxLength:"64"`
-	Limit     int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
-}
-
-type userLoginInput struct {
-	ToolsetInput
-	Connector string `query:"connector" maxLength:"63" doc:"Of this connector, when callers log in at several."`
-	User      string `path:"user" maxLength:"64"`
-}
-
-func (s *Server) registerUsers(path string, tags []string) {
-	path += "/users"
-	register(s, huma.Operation{
-		OperationID: "list-user-logins", Method: http.MethodGet, Path: path, Summary: "List the callers who logged in", Tags: tags,
-		Description: "Of a configuration with perUser: who logged in with an account of their own, oldest first. Never their tokens.",
-	}, func(ctx context.Context, in *userLoginsInput) (*userLoginsOutput, error) {
-		ws := s.workspace(ctx)
-		ts, creds, err := s.userCredential(ctx, ws, in.ID, in.Connector)
-		if err != nil {
-			return nil, err
-		}
-		out := &userLoginsOutput{}
-		out.Body.Items = []UserLogin{}
-		if creds == nil {
-			return out, nil
-		}
-		rows, next, err := ws.UserTokens(ctx, creds.Row.ID, store.Page{After: in.After, Limit: in.Limit})
-		if err != nil {
-			return nil, err
-		}
-		names, err := accessNames(ctx, ws, ts.ID)
-		if err != nil {
-			return nil, err
-		}
-		now := s.now()
-		for i := range rows {
-			out.Body.Items = append(out.Body.Items, showUser(&rows[i], names, now))
-		}
-		out.Body.Next = next
-		return out, nil
-	})
-	register(s, huma.Operation{
-		OperationID: "revoke-user-login", Method: http.MethodDelete, Path: path + "/{user}", Summary: "Forget the login of a caller", Tags: tags,
-		DefaultStatus: http.StatusNoContent,
-		Description:   "Their tokens are destroyed here and forgotten by every gateway at once; their next call is answered with a link to log in again. The authorization server is told where it says where (RFC 7009).",
-	}, func(ctx context.Context, in *userLoginInput) (*struct{}, error) {
-		return nil, s.revokeUser(ctx, in.ID, in.Connector, in.User)
-	})
-}
-
-// userCredential finds the credential of a toolset, or of the named connector in it,
-// whose tokens belong to callers; nil: it has none. It fails with [problem.Conflict]
-// when there are several.
-func (s *Server) userCredential(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, *credential.Draft, error) {
-	ts, found, err := s.userCredentials(ctx, ws, id, connector)
+// ofCallers finds the credential of a toolset, or of the named connector in it, whose
+// tokens belong to callers; nil: it has none. It fails with [problem.Conflict] when there
+// are several.
+func ofCallers(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string) (*credential.Draft, error) {
+	found, err := allOfCallers(ctx, ws, ts, connector)
 	switch {
 	case err != nil || len(found) == 0:
-		return ts, nil, err
+		return nil, err
 	case len(found) > 1:
-		return nil, nil, problem.New(problem.Conflict, "callers log in at several connectors of toolset %s", ts.Slug).Fix("name one of them")
+		return nil, problem.New(problem.Conflict, "callers log in at several connectors of toolset %s", ts.Slug).Fix("name one of them")
 	}
-	return ts, found[0], nil
+	return &found[0], nil
 }
 
-// userCredentials are all of them.
-func (s *Server) userCredentials(ctx context.Context, ws *store.Workspace, id, connector string) (*store.Toolset, []*credential.Draft, error) {
-	ts, err := ws.FindToolset(ctx, id)
+// allOfCallers are all of them.
+func allOfCallers(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string) ([]credential.Draft, error) {
+	rows, err := ws.ToolsetConnectors(ctx, ts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return nil, nil, err
-	}
-	var found []*credential.Draft
-	for _, p := range d.parts {
-		for i := range p.creds {
-			sh, err := credential.ShapeOf(&p.creds[i].Row)
+	var found []credential.Draft
+	for i := range rows {
+		if connector != "" && connector != rows[i].Name {
+			continue
+		}
+		creds, err := credential.Load(ctx, ws, ts.ID, rows[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		for k := range creds {
+			sh, err := credential.ShapeOf(&creds[k].Row)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			if sh.PerUser && (connector == "" || connector == p.row.Name) {
-				found = append(found, &p.creds[i])
+			if sh.PerUser {
+				found = append(found, creds[k])
 			}
 		}
 	}
-	return ts, found, nil
+	return found, nil
+}
+
+// users lists the callers who logged in at a toolset, or at the named connector of it,
+// oldest first.
+func (r *loginRoom) users(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, p store.Page) (list []UserLogin, next string, err error) {
+	list = []UserLogin{}
+	cred, err := ofCallers(ctx, ws, ts, connector)
+	if err != nil || cred == nil {
+		return list, "", err
+	}
+	rows, next, err := ws.UserTokens(ctx, cred.Row.ID, p)
+	if err != nil {
+		return nil, "", err
+	}
+	names, err := accessNames(ctx, ws, ts.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	now := r.o.Store.Now()
+	for i := range rows {
+		list = append(list, showUser(&rows[i], names, now))
+	}
+	return list, next, nil
 }
 
 func showUser(u *store.OAuthToken, names map[string]string, now time.Time) UserLogin {
@@ -322,9 +285,9 @@ func showUser(u *store.OAuthToken, names map[string]string, now time.Time) UserL
 	return l
 }
 
-func (s *Server) revokeUser(ctx context.Context, id, connector, user string) error {
-	ws := s.workspace(ctx)
-	ts, cred, err := s.userCredential(ctx, ws, id, connector)
+// revokeUser forgets the login of a caller.
+func (r *loginRoom) revokeUser(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector, user string) error {
+	cred, err := ofCallers(ctx, ws, ts, connector)
 	if err != nil {
 		return err
 	}
@@ -333,7 +296,7 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 		return unknown
 	}
 	var lost gone
-	s.collectGrants(ctx, ws, &lost, &cred.Row, false, user)
+	r.Secrets.collectGrants(ctx, ws, &lost, &cred.Row, false, user)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		n, err := tx.DeleteUserTokens(ctx, cred.Row.ID, user)
 		if err == nil && n == 0 {
@@ -349,8 +312,8 @@ func (s *Server) revokeUser(ctx context.Context, id, connector, user string) err
 	if err != nil {
 		return err
 	}
-	s.forgetUsers()
-	s.revokeGone(ctx, ws, ts.ID, &lost)
+	r.Secrets.forgetUsers()
+	r.Secrets.revokeGone(ctx, ws, ts.ID, &lost)
 	return nil
 }
 
@@ -374,19 +337,11 @@ func accessNames(ctx context.Context, ws *store.Workspace, toolset string) (map[
 // describeUser says for people who a caller is.
 func describeUser(u *registry.User, names map[string]string) string {
 	if u.Kind == registry.UserJWT {
-		host := hostname(u.Issuer)
+		host := credential.Hostname(u.Issuer)
 		return request.ClipText(strings.ToValidUTF8(u.ID, "�"), 120) + ", as " + request.ClipText(host, 120) + " knows them"
 	}
 	if name := names[u.ID]; name != "" {
 		return "whoever holds the access token “" + request.ClipText(name, 120) + "”"
 	}
 	return "whoever holds the access token " + request.ClipText(u.ID, 80)
-}
-
-// firstOf is the first text that is not empty.
-func firstOf(texts ...string) string {
-	if i := slices.IndexFunc(texts, func(s string) bool { return s != "" }); i >= 0 {
-		return texts[i]
-	}
-	return ""
 }

@@ -63,7 +63,7 @@ func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedTo
 // link is what a caller who must log in gets.
 func (w *world) link(cred string, user registry.User) string {
 	w.t.Helper()
-	_, err := w.srv.UserSecret(w.t.Context(), cred, user, 0, nil)
+	_, err := w.srv.Secrets().UserSecret(w.t.Context(), cred, user, 0, nil)
 	login, ok := errors.AsType[*registry.LoginError](err)
 	if !ok || !problem.Is(err, problem.Unauthenticated) || !strings.HasPrefix(login.URL, "http://localhost:7301/oauth/login/") {
 		w.t.Fatalf("%+v: %v, want a link", user, err)
@@ -141,7 +141,7 @@ func TestUserLogin(t *testing.T) {
 	if got := w.back(query, cookies); got != http.StatusNotFound {
 		t.Errorf("the way back again: %d", got)
 	}
-	held, err := w.srv.UserSecret(t.Context(), cred, ann, 0, nil)
+	held, err := w.srv.Secrets().UserSecret(t.Context(), cred, ann, 0, nil)
 	first, version := held.Value, held.Version
 	if g, ok := as.Grant("Bearer " + first.Reveal()); err != nil || !ok || g.Subject != "id1" {
 		t.Fatalf("ann's token: %+v, %v", g, err)
@@ -154,12 +154,12 @@ func TestUserLogin(t *testing.T) {
 	if got := w.back(query, cookies); got != http.StatusOK {
 		t.Fatalf("bob: %d", got)
 	}
-	held, err = w.srv.UserSecret(t.Context(), cred, bob, 0, nil)
+	held, err = w.srv.Secrets().UserSecret(t.Context(), cred, bob, 0, nil)
 	other := held.Value
 	if g, _ := as.Grant("Bearer " + other.Reveal()); err != nil || g.Subject != "id2" || other.Equal(first) {
 		t.Fatalf("bob's token: %+v, %v", g, err)
 	}
-	if _, err := w.srv.Secret(t.Context(), cred); !problem.Is(err, problem.Unauthenticated) {
+	if _, err := w.srv.Secrets().Secret(t.Context(), cred); !problem.Is(err, problem.Unauthenticated) {
 		t.Errorf("the toolset has a caller's token: %v", err)
 	}
 
@@ -169,11 +169,11 @@ func TestUserLogin(t *testing.T) {
 		{Kind: registry.UserToken, ID: "act_unknown", Toolset: ts.ID},
 		{Kind: registry.UserJWT, ID: "id1", Issuer: as.Issuer()},
 	} {
-		if _, err := w.srv.UserSecret(t.Context(), cred, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
+		if _, err := w.srv.Secrets().UserSecret(t.Context(), cred, stranger, 0, nil); !problem.Is(err, problem.Forbidden) {
 			t.Errorf("%+v: %v", stranger, err)
 		}
 	}
-	if _, err := w.srv.UserSecret(t.Context(), cred, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
+	if _, err := w.srv.Secrets().UserSecret(t.Context(), cred, registry.User{}, 0, nil); !problem.Is(err, problem.InvalidArgument) {
 		t.Errorf("nobody: %v", err)
 	}
 
@@ -181,21 +181,21 @@ func TestUserLogin(t *testing.T) {
 	w.later.Add(int64(5 * time.Minute))
 	w.stop()
 	w.open()
-	held, err = w.srv.UserSecret(t.Context(), cred, ann, 0, nil)
+	held, err = w.srv.Secrets().UserSecret(t.Context(), cred, ann, 0, nil)
 	next, renewed := held.Value, held.Version
 	if err != nil || renewed != version+1 || !as.Valid("Bearer "+next.Reveal()) {
 		t.Fatalf("renewed: version %d, %v", renewed, err)
 	}
-	if v, err := w.srv.UserSecret(t.Context(), cred, ann, renewed, nil); err != nil || v.Version != renewed+1 {
+	if v, err := w.srv.Secrets().UserSecret(t.Context(), cred, ann, renewed, nil); err != nil || v.Version != renewed+1 {
 		t.Fatalf("refused: version %d, %v", v.Version, err)
 	}
 	// More scopes need another login.
-	_, err = w.srv.UserSecret(t.Context(), cred, ann, 0, []string{"profile"})
-	login, ok := errors.AsType[*registry.LoginError](err)
+	_, err = w.srv.Secrets().UserSecret(t.Context(), cred, ann, 0, []string{"profile"})
+	asked, ok := errors.AsType[*registry.LoginError](err)
 	if !ok {
 		t.Fatalf("more scopes: %v", err)
 	}
-	res := w.page(http.MethodPost, login.URL, nil)
+	res := w.page(http.MethodPost, asked.URL, nil)
 	if at, err := url.Parse(res.Header.Get("Location")); err != nil || !slices.Contains(strings.Fields(at.Query().Get("scope")), "profile") {
 		t.Errorf("asked for at %s", res.Header.Get("Location"))
 	}
@@ -209,7 +209,7 @@ func TestUserLogin(t *testing.T) {
 	}
 	want[admin.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
 	w.link(cred, ann)
-	if _, err := w.srv.UserSecret(t.Context(), cred, bob, 0, nil); err != nil {
+	if _, err := w.srv.Secrets().UserSecret(t.Context(), cred, bob, 0, nil); err != nil {
 		t.Errorf("bob after ann was revoked: %v", err)
 	}
 	// With the access token goes what belonged to its holder.

@@ -3,6 +3,7 @@ package credential
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -153,4 +154,22 @@ func Moved(name, baseURL string, old, next *toolset.Generated) *OriginChange {
 		return nil
 	}
 	return &OriginChange{Connector: name, From: NonNil(from.all()), To: NonNil(to.all())}
+}
+
+// Host is the host of an address with its port.
+func Host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Host
+}
+
+// Hostname is the host of an address without its port.
+func Hostname(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Hostname()
 }

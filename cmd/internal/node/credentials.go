@@ -29,7 +29,7 @@ var (
 
 // Credential implements [credentials.Source].
 func (s heldSecrets) Credential(ctx context.Context, id string) (credentials.Credential, error) {
-	return heldCredential(s.admin.Secret(ctx, id))
+	return heldCredential(s.admin.Secrets().Secret(ctx, id))
 }
 
 func heldCredential(v credential.HeldSecret, err error) (credentials.Credential, error) {
@@ -41,7 +41,7 @@ func heldCredential(v credential.HeldSecret, err error) (credentials.Credential,
 
 // Refresh implements [credentials.Refresher].
 func (s heldSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credentials.Credential, error) {
-	return heldCredential(s.admin.Refresh(ctx, id, rejected))
+	return heldCredential(s.admin.Secrets().Refresh(ctx, id, rejected))
 }
 
 // UserCredential implements [credentials.Users].
@@ -57,7 +57,7 @@ func (s heldSecrets) UserCredential(ctx context.Context, id string, user registr
 	case user == (registry.User{}):
 		return credentials.Credential{}, credentials.NoIdentity()
 	}
-	return heldCredential(s.admin.UserSecret(ctx, id, user, rejected, scopes))
+	return heldCredential(s.admin.Secrets().UserSecret(ctx, id, user, rejected, scopes))
 }
 
 // vaultSource gives the gateway the credentials that were sealed to this node.
