@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -447,13 +448,13 @@ func (c *change) write(ctx context.Context, action string) error {
 	if err != nil {
 		return err
 	}
-	var lost gone
-	s.logins.Secrets.collectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
 	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
 		return err
 	}
-	s.logins.Secrets.forgetAll(c.was.creds, d.creds)
-	s.logins.Secrets.revokeGone(ctx, c.ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(c.was.creds, d.creds)
+	s.logins.Secrets.RevokeGone(ctx, c.ws, d.ts.ID, &lost)
 	c.granted, err = s.grantSeen(ctx, c.ws, d.ts.ID, c.seen)
 	return err
 }

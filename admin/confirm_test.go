@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -24,14 +24,14 @@ func operatorLogins(t *testing.T, f func(t *testing.T, w *world, as *oauthtest.S
 		auth := "/v1/toolsets/" + ts.ID + "/authentication"
 		want[credential.Authentication](w, w.do("PUT", auth, person(as)), 200)
 		f(t, w, as, func() string {
-			return want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200).AuthorizationURL
+			return want[login.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200).AuthorizationURL
 		}, "authentication.login", 10*time.Minute)
 	})
 	t.Run("server", func(t *testing.T) {
 		w, as := newWorld(t), oauthtest.New(t)
 		server := w.resource(`{"resource":"SELF/mcp","authorization_servers":["` + as.Issuer() + `"]}`)
 		f(t, w, as, func() string {
-			return want[admin.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": server}, "Host", "localhost:7301"), 200).AuthorizationURL
+			return want[login.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": server}, "Host", "localhost:7301"), 200).AuthorizationURL
 		}, "mcp.login", time.Hour)
 	})
 }
@@ -176,7 +176,7 @@ func TestConfirmOverTLS(t *testing.T) {
 	conf["clientId"], conf["scopes"] = oauthtest.PublicClient, []string{"openid"}
 	delete(conf, "clientSecret")
 	want[credential.Authentication](w, w.do("PUT", auth, conf), 200)
-	begun := want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil), 200)
+	begun := want[login.Authorization](w, w.do("POST", auth+"/authorize", nil), 200)
 	if !strings.HasPrefix(begun.AuthorizationURL, "https://localhost:7301/oauth/confirm/") {
 		t.Fatalf("the link is %s", begun.AuthorizationURL)
 	}

@@ -105,7 +105,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if err != nil {
 		return err
 	}
-	in.Auth, err = s.logins.takeOver(ctx, in.Login, u, in.Auth)
+	in.Auth, err = s.logins.TakeOver(ctx, in.Login, u, in.Auth)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -159,8 +160,8 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	if err != nil {
 		return err
 	}
-	var lost gone
-	s.logins.Secrets.collectLost(ctx, ws, &lost, d.allCreds(), nil)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.allCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -171,10 +172,10 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.logins.Secrets.forgetAll(d.allCreds())
+		s.logins.Secrets.ForgetAll(d.allCreds())
 		s.dropGrants(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.logins.Secrets.revokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
+		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -355,9 +356,9 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 		return problem.New(problem.Forbidden, "the edge serves no toolset that uses this credential")
 	}
 	// Renewing outlives a connection: the flight goes on for who asks next.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(renewTimeout + listTimeout)) // not every ResponseWriter has one
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(login.RenewTimeout + listTimeout)) // not every ResponseWriter has one
 	answer := registry.EdgeUserAnswer{}
-	v, err := s.logins.Secrets.userSecret(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
+	v, err := s.logins.Secrets.OpenUser(ctx, in.Credential, in.User, in.Rejected, in.Scopes)
 	login, mustLogIn := errors.AsType[*registry.LoginError](err)
 	switch {
 	case mustLogIn:
@@ -366,12 +367,12 @@ func (s *Server) edgeUser(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	default:
-		c := &registry.EdgeCredential{ID: in.Credential, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
-		if !v.expires.IsZero() {
-			c.Expires = v.expires.Unix()
+		c := &registry.EdgeCredential{ID: in.Credential, Version: v.Version, Value: secrets.Wire{Secret: v.Value}, Origins: v.Origins}
+		if !v.Expires.IsZero() {
+			c.Expires = v.Expires.Unix()
 		}
-		if !v.renew.IsZero() {
-			c.Renew = v.renew.Unix()
+		if !v.Renew.IsZero() {
+			c.Renew = v.Renew.Unix()
 		}
 		answer.Credential = c
 	}

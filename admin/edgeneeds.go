@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -221,7 +222,7 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 	h.Write(e.SealKey)
 	h.Write(doc.Pool)
 	if len(needs.users) > 0 {
-		doc.Users = s.logins.Secrets.userEpoch()
+		doc.Users = s.logins.Secrets.Epoch()
 		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
 	}
 	// A hash does not fail.
@@ -241,12 +242,12 @@ func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.E
 // openCredentials opens credentials in the form that a gateway applies, and says
 // which have no value and why.
 func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.EdgeCredential, []registry.Absence, error) {
-	values, reasons := make([]openedSecret, len(ids)), make([]string, len(ids))
+	values, reasons := make([]login.Opened, len(ids)), make([]string, len(ids))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(secretsParallel)
 	for i, id := range ids {
 		g.Go(func() (err error) {
-			values[i], err = s.logins.Secrets.secret(gctx, id)
+			values[i], err = s.logins.Secrets.Open(gctx, id)
 			switch p := problem.As(err); {
 			case err == nil || gctx.Err() != nil:
 			case problem.Is(err, problem.NotFound):
@@ -270,9 +271,9 @@ func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.
 			continue
 		}
 		v := &values[i]
-		c := registry.EdgeCredential{ID: id, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
-		if !v.expires.IsZero() {
-			c.Expires = v.expires.Unix()
+		c := registry.EdgeCredential{ID: id, Version: v.Version, Value: secrets.Wire{Secret: v.Value}, Origins: v.Origins}
+		if !v.Expires.IsZero() {
+			c.Expires = v.Expires.Unix()
 		}
 		opened = append(opened, c)
 	}

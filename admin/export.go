@@ -374,7 +374,7 @@ func (s *Server) declareAuth(row *store.Credential, to age.Recipient) (*Declared
 	if to == nil || row.Version == 0 {
 		return out, nil
 	}
-	value, err := s.logins.Secrets.open(row)
+	value, err := s.logins.Secrets.Unseal(row)
 	if err != nil || value.IsZero() {
 		return out, err
 	}

@@ -382,7 +382,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.logins.Secrets.open(&have.creds[match[k]].Row)
+			stored, err := s.logins.Secrets.Unseal(&have.creds[match[k]].Row)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -257,14 +258,14 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.pushDraft(ctx, d.draft); err != nil {
 		return err
 	}
-	var lost gone
-	s.logins.Secrets.collectLost(ctx, ws, &lost, d.before, d.allCreds())
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.allCreds())
 	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
-	s.logins.Secrets.forgetAll(d.before, d.allCreds())
-	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(d.before, d.allCreds())
+	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
 	if _, err := s.grantSeen(ctx, ws, d.ts.ID, named); err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (s *Server) keepStored(creds []credential.Draft) error {
 		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.logins.Secrets.open(&c.Row)
+		stored, err := s.logins.Secrets.Unseal(&c.Row)
 		if err != nil {
 			return err
 		}

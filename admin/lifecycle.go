@@ -165,7 +165,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	if err := s.bringsBackYanked(ctx, ws, ts, bundle.Plugins); err != nil {
 		return err
 	}
-	if err := s.logins.Origins.restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
+	if err := s.logins.Origins.Restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
 		return err
 	}
 	before := *ts

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -19,32 +20,32 @@ import (
 
 // openLogins makes the room of logins.
 func (s *Server) openLogins() {
-	o := loginOptions{
+	o := login.Options{
 		Store: s.o.Store, Keyring: s.o.Keyring, OAuth: s.o.OAuth, Log: s.log, PublicURL: s.o.PublicURL, LinkURL: s.o.LinkURL, Work: s.work, Jobs: &s.jobs, Changed: s.edgeBell.Ring,
-		Origins: &loginOrigins{Store: s.o.Store, Publisher: s.o.Publisher, Opened: s.opened},
+		Origins: &login.Origins{Store: s.o.Store, Publisher: s.o.Publisher, Opened: s.opened},
 	}
 	if s.o.MCP != nil {
 		o.Challenge = s.serverChallenge
 	}
-	s.logins = newLogins(o)
+	s.logins = login.New(o)
 }
 
 // Secrets keeps the secrets of upstream credentials, for the gateway of this node.
-func (s *Server) Secrets() *loginSecrets { return s.logins.Secrets }
+func (s *Server) Secrets() *login.Secrets { return s.logins.Secrets }
 
 type authorizeInput struct {
 	ToolsetInput
-	Body *Authorize
+	Body *login.Authorize
 }
 
 type authorizeConnectorInput struct {
 	ToolsetConnectorInput
-	Body *Authorize
+	Body *login.Authorize
 }
 
 func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
-	authorize := func(ctx context.Context, id, connector string, in *Authorize) (*bodyOutput[Authorization], error) {
-		want := Authorize{}
+	authorize := func(ctx context.Context, id, connector string, in *login.Authorize) (*bodyOutput[login.Authorization], error) {
+		want := login.Authorize{}
 		if in != nil {
 			want = *in
 		}
@@ -63,23 +64,23 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if err := d.focus(connector); err != nil {
 			return nil, err
 		}
-		a, err := s.logins.beginLogin(ctx, ws, ts, d.creds, &want)
+		a, err := s.logins.Begin(ctx, ws, ts, d.creds, &want)
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[Authorization]{*a}, nil
+		return &bodyOutput[login.Authorization]{*a}, nil
 	}
 	register(s, huma.Operation{
 		OperationID: "authorize-connector-authentication", Method: http.MethodPost, Path: ofConnector + "/authorize",
 		Summary: "Begin a login at the authorization server of a connector", Tags: tags,
-	}, func(ctx context.Context, in *authorizeConnectorInput) (*bodyOutput[Authorization], error) {
+	}, func(ctx context.Context, in *authorizeConnectorInput) (*bodyOutput[login.Authorization], error) {
 		return authorize(ctx, in.ID, in.Connector, in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "authorize-authentication", Method: http.MethodPost, Path: path + "/authorize", Summary: "Begin a login at the authorization server", Tags: tags,
 		Description: "For the grant authorization_code. The answer names a page of this listener, where a person confirms the login; it leads to the authorization server, which " +
-			"sends the same browser back to " + callbackPath + ". Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
-	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[Authorization], error) {
+			"sends the same browser back to " + login.CallbackPath + ". Read the authentication configuration to see the outcome in state and lastError. A new login replaces one that waits.",
+	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[login.Authorization], error) {
 		return authorize(ctx, in.ID, "", in.Body)
 	})
 	s.registerUsers(path, tags)
@@ -93,12 +94,12 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 		return
 	}
-	if len(r.URL.RawQuery) > maxCallback {
+	if len(r.URL.RawQuery) > login.MaxCallback {
 		s.callbackPage(w, "", problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
 		return
 	}
 	q := r.URL.Query()
-	done, err := s.logins.finish(w, r, q)
+	done, err := s.logins.Finish(w, r, q)
 	if err != nil {
 		p := problemOf(err)
 		if p.Code == codeInternal {
@@ -142,35 +143,35 @@ func (s *Server) registerServerLogin() {
 		OperationID: "begin-mcp-login", Method: http.MethodPost, Path: path, Summary: "Log in at an MCP server that is no toolset yet", Tags: tags,
 		Description: "Finds the authorization server as MCP says (RFC 9728, RFC 8414, OpenID Connect Discovery) and registers a client there if none is named. " +
 			"The answer names a page of this listener, where a person confirms the login, which leads to the authorization server; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
-	}, func(ctx context.Context, in *struct{ Body ServerLogin }) (*bodyOutput[ServerLoginState], error) {
+	}, func(ctx context.Context, in *struct{ Body login.ServerLogin }) (*bodyOutput[login.ServerLoginState], error) {
 		u, err := mcpURL(in.Body.URL)
 		if err != nil {
 			return nil, err
 		}
-		l, err := s.logins.beginServerLogin(ctx, u, &in.Body, func(ctx context.Context, named []string) (context.Context, []netip.AddrPort) {
+		l, err := s.logins.BeginServer(ctx, u, &in.Body, func(ctx context.Context, named []string) (context.Context, []netip.AddrPort) {
 			ctx, all := s.seeNamed(ctx, named)
 			return ctx, addressesOf(all)
 		})
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[ServerLoginState]{*l}, nil
+		return &bodyOutput[login.ServerLoginState]{*l}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "get-mcp-login", Method: http.MethodGet, Path: path + "/{id}", Summary: "Read how a login at an MCP server went", Tags: tags,
-	}, func(ctx context.Context, in *loginInput) (*bodyOutput[ServerLoginState], error) {
-		l, err := s.logins.serverState(ctx, in.ID)
+	}, func(ctx context.Context, in *loginInput) (*bodyOutput[login.ServerLoginState], error) {
+		l, err := s.logins.ServerState(ctx, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[ServerLoginState]{*l}, nil
+		return &bodyOutput[login.ServerLoginState]{*l}, nil
 	})
 }
 
 type userLoginsOutput struct {
 	Body struct {
-		Items []UserLogin `json:"items"`
-		Next  string      `json:"next,omitempty" doc:"Pass as after."`
+		Items []login.UserLogin `json:"items"`
+		Next  string            `json:"next,omitempty" doc:"Pass as after."`
 	}
 }
 
@@ -199,7 +200,7 @@ func (s *Server) registerUsers(path string, tags []string) {
 			return nil, err
 		}
 		out := &userLoginsOutput{}
-		out.Body.Items, out.Body.Next, err = s.logins.users(ctx, ws, ts, in.Connector, store.Page{After: in.After, Limit: in.Limit})
+		out.Body.Items, out.Body.Next, err = s.logins.Users(ctx, ws, ts, in.Connector, store.Page{After: in.After, Limit: in.Limit})
 		return out, err
 	})
 	register(s, huma.Operation{
@@ -212,28 +213,28 @@ func (s *Server) registerUsers(path string, tags []string) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, s.logins.revokeUser(ctx, ws, ts, in.Connector, in.User)
+		return nil, s.logins.RevokeUser(ctx, ws, ts, in.Connector, in.User)
 	})
 }
 
 // serveUserLogin is the page behind the link of a single caller. GET shows who asks
 // for what; only POST, which a person must cause, uses the link up.
 func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, userLoginPath), s.logins.showUserLogin, s.logins.beginUserLogin)
+	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.UserPath), s.logins.ShowUser, s.logins.BeginUser)
 }
 
 // serveConfirm is the page behind the link of a login that an operator began. GET
 // shows what the login is for; only POST, which a person must cause, uses the link
 // up and binds the login to the browser.
 func (s *Server) serveConfirm(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, confirmPath), s.logins.showConfirm, s.logins.confirmLogin)
+	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.ConfirmPath), s.logins.ShowConfirm, s.logins.Confirm)
 }
 
 // serveLink answers a page behind a link: show is for GET, press for POST, which only
 // the button of the page sends.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show func(context.Context, string) (Page, error), press func(http.ResponseWriter, *http.Request, string) error) {
+func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show func(context.Context, string) (login.Page, error), press func(http.ResponseWriter, *http.Request, string) error) {
 	var (
-		shown Page
+		shown login.Page
 		err   error
 	)
 	switch r.Method {
@@ -258,7 +259,7 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, 
 
 // serveClientDocument answers authorization servers that ask who we are.
 func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
-	m := s.logins.Clients.clientDocument()
+	m := s.logins.Clients.Document()
 	switch {
 	case m == nil:
 		s.writeProblem(w, r, notHere(r))

@@ -212,7 +212,7 @@ func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, er
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
 				if c := &creds[i]; c.Row.ID == id && credential.IsOAuth(c.Row.AuthType) {
-					token, err := s.logins.Secrets.firstToken(ctx, c)
+					token, err := s.logins.Secrets.FirstToken(ctx, c)
 					return credential.HeldSecret{Value: token, Origins: credential.OriginsOf(t.URL)}, err
 				}
 			}
@@ -266,12 +266,12 @@ func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error
 	}
 	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
 	m := found.Metadata
-	registers := m.TakesDocuments && s.logins.Clients.clientDocument() != nil || m.RegistrationEndpoint != ""
-	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.logins.Clients.callbackURL(ctx)}
+	registers := m.TakesDocuments && s.logins.Clients.Document() != nil || m.RegistrationEndpoint != ""
+	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.logins.Clients.CallbackURL(ctx)}
 	if registers {
 		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
 	}
-	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.logins.Clients.callbackURL(ctx))
+	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.logins.Clients.CallbackURL(ctx))
 }
 
 // cannotConnect gives any cause why a server cannot be asked its fixed title. What

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -188,9 +189,9 @@ func (w *world) callback(query string, cookies ...*http.Cookie) (status int, pag
 
 // login lets a person log in and returns the query of the way back, and the cookies
 // of the browser.
-func (w *world) login(as *oauthtest.Server, auth string) (begun admin.Authorization, query string, cookies []*http.Cookie) {
+func (w *world) login(as *oauthtest.Server, auth string) (begun login.Authorization, query string, cookies []*http.Cookie) {
 	w.t.Helper()
-	begun = want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
+	begun = want[login.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
 	if begun.RedirectURL != oauthtest.WebRedirect {
 		w.t.Fatalf("redirect to %s", begun.RedirectURL)
 	}
@@ -432,7 +433,7 @@ func TestRenewal(t *testing.T) {
 	f := func(after time.Duration, requests int) {
 		t.Helper()
 		w.later.Add(int64(after))
-		if err := w.srv.Secrets().RenewTokens(t.Context()); err != nil || len(as.Requests()) != requests {
+		if err := w.srv.Secrets().Renew(t.Context()); err != nil || len(as.Requests()) != requests {
 			t.Fatalf("%d requests, want %d (%v)", len(as.Requests()), requests, err)
 		}
 	}
@@ -441,7 +442,7 @@ func TestRenewal(t *testing.T) {
 	f(0, 2)
 	as.Fail(http.StatusServiceUnavailable)
 	w.later.Add(int64(3 * time.Minute))
-	if err := w.srv.Secrets().RenewTokens(t.Context()); err == nil || !strings.Contains(err.Error(), id) {
+	if err := w.srv.Secrets().Renew(t.Context()); err == nil || !strings.Contains(err.Error(), id) {
 		t.Errorf("%v, want the credential that was not renewed", err)
 	}
 	as.Fail(0)

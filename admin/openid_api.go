@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -79,11 +80,11 @@ func (s *Server) registerOpenID() {
 
 // openIDLogin is the cookie of a login. Browsers take a __Host- cookie only over TLS and from
 // this host itself, so no neighbour in the domain can plant one.
-func (s *Server) openIDLogin(ctx context.Context) loginCookie {
+func (s *Server) openIDLogin(ctx context.Context) login.Cookie {
 	if strings.HasPrefix(s.consoleURL(ctx), "https:") {
-		return loginCookie{name: "__Host-" + openIDCookie, path: "/", secure: true}
+		return login.Cookie{Name: "__Host-" + openIDCookie, Path: "/", Secure: true}
 	}
-	return loginCookie{name: openIDCookie, path: openIDCallback}
+	return login.Cookie{Name: openIDCookie, Path: openIDCallback}
 }
 
 // serveOpenID sends a browser to the OpenID provider.
@@ -97,7 +98,7 @@ func (s *Server) serveOpenID(w http.ResponseWriter, r *http.Request) {
 		s.signInPage(w, r, err)
 		return
 	}
-	s.openIDLogin(ctx).set(w, kept, int(oidc.Life.Seconds()))
+	s.openIDLogin(ctx).Set(w, kept, int(oidc.Life.Seconds()))
 	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // the operator named the provider
 }
 
@@ -109,7 +110,7 @@ func (s *Server) openIDAnswers(w http.ResponseWriter, r *http.Request) bool {
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
 		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-	case len(r.URL.RawQuery) > maxCallback:
+	case len(r.URL.RawQuery) > login.MaxCallback:
 		s.signInPage(w, r, problem.New(problem.TooLarge, "the answer of the OpenID provider is too long"))
 	default:
 		return true
@@ -126,13 +127,13 @@ func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
 	ctx, q := r.Context(), r.URL.Query()
 	cookie := s.openIDLogin(ctx)
 	var kept, old secrets.Secret
-	if c, err := r.Cookie(cookie.name); err == nil {
+	if c, err := r.Cookie(cookie.Name); err == nil {
 		kept = secrets.New(c.Value)
 	}
 	if c, err := r.Cookie(sessionCookie); err == nil {
 		old = secrets.New(c.Value)
 	}
-	cookie.set(w, secrets.Secret{}, -1) // a login ends once, however it ends
+	cookie.Set(w, secrets.Secret{}, -1) // a login ends once, however it ends
 	login, err := s.openID.Finish(ctx, s.consoleURL(ctx)+openIDCallback, kept, q)
 	if err != nil {
 		s.signInPage(w, r, err)

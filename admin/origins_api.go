@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
@@ -15,12 +16,12 @@ import (
 type confirmInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body ConfirmOrigins
+	Body login.ConfirmOrigins
 }
 
 type originsOutput struct {
 	ETag string `header:"ETag"`
-	Body List[ConnectorOrigins]
+	Body List[login.ConnectorOrigins]
 }
 
 func (s *Server) registerOrigins() {
@@ -61,7 +62,7 @@ func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]credential.Origin
 			rows[p.creds[i].Row.ID] = &p.creds[i].Row
 		}
 	}
-	return s.logins.Origins.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
+	return s.logins.Origins.Unconfirmed(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
 }
 
 // requireConfirmed refuses a draft that would send a credential to a new address.
@@ -77,15 +78,15 @@ func (s *Server) requireConfirmed(ctx context.Context, d *draft) error {
 // draft sends it.
 func (s *Server) bindCredentials(ctx context.Context, d *draft) error {
 	drafted := d.part.calls()
-	return s.logins.Origins.bind(ctx, d.ts, d.creds, &drafted)
+	return s.logins.Origins.Bind(ctx, d.ts, d.creds, &drafted)
 }
 
 func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, error) {
-	live, err := s.logins.Origins.liveCalls(ctx, d.ts)
+	live, err := s.logins.Origins.Live(ctx, d.ts)
 	if err != nil {
 		return nil, err
 	}
-	out := &originsOutput{ETag: request.ETag(d.ts.Version), Body: List[ConnectorOrigins]{Items: []ConnectorOrigins{}}}
+	out := &originsOutput{ETag: request.ETag(d.ts.Version), Body: List[login.ConnectorOrigins]{Items: []login.ConnectorOrigins{}}}
 	for _, p := range d.parts {
 		if len(p.creds) == 0 {
 			continue
@@ -99,7 +100,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 			waits = last.Origins.New
 		}
 		drafted := p.calls()
-		shown, err := s.logins.Origins.show(ctx, p.creds, &drafted, live, waits)
+		shown, err := s.logins.Origins.Show(ctx, p.creds, &drafted, live, waits)
 		if err != nil {
 			return nil, err
 		}
@@ -117,9 +118,9 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 	if err := d.focus(in.Body.Connector); err != nil {
 		return nil, err
 	}
-	if err := s.logins.Origins.confirm(ctx, ws, d.ts, d.row.Name, d.creds, &in.Body); err != nil {
+	if err := s.logins.Origins.Confirm(ctx, ws, d.ts, d.row.Name, d.creds, &in.Body); err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.forgetAll(d.creds)
+	s.logins.Secrets.ForgetAll(d.creds)
 	return s.originsAnswer(ctx, d)
 }

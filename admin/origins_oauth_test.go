@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -68,7 +69,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	if _, _, err = w.renewed(t.Context(), a.CredentialID, version); !problem.Is(err, problem.Forbidden) || !strings.Contains(err.Error(), as.URL) || !strings.Contains(err.Error(), evil.URL) {
 		t.Errorf("renewed: %v", err)
 	}
-	if err := w.srv.Secrets().RenewTokens(t.Context()); err == nil {
+	if err := w.srv.Secrets().Renew(t.Context()); err == nil {
 		t.Error("a token was renewed")
 	}
 	if requests, bytes := evil.loot(); requests != 0 || bytes != 0 {
@@ -78,7 +79,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	if strings.Join(shown.TokenOrigins, " ") != as.URL || strings.Join(shown.Origins, " ") != w.upstream.URL {
 		t.Errorf("shown %v and %v", shown.TokenOrigins, shown.Origins)
 	}
-	want[admin.List[admin.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
+	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
 	_, _, _ = w.renewed(t.Context(), a.CredentialID, version) // its answer is no token
 	if requests, _ := evil.loot(); requests == 0 {
 		t.Error("what was confirmed is not asked")

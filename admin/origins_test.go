@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -341,9 +342,9 @@ func TestConfirmOrigins(t *testing.T) {
 	if made.Authentication == nil || strings.Join(made.Authentication.Origins, " ") != w.upstream.URL {
 		t.Fatalf("created %+v", made.Authentication)
 	}
-	list := func() admin.ConnectorOrigins {
+	list := func() login.ConnectorOrigins {
 		t.Helper()
-		l := want[admin.List[admin.ConnectorOrigins]](w, k.as("GET", "/v1/toolsets/shop/origins", nil), 200)
+		l := want[admin.List[login.ConnectorOrigins]](w, k.as("GET", "/v1/toolsets/shop/origins", nil), 200)
 		if len(l.Items) != 1 {
 			t.Fatalf("origins %+v", l)
 		}
@@ -360,7 +361,7 @@ func TestConfirmOrigins(t *testing.T) {
 			t.Errorf("confirmed %v: %s", bad, a.body)
 		}
 	}
-	want[admin.List[admin.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/shop/origins", map[string]any{"origins": []string{other.URL + "/v1"}, "reason": "they moved"}), 200)
+	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/shop/origins", map[string]any{"origins": []string{other.URL + "/v1"}, "reason": "they moved"}), 200)
 	r := want[admin.Refreshed](w, k.as("POST", "/v1/toolsets/shop/changes/"+held.Changes.ID+"/accept", map[string]any{}), 200)
 	if requests, bytes := other.loot(); !r.Deployed || requests != 1 || bytes != len(upstreamKey) {
 		t.Fatalf("after the confirmation: %+v, %d requests, %d bytes", r, requests, bytes)

@@ -8,6 +8,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -56,7 +57,7 @@ func TestTokensAreRevoked(t *testing.T) {
 		return token
 	}
 	first, second := logIn(cred, ann, oauthtest.OtherUser), logIn(cred, bob, oauthtest.User)
-	list := want[struct{ Items []admin.UserLogin }](w, w.do("GET", path+"/authentication/users", nil), 200).Items
+	list := want[struct{ Items []login.UserLogin }](w, w.do("GET", path+"/authentication/users", nil), 200).Items
 	if a := w.do("DELETE", path+"/authentication/users/"+list[0].ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}

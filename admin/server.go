@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
@@ -197,7 +198,7 @@ type Server struct {
 	hosts    map[string]bool
 	opened   *toolset.Connectors
 	indexes  toolset.IndexCache
-	logins   *loginRoom
+	logins   *login.Room
 	servers  serverWatch
 	checking atomic.Bool // a round of specifications is on its way
 	// edgeBell rings when an edge may have new credentials or was changed.
@@ -262,7 +263,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.perUser, Ending: s.logins.Secrets.ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -333,12 +334,12 @@ func (s *Server) recover(ctx context.Context) error {
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(lookInterval), time.NewTicker(usageInterval)
+	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(login.RenewInterval), time.NewTicker(lookInterval), time.NewTicker(usageInterval)
 	defer usage.Stop()
 	defer tick.Stop()
 	defer renewals.Stop()
 	defer looks.Stop()
-	if err := s.logins.Origins.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
+	if err := s.logins.Origins.BindOld(ctx); err != nil && ctx.Err() == nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
 	}
 	s.startLook()
@@ -358,7 +359,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			s.startChecks()
 			continue
 		case <-renewals.C:
-			if err := s.logins.Secrets.RenewTokens(ctx); err != nil && ctx.Err() == nil {
+			if err := s.logins.Secrets.Renew(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "access tokens that end soon were not renewed", slog.Any("error", err))
 			}
 			continue
@@ -507,17 +508,17 @@ func (s *Server) routes() {
 			s.serveEdge(w, r)
 		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.serveRegistry(w, r)
-		case at == callbackPath:
+		case at == login.CallbackPath:
 			s.serveCallback(w, r)
-		case strings.HasPrefix(at, userLoginPath):
+		case strings.HasPrefix(at, login.UserPath):
 			s.serveUserLogin(w, r)
-		case strings.HasPrefix(at, confirmPath):
+		case strings.HasPrefix(at, login.ConfirmPath):
 			s.serveConfirm(w, r)
 		case at == openIDPath:
 			s.serveOpenID(w, r)
 		case at == openIDCallback:
 			s.serveOpenIDCallback(w, r)
-		case at == clientDocumentPath:
+		case at == login.DocumentPath:
 			s.serveClientDocument(w, r)
 		default:
 			s.serveConsole(w, r)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -47,8 +48,8 @@ func TestServerLogin(t *testing.T) {
 	if p.Reason != "auth" || !strings.Contains(p.Detail, "for the scopes openid offline_access") || !strings.Contains(p.Remedy, "--auth oauth") {
 		t.Errorf("%s; %s", p.Detail, p.Remedy)
 	}
-	begin := func() admin.ServerLoginState {
-		return want[admin.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": server}, "Host", "localhost:7301"), 200)
+	begin := func() login.ServerLoginState {
+		return want[login.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": server}, "Host", "localhost:7301"), 200)
 	}
 	l := begin()
 	if !l.Registered || l.State != "pending" || l.RedirectURL != oauthtest.WebRedirect {
@@ -59,7 +60,7 @@ func TestServerLogin(t *testing.T) {
 	if status := w.finish(as, l.AuthorizationURL); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
-	if got := want[admin.ServerLoginState](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 200); got.State != "done" || got.AuthorizationURL != "" {
+	if got := want[login.ServerLoginState](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 200); got.State != "done" || got.AuthorizationURL != "" {
 		t.Errorf("done: %+v", got)
 	}
 	other := map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "login": l.ID}
@@ -90,7 +91,7 @@ func TestServerLogin(t *testing.T) {
 		t.Errorf("a forgotten client: %+v", a)
 	}
 	w.servers.set(problem.New(problem.Unauthenticated, "x").Because(&admin.WantsAuthError{Challenge: `Bearer scope="openid"`}))
-	again := want[admin.Authorization](w, w.do("POST", auth+"/authorize", map[string]any{"scopes": []string{"profile"}}, "Host", "localhost:7301"), 200)
+	again := want[login.Authorization](w, w.do("POST", auth+"/authorize", map[string]any{"scopes": []string{"profile"}}, "Host", "localhost:7301"), 200)
 	page, cookies := w.confirm(again.AuthorizationURL)
 	if !again.Registered || len(as.Registered()) != 2 || !strings.Contains(page, "profile") {
 		t.Fatalf("registered %d times; %s", len(as.Registered()), page)
@@ -103,7 +104,7 @@ func TestServerLogin(t *testing.T) {
 		t.Fatalf("after another login: %v", err)
 	}
 	// The registered client is used again, with the scopes that were added.
-	third := want[admin.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
+	third := want[login.Authorization](w, w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301"), 200)
 	if page, _ = w.confirm(third.AuthorizationURL); len(as.Registered()) != 2 || !strings.Contains(page, "profile") {
 		t.Errorf("registered %d times; %s", len(as.Registered()), page)
 	}
@@ -181,11 +182,11 @@ func TestServerLoginRefused(t *testing.T) {
 	f(`{"resource":"SELF/mcp","authorization_servers":["http://id.example"]}`, oauthtest.Features{}, 502, "no usable authorization server")
 
 	as.Set(oauthtest.Features{Issuer: "https://evil.example"})
-	l := want[admin.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": w.resource(good)}, "Host", "localhost:7301"), 200)
+	l := want[login.ServerLoginState](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": w.resource(good)}, "Host", "localhost:7301"), 200)
 	if status := w.finish(as, l.AuthorizationURL); status != http.StatusForbidden {
 		t.Errorf("wrong iss: %d", status)
 	}
-	if got := want[admin.ServerLoginState](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 200); got.State != "failed" || !strings.Contains(got.Error, "another authorization server") {
+	if got := want[login.ServerLoginState](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 200); got.State != "failed" || !strings.Contains(got.Error, "another authorization server") {
 		t.Errorf("wrong iss: %+v", got)
 	}
 	for _, body := range []map[string]any{

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
@@ -181,8 +182,8 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
-	var lost gone
-	s.logins.Secrets.collectLost(ctx, ws, &lost, old, d.creds)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
@@ -200,8 +201,8 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.forgetAll(old, d.creds)
-	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(old, d.creds)
+	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
 	if err := s.grantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -279,8 +280,8 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err := s.pushDraft(ctx, d); err != nil {
 		return nil, err
 	}
-	var lost gone
-	s.logins.Secrets.collectLost(ctx, ws, &lost, removed.creds, nil)
+	var lost login.Gone
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, removed.creds, nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
 			return err
@@ -305,8 +306,8 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.forgetAll(removed.creds)
-	s.logins.Secrets.revokeGone(ctx, ws, d.ts.ID, &lost)
+	s.logins.Secrets.ForgetAll(removed.creds)
+	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
 	s.servers.forget(watchKey(d.ts.ID, removed.row.Name))
 	return s.toolsetAnswer(ctx, ws, d)
 }

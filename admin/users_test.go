@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -200,7 +201,7 @@ func TestUserLogin(t *testing.T) {
 		t.Errorf("asked for at %s", res.Header.Get("Location"))
 	}
 
-	list := want[struct{ Items []admin.UserLogin }](w, w.do("GET", path, nil), 200).Items
+	list := want[struct{ Items []login.UserLogin }](w, w.do("GET", path, nil), 200).Items
 	if len(list) != 2 || list[0].Name != "ann" || list[0].State != "ok" || list[1].Name != "bob" {
 		t.Fatalf("listed %+v", list)
 	}
@@ -216,7 +217,7 @@ func TestUserLogin(t *testing.T) {
 	if a := w.do("DELETE", "/v1/toolsets/"+ts.ID+"/access-tokens/"+bob.ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	if list = want[struct{ Items []admin.UserLogin }](w, w.do("GET", path, nil), 200).Items; len(list) != 0 {
+	if list = want[struct{ Items []login.UserLogin }](w, w.do("GET", path, nil), 200).Items; len(list) != 0 {
 		t.Errorf("left %+v", list)
 	}
 	for _, action := range []string{"authentication.user.authorize", "authentication.user.login", "authentication.user.revoke"} {
@@ -360,7 +361,7 @@ func TestEdgeAsksForUsers(t *testing.T) {
 	if len(doc.Credentials) != 0 || doc.Users == 0 {
 		t.Fatalf("pushed: %d credentials, epoch %d", len(doc.Credentials), doc.Users)
 	}
-	list := want[struct{ Items []admin.UserLogin }](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/authentication/users", nil), 200).Items
+	list := want[struct{ Items []login.UserLogin }](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/authentication/users", nil), 200).Items
 	if a := w.do("DELETE", "/v1/toolsets/"+ts.ID+"/authentication/users/"+list[0].ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatal(a.StatusCode)
 	}

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -15,9 +15,9 @@ import (
 // authLogin begins a login at the authorization server of a toolset and waits
 // until the person is done.
 func (e *edit) authLogin(ctx context.Context, f *upstreamauth.Flags) error {
-	var begun admin.Authorization
+	var begun login.Authorization
 	path := e.authPath()
-	if err := e.Client().Post(ctx, path+"/authorize", admin.Authorize{Scopes: f.Scopes}, &begun); err != nil {
+	if err := e.Client().Post(ctx, path+"/authorize", login.Authorize{Scopes: f.Scopes}, &begun); err != nil {
 		return err
 	}
 	upstreamauth.ShowLogin(ctx, e.Session, begun.AuthorizationURL, begun.RedirectURL, begun.Registered, !f.NoBrowser)
@@ -37,7 +37,7 @@ func (e *edit) authLogin(ctx context.Context, f *upstreamauth.Flags) error {
 }
 
 // awaitLogin asks for the state of a credential until its login has an outcome.
-func (e *edit) awaitLogin(ctx context.Context, path string, begun *admin.Authorization) (*credential.AuthenticationItem, error) {
+func (e *edit) awaitLogin(ctx context.Context, path string, begun *login.Authorization) (*credential.AuthenticationItem, error) {
 	tick := time.NewTicker(upstreamauth.Poll)
 	defer tick.Stop()
 	for {

@@ -8,18 +8,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // userLogins are the logins of callers at a toolset.
-func (e *edit) userLogins(ctx context.Context) ([]admin.UserLogin, error) {
-	var all []admin.UserLogin
+func (e *edit) userLogins(ctx context.Context) ([]login.UserLogin, error) {
+	var all []login.UserLogin
 	after := ""
 	for {
 		var page struct {
-			Items []admin.UserLogin `json:"items"`
+			Items []login.UserLogin `json:"items"`
 			Next  string            `json:"next"`
 		}
 		path := e.path("authentication", "users") + "?limit=200&connector=" + url.QueryEscape(e.t.Connectors[0].Name) + "&after=" + url.QueryEscape(after)
@@ -79,7 +79,7 @@ func (e *edit) authRevoke(ctx context.Context, user string) error {
 }
 
 // findLogin is the id of the login that user names.
-func findLogin(all []admin.UserLogin, user string) (string, error) {
+func findLogin(all []login.UserLogin, user string) (string, error) {
 	var found []string
 	for i := range all {
 		switch u := &all[i]; user {

@@ -3,13 +3,13 @@ package toolsetcmd
 import (
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // TestFindLogin by id before anything else: a subject may be chosen to look like an id.
 func TestFindLogin(t *testing.T) {
-	all := []admin.UserLogin{
+	all := []login.UserLogin{
 		{ID: "usr_1", Name: "ann", Subject: "act_1"},
 		{ID: "usr_2", Subject: "usr_1"},
 		{ID: "usr_3", Name: "bob", Subject: "act_3"},

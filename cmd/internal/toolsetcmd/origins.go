@@ -10,13 +10,14 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 )
 
 func originsCommand(cli *command.Session) *cobra.Command {
-	var in admin.ConfirmOrigins
+	var in login.ConfirmOrigins
 	cmd := &cobra.Command{
 		Use: "origins TOOLSET", Short: "Show or confirm where the credential of a toolset may be sent", Args: command.Exactly(1, "one toolset"),
 		Long: `Show where the credential of a toolset may be sent: scheme, host and port. It was bound to
@@ -28,7 +29,7 @@ address here, or somebody sets the secret again (sluice toolset auth).`,
 			if len(in.Origins)+len(in.TokenOrigins) == 0 {
 				return e.showOrigins(cmd.Context())
 			}
-			var out admin.List[admin.ConnectorOrigins]
+			var out admin.List[login.ConnectorOrigins]
 			if err := e.Client().Post(cmd.Context(), e.path("origins"), in, &out, client.IfMatch(e.etag)); err != nil {
 				return err
 			}
@@ -46,7 +47,7 @@ address here, or somebody sets the secret again (sluice toolset auth).`,
 }
 
 func (e *edit) showOrigins(ctx context.Context) error {
-	return command.Get(ctx, e.Session, e.path("origins"), func(w io.Writer, out *admin.List[admin.ConnectorOrigins]) {
+	return command.Get(ctx, e.Session, e.path("origins"), func(w io.Writer, out *admin.List[login.ConnectorOrigins]) {
 		if len(out.Items) == 0 {
 			fmt.Fprintf(w, "%s sends no credential\n", e.t.Slug)
 		}

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -35,7 +35,7 @@ func LogIn(ctx context.Context, cli *command.Session, c *client.Client, server s
 		URL  string  `json:"url"`
 		Auth Request `json:"authentication"`
 	}{server, auth}
-	var begun admin.ServerLoginState
+	var begun login.ServerLoginState
 	if err := c.Post(ctx, "/v1/mcp/logins", in, &begun); err != nil {
 		return "", err
 	}
@@ -44,7 +44,7 @@ func LogIn(ctx context.Context, cli *command.Session, c *client.Client, server s
 	tick := time.NewTicker(Poll)
 	defer tick.Stop()
 	for {
-		var now admin.ServerLoginState
+		var now login.ServerLoginState
 		if err := c.Get(ctx, "/v1/mcp/logins/"+url.PathEscape(begun.ID), &now); err != nil {
 			return "", err
 		}

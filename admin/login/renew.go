@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"cmp"
@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// renewTimeout bounds one request for a token with everything around it.
-	renewTimeout = 45 * time.Second
+	// RenewTimeout bounds one request for a token with everything around it.
+	RenewTimeout = 45 * time.Second
 	// renewEarly is how long before its end an access token is replaced by the call
 	// that needs it: a request on its way, and clocks that differ. Of a short-lived
 	// token it is a tenth of its life.
 	renewEarly = time.Minute
-	// renewInterval is how often tokens are looked at that end soon, and renewAhead
+	// RenewInterval is how often tokens are looked at that end soon, and renewAhead
 	// how soon: calls then find a fresh one, and nodes elsewhere get it in time.
-	renewInterval = 30 * time.Second
+	RenewInterval = 30 * time.Second
 	renewAhead    = 3 * time.Minute
 	// renewBatch tokens are replaced in one look.
 	renewBatch = 200
@@ -46,8 +46,8 @@ func tokenOf(credential string, user *registry.User) *store.OAuthToken {
 	return t
 }
 
-// cache is where open tokens are kept: the toolset's own, or those of single callers.
-func (s *loginSecrets) cache(of *store.OAuthToken) *secretCache {
+// cacheOf is where open tokens are kept: the toolset's own, or those of single callers.
+func (s *Secrets) cacheOf(of *store.OAuthToken) *cache {
 	if of.UserKey == "" {
 		return &s.shared
 	}
@@ -70,7 +70,7 @@ func due(obtained, expires time.Time) time.Time {
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
 // log in, [problem.Unsupported] when the credential is no access token, and the
 // problems of package oauth.
-func (s *loginSecrets) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
+func (s *Secrets) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
 		return credential.HeldSecret{}, err
@@ -78,33 +78,33 @@ func (s *loginSecrets) Refresh(ctx context.Context, id string, rejected uint64) 
 	if !credential.IsOAuth(row.AuthType) {
 		return credential.HeldSecret{}, problem.New(problem.Unsupported, "the credential %s cannot be renewed", id)
 	}
-	v, err := s.renew(ctx, tokenOf(row.ID, nil), rejected, false)
+	v, err := s.another(ctx, tokenOf(row.ID, nil), rejected, false)
 	return v.held(), err
 }
 
-// renew returns an access token that is not the rejected version and has some
+// another returns an access token that is not the rejected version and has some
 // time left: the stored one, or a new one. Callers for the tokens of one holder wait
 // for one request, which goes on when a caller does not wait any more.
-func (s *loginSecrets) renew(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
+func (s *Secrets) another(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (Opened, error) {
 	for {
 		result := s.flights.DoChan(of.Holder(), func() (any, error) {
-			ctx, cancel := context.WithTimeout(s.o.Work, renewTimeout)
+			ctx, cancel := context.WithTimeout(s.o.Work, RenewTimeout)
 			defer cancel()
 			return s.renewNow(ctx, of, rejected, ahead)
 		})
 		select {
 		case r := <-result:
-			v, _ := r.Val.(openedSecret)
-			known := v.value.IsZero() || rejected > 0 && v.version == rejected
+			v, _ := r.Val.(Opened)
+			known := v.Value.IsZero() || rejected > 0 && v.Version == rejected
 			switch {
 			case r.Err == nil && known:
 				continue // it was the flight of somebody who did not know of the rejection
 			case r.Err != nil && (known || ahead):
-				return openedSecret{}, r.Err
+				return Opened{}, r.Err
 			}
 			return v, nil // a token that was not replaced is good to its end
 		case <-ctx.Done():
-			return openedSecret{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
+			return Opened{}, problem.New(problem.Timeout, "the authorization server did not give a token in time").
 				Fix("try again").Because(ctx.Err())
 		}
 	}
@@ -112,42 +112,42 @@ func (s *loginSecrets) renew(ctx context.Context, of *store.OAuthToken, rejected
 
 // renewNow is one flight of renew. With an error it still returns the stored token
 // when that has some time left.
-func (s *loginSecrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (openedSecret, error) {
-	generation := s.cache(of).now()
+func (s *Secrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected uint64, ahead bool) (Opened, error) {
+	generation := s.cacheOf(of).now()
 	row, err := s.o.Store.SealedCredential(ctx, of.CredentialID)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	sh, err := credential.ShapeOf(row)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
-	bound, err := s.origins.boundOf(ctx, row)
+	bound, err := s.origins.Of(ctx, row)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	tok, err := ws.OAuthToken(ctx, of.CredentialID, of.UserKey)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	if tok == nil {
 		tok = of.Without()
 	}
 	have, err := s.openTokens(tok)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	now, till := s.o.Store.Now(), tok.ExpiresAt.Time
-	current := openedSecret{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
+	current := Opened{have.Access.Secret, tok.Version, due(time.Unix(have.Obtained, 0), till), till, bound.Call}
 	usable := !have.Access.IsZero() && (rejected == 0 || tok.Version != rejected) && (till.IsZero() || now.Before(till))
 	if ahead {
 		till = till.Add(-renewAhead)
 	} else {
-		till = current.renew
+		till = current.Renew
 	}
 	if usable && (till.IsZero() || now.Before(till)) {
-		s.cache(of).put(of.Holder(), current, generation)
+		s.cacheOf(of).put(of.Holder(), current, generation)
 		return current, nil
 	}
 	fresh, client, err := s.ask(ctx, row, &sh, tok, have)
@@ -168,12 +168,12 @@ func (s *loginSecrets) renewNow(ctx context.Context, of *store.OAuthToken, rejec
 			slog.String("credential", of.CredentialID), slog.Any("error", err))
 		return current, err
 	}
-	return openedSecret{}, err
+	return Opened{}, err
 }
 
 // ask gets a new token from the authorization server, or says why there is no way
 // to one. The client that asked is returned also with an error, when it was found.
-func (s *loginSecrets) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
+func (s *Secrets) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
 	if s.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
@@ -222,8 +222,8 @@ func (s *loginSecrets) ask(ctx context.Context, row *store.Credential, sh *crede
 
 // oauthConfig is the client of a credential: the configured one, completed by the
 // one that was found.
-func (s *loginSecrets) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
-	secret, err := s.open(row)
+func (s *Secrets) oauthConfig(row *store.Credential, sh *credential.Shape, found *credential.Client) (*oauth.Config, error) {
+	secret, err := s.Unseal(row)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +238,7 @@ func (s *loginSecrets) oauthConfig(row *store.Credential, sh *credential.Shape, 
 	return cfg, nil
 }
 
-func (s *loginSecrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
+func (s *Secrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err error) {
 	if len(row.Sealed) == 0 {
 		return t, nil
 	}
@@ -255,7 +255,7 @@ func (s *loginSecrets) openTokens(row *store.OAuthToken) (t credential.Tokens, e
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
 // tokens are not those of row any more; after a login they do not matter.
-func (s *loginSecrets) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (openedSecret, error) {
+func (s *Secrets) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (Opened, error) {
 	now := s.o.Store.Now()
 	text := store.JSON(credential.TokensOf(t, now, client))
 	next := row.Without()
@@ -288,19 +288,19 @@ func (s *loginSecrets) keepToken(ctx context.Context, ws *store.Workspace, row *
 		return tx.SaveOAuthToken(ctx, next)
 	})
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	// After the write, so that nothing older stays, and who follows sees the new one.
-	cache := s.cache(row)
+	cache := s.cacheOf(row)
 	cache.forget(row.Holder())
-	v := openedSecret{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
+	v := Opened{t.Access, next.Version, due(now, t.Expires), t.Expires, origins}
 	cache.put(row.Holder(), v, cache.now())
 	return v, nil
 }
 
 // noteRefusal writes down why the server gives no token. login: what is stored is
 // of no use any more.
-func (s *loginSecrets) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
+func (s *Secrets) noteRefusal(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, cause error, login bool) {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
 		if err != nil || cur != nil && cur.Version != row.Version || cur == nil && row.UserKey != "" {
@@ -322,10 +322,10 @@ func (s *loginSecrets) noteRefusal(ctx context.Context, ws *store.Workspace, row
 	}
 }
 
-// RenewTokens replaces the access tokens that end soon. Run does it all the time; a
+// Renew replaces the access tokens that end soon. Run does it all the time; a
 // caller may want it now. It returns what could not be renewed; those stay in use to
 // their end and are tried again.
-func (s *loginSecrets) RenewTokens(ctx context.Context) error {
+func (s *Secrets) Renew(ctx context.Context) error {
 	if s.o.OAuth == nil {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (s *loginSecrets) RenewTokens(ctx context.Context) error {
 	}
 	var errs []error
 	for i := range rows {
-		_, err := s.renew(ctx, &rows[i], 0, true)
+		_, err := s.another(ctx, &rows[i], 0, true)
 		if err != nil && ctx.Err() == nil && !problem.Is(err, problem.NotFound) {
 			errs = append(errs, fmt.Errorf("credential %s: %w", rows[i].CredentialID, err))
 		}
@@ -343,9 +343,9 @@ func (s *loginSecrets) RenewTokens(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// firstToken is a service's own token for a credential that is not stored yet. A
+// FirstToken is a service's own token for a credential that is not stored yet. A
 // person's login cannot be had that way.
-func (s *loginSecrets) firstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
+func (s *Secrets) FirstToken(ctx context.Context, c *credential.Draft) (none secrets.Secret, err error) {
 	sh, err := credential.ShapeOf(&c.Row)
 	if err != nil {
 		return none, err

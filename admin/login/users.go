@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// userLoginPath is below what the links of single callers begin with.
-	userLoginPath = "/oauth/login/"
+	// UserPath is below what the links of single callers begin with.
+	UserPath = "/oauth/login/"
 	// linkTTL is how long such a link can be opened: the time an agent takes to show
 	// it and a person to see it.
 	linkTTL = 10 * time.Minute
@@ -56,15 +56,16 @@ type ticket struct {
 // A caller who must log in gets [problem.Unauthenticated] with a
 // [registry.LoginError] that holds the page to open. It fails with
 // [problem.NotFound] for a credential that does not belong to callers, and as
-// [loginSecrets.Refresh] does.
-func (s *loginSecrets) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credential.HeldSecret, error) {
-	v, err := s.userSecret(ctx, id, user, rejected, scopes)
+// [Secrets.Refresh] does.
+func (s *Secrets) UserSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (credential.HeldSecret, error) {
+	v, err := s.OpenUser(ctx, id, user, rejected, scopes)
 	return v.held(), err
 }
 
-func (s *loginSecrets) userSecret(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (openedSecret, error) {
+// OpenUser is UserSecret with how long the token is good.
+func (s *Secrets) OpenUser(ctx context.Context, id string, user registry.User, rejected uint64, scopes []string) (Opened, error) {
 	if err := user.Validate(); err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	of := tokenOf(id, &user)
 	if rejected == 0 && len(scopes) == 0 {
@@ -72,28 +73,28 @@ func (s *loginSecrets) userSecret(ctx context.Context, id string, user registry.
 		c.mu.RLock()
 		v, ok := c.values[of.Holder()]
 		c.mu.RUnlock()
-		if ok && (v.renew.IsZero() || s.o.Store.Now().Before(v.renew)) {
+		if ok && (v.Renew.IsZero() || s.o.Store.Now().Before(v.Renew)) {
 			return v, nil
 		}
 	}
 	row, err := s.o.Store.SealedCredential(ctx, id)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	sh, err := credential.ShapeOf(row)
 	if err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	if !sh.PerUser {
-		return openedSecret{}, problem.New(problem.NotFound, "the credential %s does not belong to single callers", id)
+		return Opened{}, problem.New(problem.NotFound, "the credential %s does not belong to single callers", id)
 	}
 	if err := s.knownUser(ctx, row, &user); err != nil {
-		return openedSecret{}, err
+		return Opened{}, err
 	}
 	if len(scopes) > 0 {
-		return openedSecret{}, s.mustLogIn(ctx, row, &user, scopes, problem.New(problem.Unauthenticated, "your login does not have the permissions (scopes) that this needs"))
+		return Opened{}, s.mustLogIn(ctx, row, &user, scopes, problem.New(problem.Unauthenticated, "your login does not have the permissions (scopes) that this needs"))
 	}
-	v, err := s.renew(ctx, of, rejected, false)
+	v, err := s.another(ctx, of, rejected, false)
 	if p := problem.As(err); p != nil && p.Kind == problem.Unauthenticated {
 		return v, s.mustLogIn(ctx, row, &user, nil, p)
 	}
@@ -102,7 +103,7 @@ func (s *loginSecrets) userSecret(ctx context.Context, id string, user registry.
 
 // knownUser refuses a caller whom the toolset does not know: a gateway lets nobody
 // else call, and none may ask for the tokens of others.
-func (s *loginSecrets) knownUser(ctx context.Context, row *store.Credential, user *registry.User) error {
+func (s *Secrets) knownUser(ctx context.Context, row *store.Credential, user *registry.User) error {
 	ws := s.o.Store.Workspace(row.WorkspaceID)
 	stranger := problem.New(problem.Forbidden, "the toolset does not know this caller")
 	if user.Kind == registry.UserToken {
@@ -135,7 +136,7 @@ func (s *loginSecrets) knownUser(ctx context.Context, row *store.Credential, use
 }
 
 // mustLogIn is the problem of a caller who must log in, with a link for it.
-func (s *loginSecrets) mustLogIn(ctx context.Context, row *store.Credential, user *registry.User, scopes []string, cause *problem.Error) error {
+func (s *Secrets) mustLogIn(ctx context.Context, row *store.Credential, user *registry.User, scopes []string, cause *problem.Error) error {
 	p := problem.New(problem.Unauthenticated, "%s", cause.Detail)
 	base := cmp.Or(s.o.PublicURL, s.o.LinkURL)
 	if base == "" {
@@ -156,13 +157,13 @@ func (s *loginSecrets) mustLogIn(ctx context.Context, row *store.Credential, use
 	if err != nil {
 		return err
 	}
-	link := base + userLoginPath + base64.RawURLEncoding.EncodeToString(sealed)
+	link := base + UserPath + base64.RawURLEncoding.EncodeToString(sealed)
 	return p.Fix("log in").Because(&registry.LoginError{URL: link})
 }
 
 // openTicket opens a link. Whatever is wrong with it is a [problem.NotFound] that
 // does not say what.
-func (r *loginRoom) openTicket(text string) (*ticket, error) {
+func (r *Room) openTicket(text string) (*ticket, error) {
 	unknown := problem.New(problem.NotFound, "this link is not good any more: it was used, replaced, or is older than %d minutes", int(linkTTL.Minutes())).
 		Fix("let your AI client call the tool again; it gets a new link")
 	if len(text) > maxTicket {
@@ -184,7 +185,7 @@ func (r *loginRoom) openTicket(text string) (*ticket, error) {
 }
 
 // forgetUsers drops the open tokens of all callers, here and on edges.
-func (s *loginSecrets) forgetUsers() {
+func (s *Secrets) forgetUsers() {
 	c := &s.users
 	c.mu.Lock()
 	c.generation++
@@ -251,9 +252,9 @@ func allOfCallers(ctx context.Context, ws *store.Workspace, ts *store.Toolset, c
 	return found, nil
 }
 
-// users lists the callers who logged in at a toolset, or at the named connector of it,
+// Users lists the callers who logged in at a toolset, or at the named connector of it,
 // oldest first.
-func (r *loginRoom) users(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, p store.Page) (list []UserLogin, next string, err error) {
+func (r *Room) Users(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, p store.Page) (list []UserLogin, next string, err error) {
 	list = []UserLogin{}
 	cred, err := ofCallers(ctx, ws, ts, connector)
 	if err != nil || cred == nil {
@@ -285,8 +286,8 @@ func showUser(u *store.OAuthToken, names map[string]string, now time.Time) UserL
 	return l
 }
 
-// revokeUser forgets the login of a caller.
-func (r *loginRoom) revokeUser(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector, user string) error {
+// RevokeUser forgets the login of a caller.
+func (r *Room) RevokeUser(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector, user string) error {
 	cred, err := ofCallers(ctx, ws, ts, connector)
 	if err != nil {
 		return err
@@ -295,7 +296,7 @@ func (r *loginRoom) revokeUser(ctx context.Context, ws *store.Workspace, ts *sto
 	if cred == nil || user == "" {
 		return unknown
 	}
-	var lost gone
+	var lost Gone
 	r.Secrets.collectGrants(ctx, ws, &lost, &cred.Row, false, user)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		n, err := tx.DeleteUserTokens(ctx, cred.Row.ID, user)
@@ -313,7 +314,7 @@ func (r *loginRoom) revokeUser(ctx context.Context, ws *store.Workspace, ts *sto
 		return err
 	}
 	r.Secrets.forgetUsers()
-	r.Secrets.revokeGone(ctx, ws, ts.ID, &lost)
+	r.Secrets.RevokeGone(ctx, ws, ts.ID, &lost)
 	return nil
 }
 

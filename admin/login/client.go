@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// clientDocumentPath is where authorization servers read who this control plane
+	// DocumentPath is where authorization servers read who this control plane
 	// is as a client (client ID metadata document).
-	clientDocumentPath = "/client-metadata.json"
+	DocumentPath = "/client-metadata.json"
 	// clientName is what people see at the login page of an authorization server.
 	clientName = "Sluice"
 )
@@ -34,7 +34,7 @@ type search struct {
 // findClient finds the authorization server of a configuration and a client at it:
 // the configured one, else the one that the server reads of a document, else one
 // that is registered (MCP 2026-07-28 basic/authorization "Client Registration").
-func (cs *loginClients) findClient(ctx context.Context, q *search) (*credential.Client, error) {
+func (cs *Clients) findClient(ctx context.Context, q *search) (*credential.Client, error) {
 	sh, c := q.shape, &credential.Client{Redirect: q.redirect, Resource: q.shape.Resource, Scopes: q.shape.Scopes}
 	metadata, err := cs.findServer(ctx, q, c)
 	if err != nil {
@@ -45,7 +45,7 @@ func (cs *loginClients) findClient(ctx context.Context, q *search) (*credential.
 		c.ClientID, c.AuthMethod = sh.ClientID, sh.TokenAuth
 		return c, nil
 	}
-	if document := cs.clientDocument(); metadata.TakesDocuments && document != nil {
+	if document := cs.Document(); metadata.TakesDocuments && document != nil {
 		c.ClientID, c.AuthMethod, c.Redirect = document.ClientID, oauth.AuthNone, document.RedirectURIs[0]
 		return c, nil
 	}
@@ -66,7 +66,7 @@ func (cs *loginClients) findClient(ctx context.Context, q *search) (*credential.
 }
 
 // findServer finds the authorization server and what of it belongs to a client.
-func (cs *loginClients) findServer(ctx context.Context, q *search, c *credential.Client) (*oauth.Metadata, error) {
+func (cs *Clients) findServer(ctx context.Context, q *search, c *credential.Client) (*oauth.Metadata, error) {
 	sh := q.shape
 	if sh.Issuer != "" {
 		m, err := cs.o.OAuth.Discover(ctx, sh.Issuer)
@@ -95,35 +95,35 @@ func (cs *loginClients) findServer(ctx context.Context, q *search, c *credential
 
 // challengeOf is what a resource says that it wants, asked without a credential. A
 // resource that says nothing is described by its well-known metadata.
-func (cs *loginClients) challengeOf(ctx context.Context, resource string, server bool) oauth.Challenge {
+func (cs *Clients) challengeOf(ctx context.Context, resource string, server bool) oauth.Challenge {
 	if !server || cs.o.Challenge == nil {
 		return cs.o.OAuth.Ask(ctx, resource)
 	}
 	return cs.o.Challenge(ctx, resource)
 }
 
-// clientDocument describes this control plane as a client that is named by a URL;
+// Document describes this control plane as a client that is named by a URL;
 // nil when it has no https address that others reach.
-func (cs *loginClients) clientDocument() *oauth.ClientMetadata {
+func (cs *Clients) Document() *oauth.ClientMetadata {
 	u, err := url.Parse(cs.o.PublicURL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil
 	}
-	m := oauth.Describe(clientName, cs.o.PublicURL+callbackPath)
-	m.ClientID, m.URI = cs.o.PublicURL+clientDocumentPath, cs.o.PublicURL
+	m := oauth.Describe(clientName, cs.o.PublicURL+CallbackPath)
+	m.ClientID, m.URI = cs.o.PublicURL+DocumentPath, cs.o.PublicURL
 	return &m
 }
 
-// callbackURL is where a browser comes back to.
-func (cs *loginClients) callbackURL(ctx context.Context) string {
+// CallbackURL is where a browser comes back to.
+func (cs *Clients) CallbackURL(ctx context.Context) string {
 	if cs.o.PublicURL != "" {
-		return cs.o.PublicURL + callbackPath
+		return cs.o.PublicURL + CallbackPath
 	}
-	return request.Of(ctx).Base + callbackPath
+	return request.Of(ctx).Base + CallbackPath
 }
 
 // oldClient is the client that a credential found or registered before; nil: none.
-func (cs *loginClients) oldClient(ctx context.Context, ws *store.Workspace, id string) (*credential.Client, error) {
+func (cs *Clients) oldClient(ctx context.Context, ws *store.Workspace, id string) (*credential.Client, error) {
 	row, err := ws.OAuthClient(ctx, id)
 	if row == nil || err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (cs *loginClients) oldClient(ctx context.Context, ws *store.Workspace, id s
 
 // clientFor finds the client for another login with a credential and writes it
 // down. Logins of one credential that begin at the same time share one search.
-func (cs *loginClients) clientFor(ctx context.Context, row *store.Credential, q search) (*credential.Client, error) {
+func (cs *Clients) clientFor(ctx context.Context, row *store.Credential, q search) (*credential.Client, error) {
 	v, err, _ := cs.flights.Do("client/"+row.ID, func() (any, error) {
 		ws := cs.o.Store.Workspace(row.WorkspaceID)
 		var err error
@@ -164,7 +164,7 @@ func (cs *loginClients) clientFor(ctx context.Context, row *store.Credential, q 
 
 // dropClient forgets a registered client that its server does not know any more, so
 // that the next login registers anew.
-func (cs *loginClients) dropClient(ctx context.Context, ws *store.Workspace, id string, c *credential.Client) error {
+func (cs *Clients) dropClient(ctx context.Context, ws *store.Workspace, id string, c *credential.Client) error {
 	if c == nil || !c.Registered || id == "" {
 		return nil
 	}

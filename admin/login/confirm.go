@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// confirmPath is below what the links of logins begin with that an operator began.
-	confirmPath = "/oauth/confirm/"
+	// ConfirmPath is below what the links of logins begin with that an operator began.
+	ConfirmPath = "/oauth/confirm/"
 	// maxConfirm is the longest end of such a link that is looked at, in bytes: an id
 	// and a verifier.
 	maxConfirm = 128
@@ -31,15 +31,15 @@ func unknownLogin() *problem.Error {
 // link makes the address of the page that a login is confirmed at. It is on the
 // host that the authorization server sends the browser back to, which is the only
 // one that gets the cookie.
-func (l *login) link(id, page string) string {
+func (l *record) link(id, page string) string {
 	secret := oauth.NewVerifier()
 	l.Confirm, l.Page = secrets.Wire{Secret: secrets.New(secret)}, page
-	return strings.TrimSuffix(l.Redirect, callbackPath) + confirmPath + id + "." + secret
+	return strings.TrimSuffix(l.Redirect, CallbackPath) + ConfirmPath + id + "." + secret
 }
 
 // waiting finds the login of a link. Whatever is wrong with the link is
 // [unknownLogin].
-func (r *loginRoom) waiting(ctx context.Context, text string) (*store.OAuthLogin, *login, error) {
+func (r *Room) waiting(ctx context.Context, text string) (*store.OAuthLogin, *record, error) {
 	id, secret, ok := strings.Cut(text, ".")
 	if !ok || len(text) > maxConfirm {
 		return nil, nil, unknownLogin()
@@ -64,8 +64,8 @@ func (r *loginRoom) waiting(ctx context.Context, text string) (*store.OAuthLogin
 // Page is what a browser shows; both are HTML.
 type Page struct{ Title, Body string }
 
-// showConfirm is the page behind the link of a login that an operator began.
-func (r *loginRoom) showConfirm(ctx context.Context, text string) (page Page, err error) {
+// ShowConfirm is the page behind the link of a login that an operator began.
+func (r *Room) ShowConfirm(ctx context.Context, text string) (page Page, err error) {
 	row, l, err := r.waiting(ctx, text)
 	if err != nil {
 		return page, err
@@ -97,9 +97,9 @@ func (r *loginRoom) showConfirm(ctx context.Context, text string) (page Page, er
 	return Page{"Log in at " + html.EscapeString(where), body}, nil
 }
 
-// confirmLogin uses a link up, binds the login to the browser and sends it to the
+// Confirm uses a link up, binds the login to the browser and sends it to the
 // authorization server.
-func (r *loginRoom) confirmLogin(w http.ResponseWriter, req *http.Request, text string) error {
+func (r *Room) Confirm(w http.ResponseWriter, req *http.Request, text string) error {
 	if err := pressedHere(req); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *loginRoom) confirmLogin(w http.ResponseWriter, req *http.Request, text 
 	if err := r.sealAgain(ctx, r.o.Store.Workspace(row.WorkspaceID), row, l, l.audit(ctx, row, loginConfirmed)); err != nil {
 		return err
 	}
-	cookieOf(row.ID, l.Redirect).set(w, value, max(1, int(expires.Sub(r.o.Store.Now())/time.Second)))
+	cookieOf(row.ID, l.Redirect).Set(w, value, max(1, int(expires.Sub(r.o.Store.Now())/time.Second)))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
 	http.Redirect(w, req, page, http.StatusSeeOther)
 	return nil

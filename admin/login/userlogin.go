@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ type ticketContent struct {
 
 // readTicket finds what a link is about. A caller who logged in since needs it no
 // more: an old link must not put another account in the place of theirs.
-func (r *loginRoom) readTicket(ctx context.Context, text string) (*ticketContent, error) {
+func (r *Room) readTicket(ctx context.Context, text string) (*ticketContent, error) {
 	t, err := r.openTicket(text)
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (r *loginRoom) readTicket(ctx context.Context, text string) (*ticketContent
 	return c, nil
 }
 
-// showUserLogin is the page behind the link of a caller.
-func (r *loginRoom) showUserLogin(ctx context.Context, text string) (page Page, err error) {
+// ShowUser is the page behind the link of a caller.
+func (r *Room) ShowUser(ctx context.Context, text string) (page Page, err error) {
 	c, err := r.readTicket(ctx, text)
 	if err != nil {
 		return page, err
@@ -96,8 +96,8 @@ func (r *loginRoom) showUserLogin(ctx context.Context, text string) (page Page, 
 	return Page{"Log in to " + html.EscapeString(c.toolset.Name), body}, nil
 }
 
-// beginUserLogin uses a link up and sends the browser to the authorization server.
-func (r *loginRoom) beginUserLogin(w http.ResponseWriter, req *http.Request, text string) error {
+// BeginUser uses a link up and sends the browser to the authorization server.
+func (r *Room) BeginUser(w http.ResponseWriter, req *http.Request, text string) error {
 	ctx := req.Context()
 	if err := pressedHere(req); err != nil {
 		return err
@@ -113,11 +113,11 @@ func (r *loginRoom) beginUserLogin(w http.ResponseWriter, req *http.Request, tex
 	}
 	row := &store.OAuthLogin{ID: userLoginPrefix + t.Nonce, Purpose: store.LoginUser, CredentialID: c.cred.ID, ExpiresAt: store.Time{Time: r.o.Store.Now().Add(loginTimeout)}}
 	browser, sum := newBrowser()
-	page, err := r.begin(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &login{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
+	page, err := r.start(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &record{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
 	if err != nil {
 		return err
 	}
-	cookieOf(row.ID, cfg.RedirectURL).set(w, browser, int(loginTimeout/time.Second))
+	cookieOf(row.ID, cfg.RedirectURL).Set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
 	http.Redirect(w, req, page, http.StatusSeeOther) //nolint:gosec // the operator named the authorization server
 	return nil

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -36,16 +36,16 @@ type grantGone struct {
 	tokens credential.Tokens
 }
 
-// gone are the grants that a change makes useless. It is collected before the change and
+// Gone are the grants that a change makes useless. It is collected before the change and
 // told of behind it.
-type gone struct {
+type Gone struct {
 	grants []grantGone
 	more   int // beyond maxRevoked
 }
 
 // collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
 // and with own the toolset's. What cannot be opened is left out: it is lost anyway.
-func (s *loginSecrets) collectGrants(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) {
+func (s *Secrets) collectGrants(ctx context.Context, ws *store.Workspace, g *Gone, row *store.Credential, own bool, user string) {
 	if s.o.OAuth == nil || !credential.IsOAuth(row.AuthType) || row.Version == 0 {
 		return
 	}
@@ -55,7 +55,7 @@ func (s *loginSecrets) collectGrants(ctx context.Context, ws *store.Workspace, g
 	}
 }
 
-func (s *loginSecrets) collectFrom(ctx context.Context, ws *store.Workspace, g *gone, row *store.Credential, own bool, user string) error {
+func (s *Secrets) collectFrom(ctx context.Context, ws *store.Workspace, g *Gone, row *store.Credential, own bool, user string) error {
 	sh, err := credential.ShapeOf(row)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *loginSecrets) collectFrom(ctx context.Context, ws *store.Workspace, g *
 }
 
 // collectHolder adds the grants of the caller who is known by an access token.
-func (s *loginSecrets) collectHolder(ctx context.Context, ws *store.Workspace, g *gone, ts *store.Toolset, accessToken string) error {
+func (s *Secrets) collectHolder(ctx context.Context, ws *store.Workspace, g *Gone, ts *store.Toolset, accessToken string) error {
 	creds, err := allOfCallers(ctx, ws, ts, "")
 	if err != nil {
 		return err
@@ -128,9 +128,9 @@ func (s *loginSecrets) collectHolder(ctx context.Context, ws *store.Workspace, g
 	return nil
 }
 
-// collectLost adds the grants of credentials that a change takes away or makes another
+// CollectLost adds the grants of credentials that a change takes away or makes another
 // client's: before are they as they were, after as they will be.
-func (s *loginSecrets) collectLost(ctx context.Context, ws *store.Workspace, g *gone, before, after []credential.Draft) {
+func (s *Secrets) CollectLost(ctx context.Context, ws *store.Workspace, g *Gone, before, after []credential.Draft) {
 	for i := range before {
 		row, lost, shared := &before[i].Row, true, false
 		for k := range after {
@@ -144,9 +144,9 @@ func (s *loginSecrets) collectLost(ctx context.Context, ws *store.Workspace, g *
 	}
 }
 
-// revokeGone tells the authorization servers, after the change was made. It does not wait
+// RevokeGone tells the authorization servers, after the change was made. It does not wait
 // for them.
-func (s *loginSecrets) revokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *Secrets) RevokeGone(ctx context.Context, ws *store.Workspace, toolset string, g *Gone) {
 	if len(g.grants) == 0 {
 		return
 	}
@@ -168,7 +168,7 @@ type revoked struct {
 	reason     string // of the first failure
 }
 
-func (s *loginSecrets) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *gone) {
+func (s *Secrets) tellServers(ctx context.Context, ws *store.Workspace, toolset string, g *Gone) {
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -217,7 +217,7 @@ func (s *loginSecrets) tellServers(ctx context.Context, ws *store.Workspace, too
 
 // tellServer revokes the refresh token first: most servers then end what came of it too,
 // and those that do not are told of the access token.
-func (s *loginSecrets) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
+func (s *Secrets) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
 	for _, t := range []struct {
 		kind  string
 		token secrets.Wire
@@ -231,8 +231,8 @@ func (s *loginSecrets) tellServer(ctx context.Context, g *grantGone) (announced 
 	return announced, nil
 }
 
-// perUser reports whether each caller of a toolset logs in with their own account.
-func (s *loginSecrets) perUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
+// PerUser reports whether each caller of a toolset logs in with their own account.
+func (s *Secrets) PerUser(ctx context.Context, ws *store.Workspace, toolset string) (bool, error) {
 	ts, err := ws.FindToolset(ctx, toolset)
 	if err != nil {
 		return false, err
@@ -241,10 +241,10 @@ func (s *loginSecrets) perUser(ctx context.Context, ws *store.Workspace, toolset
 	return len(creds) > 0, err
 }
 
-// ending collects what authorization servers gave to the holder of an access token, and
+// Ending collects what authorization servers gave to the holder of an access token, and
 // returns what gives it back.
-func (s *loginSecrets) ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
-	var lost gone
+func (s *Secrets) Ending(ctx context.Context, ws *store.Workspace, ts *store.Toolset, token string) (ended func(), err error) {
+	var lost Gone
 	err = s.collectHolder(ctx, ws, &lost, ts, token)
-	return func() { s.revokeGone(ctx, ws, ts.ID, &lost) }, err
+	return func() { s.RevokeGone(ctx, ws, ts.ID, &lost) }, err
 }

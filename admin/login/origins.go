@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// loginOrigins decides where credentials may be sent.
-type loginOrigins struct {
+// Origins decides where credentials may be sent.
+type Origins struct {
 	Store     *store.Store
 	Publisher *publish.Publisher
 	Opened    *toolset.Connectors
 }
 
-// boundOf returns where a credential may be sent. One from before that was kept is
+// Of returns where a credential may be sent. One from before that was kept is
 // bound to the base URL by which the live revision uses it, which is where it went
 // until now, and to nowhere when no live revision does: never to what a draft says.
-func (o *loginOrigins) boundOf(ctx context.Context, row *store.Credential) (credential.Bound, error) {
+func (o *Origins) Of(ctx context.Context, row *store.Credential) (credential.Bound, error) {
 	b, known, err := credential.ParseBound(row)
 	if err != nil || known {
 		return b, err
@@ -33,7 +33,7 @@ func (o *loginOrigins) boundOf(ctx context.Context, row *store.Credential) (cred
 	if err != nil {
 		return b, err
 	}
-	live, err := o.liveCalls(ctx, ts)
+	live, err := o.Live(ctx, ts)
 	if err != nil {
 		return b, fmt.Errorf("finding out where credential %s is sent: %w", row.ID, err)
 	}
@@ -65,31 +65,31 @@ func (o *loginOrigins) boundOf(ctx context.Context, row *store.Credential) (cred
 	return b, err
 }
 
-// bindOldCredentials gives the credentials from before origins were kept theirs. It goes on
+// BindOld gives the credentials from before origins were kept theirs. It goes on
 // after a failure: such a credential is tried again when it is used.
-func (o *loginOrigins) bindOldCredentials(ctx context.Context) error {
+func (o *Origins) BindOld(ctx context.Context) error {
 	rows, err := o.Store.UnboundCredentials(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
-		if _, err := o.boundOf(ctx, &rows[i]); err != nil {
+		if _, err := o.Of(ctx, &rows[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// liveCalls is where the live revision of a toolset sends requests; nothing of one that
+// Live is where the live revision of a toolset sends requests; nothing of one that
 // is not live.
-func (o *loginOrigins) liveCalls(ctx context.Context, ts *store.Toolset) ([]credential.Calls, error) {
+func (o *Origins) Live(ctx context.Context, ts *store.Toolset) ([]credential.Calls, error) {
 	if ts.LiveRevision == 0 {
 		return nil, nil
 	}
 	return o.bundleCalls(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
 }
 
-func (o *loginOrigins) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]credential.Calls, error) {
+func (o *Origins) bundleCalls(ctx context.Context, repository string, bundle registry.Digest) ([]credential.Calls, error) {
 	t, err := o.Publisher.Toolset(ctx, repository, bundle)
 	if err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func (o *loginOrigins) bundleCalls(ctx context.Context, repository string, bundl
 	return out, nil
 }
 
-// bind binds the credentials of a toolset's connector whose secret a request gives to
+// Bind binds the credentials of a toolset's connector whose secret a request gives to
 // where its draft sends them, which is drafted. What is live sends the new secret too, so those of its
 // origins that the old one was for stay.
-func (o *loginOrigins) bind(ctx context.Context, ts *store.Toolset, creds []credential.Draft, drafted *credential.Calls) error {
+func (o *Origins) Bind(ctx context.Context, ts *store.Toolset, creds []credential.Draft, drafted *credential.Calls) error {
 	for i := range creds {
 		c := &creds[i]
 		b := credential.Bound{}
@@ -124,11 +124,11 @@ func (o *loginOrigins) bind(ctx context.Context, ts *store.Toolset, creds []cred
 		case c.Given && c.Row.Version == 0:
 			b.Call = drafted.Wanted()
 		case c.Given:
-			old, err := o.boundOf(ctx, &c.Row)
+			old, err := o.Of(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
-			live, err := o.liveCalls(ctx, ts)
+			live, err := o.Live(ctx, ts)
 			if err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func (o *loginOrigins) bind(ctx context.Context, ts *store.Toolset, creds []cred
 				}
 			}
 		case c.Elsewhere: // another authorization server, for a client without a secret
-			old, err := o.boundOf(ctx, &c.Row)
+			old, err := o.Of(ctx, &c.Row)
 			if err != nil {
 				return err
 			}
@@ -154,9 +154,9 @@ func (o *loginOrigins) bind(ctx context.Context, ts *store.Toolset, creds []cred
 	return nil
 }
 
-// unconfirmedCalls lists where calls would send a credential that it is not for. row finds
+// Unconfirmed lists where calls would send a credential that it is not for. row finds
 // the record of a credential.
-func (o *loginOrigins) unconfirmedCalls(ctx context.Context, list []credential.Calls, row func(id string) (*store.Credential, error)) ([]credential.OriginChange, error) {
+func (o *Origins) Unconfirmed(ctx context.Context, list []credential.Calls, row func(id string) (*store.Credential, error)) ([]credential.OriginChange, error) {
 	var out []credential.OriginChange
 	for i := range list {
 		c := &list[i]
@@ -167,7 +167,7 @@ func (o *loginOrigins) unconfirmedCalls(ctx context.Context, list []credential.C
 			if err != nil {
 				return nil, err
 			}
-			b, err := o.boundOf(ctx, r)
+			b, err := o.Of(ctx, r)
 			if err != nil {
 				return nil, err
 			}
@@ -181,14 +181,14 @@ func (o *loginOrigins) unconfirmedCalls(ctx context.Context, list []credential.C
 	return out, nil
 }
 
-// restorable refuses to roll back to a bundle that would send a credential to an address
+// Restorable refuses to roll back to a bundle that would send a credential to an address
 // that it is not for.
-func (o *loginOrigins) restorable(ctx context.Context, ws *store.Workspace, slug, repository string, bundle registry.Digest) error {
+func (o *Origins) Restorable(ctx context.Context, ws *store.Workspace, slug, repository string, bundle registry.Digest) error {
 	list, err := o.bundleCalls(ctx, repository, bundle)
 	if err != nil {
 		return err
 	}
-	changes, err := o.unconfirmedCalls(ctx, list, func(id string) (*store.Credential, error) { return ws.CredentialByID(ctx, id) })
+	changes, err := o.Unconfirmed(ctx, list, func(id string) (*store.Credential, error) { return ws.CredentialByID(ctx, id) })
 	if err == nil && len(changes) > 0 {
 		err = credential.Refused(slug, changes)
 	}
@@ -197,7 +197,7 @@ func (o *loginOrigins) restorable(ctx context.Context, ws *store.Workspace, slug
 
 // bindToken returns where a credential may be sent, and binds its tokens to origins when
 // nothing did before.
-func (o *loginOrigins) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (credential.Bound, error) {
+func (o *Origins) bindToken(ctx context.Context, row *store.Credential, origins registry.Origins) (credential.Bound, error) {
 	ws := o.Store.Workspace(row.WorkspaceID)
 	for {
 		current, err := ws.CredentialByID(ctx, row.ID)
@@ -208,7 +208,7 @@ func (o *loginOrigins) bindToken(ctx context.Context, row *store.Credential, ori
 		if err != nil {
 			return credential.Bound{}, err
 		}
-		b, err := o.boundOf(ctx, current)
+		b, err := o.Of(ctx, current)
 		if err != nil || len(b.Token) > 0 {
 			return b, err
 		}
@@ -226,7 +226,7 @@ func (o *loginOrigins) bindToken(ctx context.Context, row *store.Credential, ori
 
 // permitToken decides where the secret of an OAuth client and its tokens may be sent: the
 // first request binds them to its authorization server.
-func (o *loginOrigins) permitToken(row *store.Credential) func(ctx context.Context, use string, known []string) error {
+func (o *Origins) permitToken(row *store.Credential) func(ctx context.Context, use string, known []string) error {
 	return func(ctx context.Context, use string, known []string) error {
 		origin, err := registry.OriginOf(use)
 		if err != nil {
@@ -263,13 +263,13 @@ type ConfirmOrigins struct {
 	Reason       string   `json:"reason,omitempty" maxLength:"500" doc:"For the audit log."`
 }
 
-// show says where the credentials of a connector may be sent and where calls take them.
+// Show says where the credentials of a connector may be sent and where calls take them.
 // drafted is where its draft sends requests, live where the live revision does, and waits what
 // a change that waits is about.
-func (o *loginOrigins) show(ctx context.Context, creds []credential.Draft, drafted *credential.Calls, live []credential.Calls, waits registry.Origins) (ConnectorOrigins, error) {
+func (o *Origins) Show(ctx context.Context, creds []credential.Draft, drafted *credential.Calls, live []credential.Calls, waits registry.Origins) (ConnectorOrigins, error) {
 	var bound, token, missing, served registry.Origins
 	for i := range creds {
-		b, err := o.boundOf(ctx, &creds[i].Row)
+		b, err := o.Of(ctx, &creds[i].Row)
 		if err != nil {
 			return ConnectorOrigins{}, err
 		}
@@ -286,9 +286,9 @@ func (o *loginOrigins) show(ctx context.Context, creds []credential.Draft, draft
 	}, nil
 }
 
-// confirm lets the credentials of a connector be sent to more addresses. Their cached
+// Confirm lets the credentials of a connector be sent to more addresses. Their cached
 // secrets must be forgotten then.
-func (o *loginOrigins) confirm(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, creds []credential.Draft, in *ConfirmOrigins) error {
+func (o *Origins) Confirm(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector string, creds []credential.Draft, in *ConfirmOrigins) error {
 	var call, token registry.Origins
 	for _, f := range []struct {
 		to    *registry.Origins
@@ -316,7 +316,7 @@ func (o *loginOrigins) confirm(ctx context.Context, ws *store.Workspace, ts *sto
 	var before, after []change
 	for i := range creds {
 		row := &creds[i].Row
-		b, err := o.boundOf(ctx, row)
+		b, err := o.Of(ctx, row)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// loginOptions of logins. Fields without a default must be set.
-type loginOptions struct {
+// Options of logins. Fields without a default must be set.
+type Options struct {
 	Store   *store.Store
 	Keyring *secrets.Keyring
 	// OAuth asks authorization servers. Default: none is asked.
 	OAuth *oauth.Client
 	Log   *slog.Logger
 	// Origins decides where credentials may be sent.
-	Origins *loginOrigins
+	Origins *Origins
 	// PublicURL is where browsers and authorization servers reach this listener. Default: the
 	// address that a request came to.
 	PublicURL string
@@ -38,43 +38,43 @@ type loginOptions struct {
 	Challenge func(ctx context.Context, resource string) oauth.Challenge
 }
 
-// loginRoom serves logins in browsers: those that an operator begins, and those of callers.
-type loginRoom struct {
-	o       *loginOptions
-	Secrets *loginSecrets
-	Clients *loginClients
-	Origins *loginOrigins
+// Room serves logins in browsers: those that an operator begins, and those of callers.
+type Room struct {
+	o       *Options
+	Secrets *Secrets
+	Clients *Clients
+	Origins *Origins
 }
 
-// loginSecrets keeps the secrets of credentials open for gateways, gets and renews access
+// Secrets keeps the secrets of credentials open for gateways, gets and renews access
 // tokens, and revokes them.
-type loginSecrets struct {
-	o       *loginOptions
-	clients *loginClients
-	origins *loginOrigins
-	shared  secretCache
-	users   secretCache // tokens of single callers, by holder
+type Secrets struct {
+	o       *Options
+	clients *Clients
+	origins *Origins
+	shared  cache
+	users   cache // tokens of single callers, by holder
 	// epoch changes when tokens of callers are forgotten before their time.
 	epoch   atomic.Uint64
 	flights singleflight.Group // requests for access tokens, by holder
 }
 
-// loginClients finds and registers clients at authorization servers.
-type loginClients struct {
-	o       *loginOptions
+// Clients finds and registers clients at authorization servers.
+type Clients struct {
+	o       *Options
 	flights singleflight.Group // searches, by credential
 }
 
-// newLogins makes what serves logins and keeps their tokens.
-func newLogins(o loginOptions) *loginRoom { //nolint:gocritic // once
-	clients := &loginClients{o: &o}
-	s := &loginSecrets{o: &o, clients: clients, origins: o.Origins}
+// New makes what serves logins and keeps their tokens.
+func New(o Options) *Room { //nolint:gocritic // once
+	clients := &Clients{o: &o}
+	s := &Secrets{o: &o, clients: clients, origins: o.Origins}
 	s.shared.changed = o.Changed
 	s.users.most = maxUserTokens
 	s.epoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
-	return &loginRoom{o: &o, Secrets: s, Clients: clients, Origins: o.Origins}
+	return &Room{o: &o, Secrets: s, Clients: clients, Origins: o.Origins}
 }
 
-// userEpoch changes when tokens of callers are forgotten before their time: edges then
+// Epoch changes when tokens of callers are forgotten before their time: edges then
 // forget those that they have.
-func (s *loginSecrets) userEpoch() uint64 { return s.epoch.Load() }
+func (s *Secrets) Epoch() uint64 { return s.epoch.Load() }

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -52,7 +52,7 @@ type serverLogin struct {
 	Seen []netip.AddrPort `json:"seen,omitempty"`
 }
 
-func (r *loginRoom) findServerLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
+func (r *Room) findServerLogin(ctx context.Context, id string) (*store.OAuthLogin, error) {
 	gone := problem.New(problem.NotFound, "there is no login %.80q any more", id).Fix("begin it again")
 	row, err := request.Workspace(ctx, r.o.Store).OAuthLogin(ctx, id)
 	switch {
@@ -66,8 +66,8 @@ func (r *loginRoom) findServerLogin(ctx context.Context, id string) (*store.OAut
 	return row, nil
 }
 
-// serverState says how a login at a server went.
-func (r *loginRoom) serverState(ctx context.Context, id string) (*ServerLoginState, error) {
+// ServerState says how a login at a server went.
+func (r *Room) ServerState(ctx context.Context, id string) (*ServerLoginState, error) {
 	row, err := r.findServerLogin(ctx, id)
 	if err != nil {
 		return nil, err
@@ -79,9 +79,9 @@ func (r *loginRoom) serverState(ctx context.Context, id string) (*ServerLoginSta
 	return &ServerLoginState{ID: row.ID, URL: l.Server.URL, State: row.State, Error: row.Error, ExpiresAt: row.ExpiresAt.Time}, nil
 }
 
-// beginServerLogin begins a login at the MCP server with the address u. see lets the login
+// BeginServer begins a login at the MCP server with the address u. see lets the login
 // dial private addresses that the operator names, and returns those.
-func (r *loginRoom) beginServerLogin(ctx context.Context, u string, in *ServerLogin, see func(ctx context.Context, named []string) (context.Context, []netip.AddrPort)) (*ServerLoginState, error) {
+func (r *Room) BeginServer(ctx context.Context, u string, in *ServerLogin, see func(ctx context.Context, named []string) (context.Context, []netip.AddrPort)) (*ServerLoginState, error) {
 	auth := in.Auth
 	if auth == nil {
 		auth = &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthOAuth2}}
@@ -104,19 +104,19 @@ func (r *loginRoom) beginServerLogin(ctx context.Context, u string, in *ServerLo
 	ctx, named := see(ctx, append(auth.Addresses(), u)) // for this login alone
 	sh := it.Shape()
 	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: named}
-	l := &login{Token: request.Of(ctx).ActorID(), Server: server}
+	l := &record{Token: request.Of(ctx).ActorID(), Server: server}
 	if sh.Discovers() {
 		var err error
-		if l.Client, err = r.Clients.findClient(ctx, &search{shape: &sh, server: true, redirect: r.Clients.callbackURL(ctx), more: in.Scopes}); err != nil {
+		if l.Client, err = r.Clients.findClient(ctx, &search{shape: &sh, server: true, redirect: r.Clients.CallbackURL(ctx), more: in.Scopes}); err != nil {
 			return nil, err
 		}
 	}
 	cfg := l.config()
 	if l.Client == nil {
-		cfg.RedirectURL = r.Clients.callbackURL(ctx)
+		cfg.RedirectURL = r.Clients.CallbackURL(ctx)
 	}
 	row := &store.OAuthLogin{ID: r.o.Store.NewID("login"), Purpose: store.LoginServer, ExpiresAt: store.Time{Time: r.o.Store.Now().Add(serverLoginTTL)}}
-	link, err := r.begin(ctx, ws, row, l, cfg)
+	link, err := r.start(ctx, ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (r *loginRoom) beginServerLogin(ctx context.Context, u string, in *ServerLo
 }
 
 // config is the client of a login at a server that is no toolset.
-func (l *login) config() *oauth.Config {
+func (l *record) config() *oauth.Config {
 	sh := &l.Server.Shape
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: l.Server.Secret.Secret,
@@ -139,9 +139,9 @@ func (l *login) config() *oauth.Config {
 	return cfg
 }
 
-// takeOver is the configuration of a login, whose tokens go with it. server is the
+// TakeOver is the configuration of a login, whose tokens go with it. server is the
 // MCP server that it is for; given may say that callers log in themselves.
-func (r *loginRoom) takeOver(ctx context.Context, login, server string, given *credential.SetAuth) (*credential.SetAuth, error) {
+func (r *Room) TakeOver(ctx context.Context, login, server string, given *credential.SetAuth) (*credential.SetAuth, error) {
 	row, err := r.findServerLogin(ctx, login)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"crypto/sha256"
@@ -17,21 +17,21 @@ import (
 // whoever is sent the page of the authorization server alone, or the address that it leads back to, cannot finish it.
 const browserCookie = "sluice-login-"
 
-// loginCookie is the cookie of one login. RFC 6265bis §4.1.3.2: a browser takes a
+// Cookie is the cookie of one login. RFC 6265bis §4.1.3.2: a browser takes a
 // __Host- cookie only over TLS and from this host itself, so no neighbour in the
 // domain can plant one. On loopback there is no TLS, and not every browser keeps a
 // Secure cookie then.
-type loginCookie struct {
-	name, path string
-	secure     bool
+type Cookie struct {
+	Name, Path string
+	Secure     bool
 }
 
 // cookieOf is the cookie of a login that comes back to redirect.
-func cookieOf(id, redirect string) loginCookie {
+func cookieOf(id, redirect string) Cookie {
 	if strings.HasPrefix(redirect, "https:") {
-		return loginCookie{name: "__Host-" + browserCookie + id, path: "/", secure: true}
+		return Cookie{Name: "__Host-" + browserCookie + id, Path: "/", Secure: true}
 	}
-	return loginCookie{name: browserCookie + id, path: callbackPath}
+	return Cookie{Name: browserCookie + id, Path: CallbackPath}
 }
 
 // newBrowser makes the value of a cookie, and its SHA-256, which is what is kept.
@@ -41,19 +41,19 @@ func newBrowser() (value secrets.Secret, sum []byte) {
 	return secrets.New(text), h[:]
 }
 
-// set gives the cookie to a browser for a number of seconds; a negative number
+// Set gives the cookie to a browser for a number of seconds; a negative number
 // takes it away.
-func (c loginCookie) set(w http.ResponseWriter, value secrets.Secret, seconds int) {
+func (c Cookie) Set(w http.ResponseWriter, value secrets.Secret, seconds int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure as the type says
-		Name: c.name, Value: value.Reveal(), Path: c.path, MaxAge: seconds, HttpOnly: true,
-		Secure: c.secure, SameSite: http.SameSiteLaxMode, // the way back is a navigation from another site
+		Name: c.Name, Value: value.Reveal(), Path: c.Path, MaxAge: seconds, HttpOnly: true,
+		Secure: c.Secure, SameSite: http.SameSiteLaxMode, // the way back is a navigation from another site
 	})
 }
 
 // heldBy reports whether a request brings the cookie whose SHA-256 is sum. No
 // request does when sum is empty: nobody confirmed the login.
-func (c loginCookie) heldBy(r *http.Request, sum []byte) bool {
-	cookie, err := r.Cookie(c.name)
+func (c Cookie) heldBy(r *http.Request, sum []byte) bool {
+	cookie, err := r.Cookie(c.Name)
 	if err != nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"testing"
@@ -9,16 +9,16 @@ import (
 // TestSecretCacheAfterChange reads a secret, changes it, and then tries to remember
 // what was read: the old value must not come back.
 func TestSecretCacheAfterChange(t *testing.T) {
-	var c secretCache
-	old, now := openedSecret{value: secrets.New("old")}, openedSecret{value: secrets.New("new")}
+	var c cache
+	old, now := Opened{Value: secrets.New("old")}, Opened{Value: secrets.New("new")}
 	read := c.now()
 	c.forget("c1")
 	c.put("c1", old, read)
 	if v, ok := c.values["c1"]; ok {
-		t.Errorf("a value that was read before the change is remembered: version %d", v.version)
+		t.Errorf("a value that was read before the change is remembered: version %d", v.Version)
 	}
 	c.put("c1", now, c.now())
-	if v := c.values["c1"]; v.value.Reveal() != "new" {
+	if v := c.values["c1"]; v.Value.Reveal() != "new" {
 		t.Error("the value after the change is not remembered")
 	}
 	c.forget("c1")

@@ -1,4 +1,4 @@
-package admin
+package login
 
 import (
 	"context"
@@ -23,21 +23,21 @@ import (
 )
 
 const (
-	// callbackPath is where authorization servers send a person back to.
-	callbackPath = "/oauth/callback"
+	// CallbackPath is where authorization servers send a person back to.
+	CallbackPath = "/oauth/callback"
 	// loginTimeout is how long a person may take to log in: finding a second factor
 	// takes minutes. RFC 6749 §4.1.2 wants the code itself used within ten.
 	loginTimeout = 10 * time.Minute
-	// maxCallback bounds what comes back: a code has some hundred bytes, one with
+	// MaxCallback bounds what comes back: a code has some hundred bytes, one with
 	// claims in it 4 KB.
-	maxCallback = 16 << 10
+	MaxCallback = 16 << 10
 )
 
 // sourceMCP is the kind of a connector whose source is an MCP server.
 const sourceMCP = "mcp"
 
-// login is what is sealed of a login in a browser, whatever its tokens are for.
-type login struct {
+// record is what is sealed of a login in a browser, whatever its tokens are for.
+type record struct {
 	State    string       `json:"state"` // empty: it came back
 	Verifier secrets.Wire `json:"verifier"`
 	Redirect string       `json:"redirect"`
@@ -71,7 +71,7 @@ var loginActions = map[string][3]string{
 }
 
 // resource is what the audit log says that a login is of.
-func (l *login) resource(row *store.OAuthLogin) string {
+func (l *record) resource(row *store.OAuthLogin) string {
 	if row.Purpose == store.LoginServer {
 		return row.ID
 	}
@@ -79,7 +79,7 @@ func (l *login) resource(row *store.OAuthLogin) string {
 }
 
 // audit makes the record of a step of a login.
-func (l *login) audit(ctx context.Context, row *store.OAuthLogin, step int) *store.Audit {
+func (l *record) audit(ctx context.Context, row *store.OAuthLogin, step int) *store.Audit {
 	rec := request.Audit(ctx, loginActions[row.Purpose][step], l.resource(row))
 	switch {
 	case l.User != nil:
@@ -107,7 +107,7 @@ type Authorization struct {
 
 // loginConfig is the client that a person logs in with, found or registered when
 // the configuration leaves it open; found is nil otherwise.
-func (r *loginRoom) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
+func (r *Room) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
 	if r.o.OAuth == nil {
 		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
@@ -117,7 +117,7 @@ func (r *loginRoom) loginConfig(ctx context.Context, row *store.Credential, sh *
 		if err != nil {
 			return nil, nil, err
 		}
-		found, err = r.Clients.clientFor(ctx, row, search{shape: sh, server: server, redirect: r.Clients.callbackURL(ctx), more: more, anew: anew})
+		found, err = r.Clients.clientFor(ctx, row, search{shape: sh, server: server, redirect: r.Clients.CallbackURL(ctx), more: more, anew: anew})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -127,14 +127,14 @@ func (r *loginRoom) loginConfig(ctx context.Context, row *store.Credential, sh *
 		return nil, nil, err
 	}
 	if found == nil {
-		cfg.RedirectURL = r.Clients.callbackURL(ctx)
+		cfg.RedirectURL = r.Clients.CallbackURL(ctx)
 		cfg.Scopes = oauth.ValidScopes(append(slices.Clone(cfg.Scopes), more...))
 	}
 	return cfg, found, nil
 }
 
 // ofServer reports whether a credential is for an MCP server.
-func (cs *loginClients) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
+func (cs *Clients) ofServer(ctx context.Context, row *store.Credential) (bool, error) {
 	ws := cs.o.Store.Workspace(row.WorkspaceID)
 	ts, err := ws.FindToolset(ctx, row.ToolsetID)
 	if err != nil {
@@ -152,8 +152,8 @@ func (cs *loginClients) ofServer(ctx context.Context, row *store.Credential) (bo
 	return false, nil
 }
 
-// beginLogin begins a login for a credential of a toolset's connector; creds are all of its.
-func (r *loginRoom) beginLogin(ctx context.Context, ws *store.Workspace, ts *store.Toolset, creds []credential.Draft, want *Authorize) (*Authorization, error) {
+// Begin begins a login for a credential of a toolset's connector; creds are all of its.
+func (r *Room) Begin(ctx context.Context, ws *store.Workspace, ts *store.Toolset, creds []credential.Draft, want *Authorize) (*Authorization, error) {
 	c, sh, err := credential.ForLogin(creds, want.CredentialID)
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (r *loginRoom) beginLogin(ctx context.Context, ws *store.Workspace, ts *sto
 		return nil, err
 	}
 	row := &store.OAuthLogin{ID: r.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.Row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
-	l := &login{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
-	link, err := r.begin(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
+	l := &record{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
+	link, err := r.start(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +175,9 @@ func (r *loginRoom) beginLogin(ctx context.Context, ws *store.Workspace, ts *sto
 	}, nil
 }
 
-// begin writes a new login and returns the page to open: the one of the authorization
+// start writes a new login and returns the page to open: the one of the authorization
 // server for a caller, who confirmed the login already, else that of its link.
-func (r *loginRoom) begin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cfg *oauth.Config) (string, error) {
+func (r *Room) start(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *record, cfg *oauth.Config) (string, error) {
 	verifier := oauth.NewVerifier()
 	row.State, l.Verifier, l.Redirect = store.LoginPending, secrets.Wire{Secret: secrets.New(verifier)}, cfg.RedirectURL
 	// The id in the state finds the login; the rest of it cannot be guessed.
@@ -220,12 +220,12 @@ func replaceLogin(ctx context.Context, tx *store.Tx, credential string) error {
 }
 
 // openLogin opens what is sealed of a login.
-func (r *loginRoom) openLogin(row *store.OAuthLogin) (*login, error) {
+func (r *Room) openLogin(row *store.OAuthLogin) (*record, error) {
 	text, err := r.o.Keyring.Open(row.Record(), row.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("opening login %s: %w", row.ID, err)
 	}
-	l := new(login)
+	l := new(record)
 	if json.Unmarshal([]byte(text.Reveal()), l) != nil { // its error would quote it
 		return nil, fmt.Errorf("login %s is not in the form it was written", row.ID)
 	}
@@ -238,9 +238,9 @@ const (
 	userLoggedIn = "Your AI client can now work with your account. Close this window and let it call the tool again."
 )
 
-// finish finishes the login that a browser brings back, and returns what the person
+// Finish finishes the login that a browser brings back, and returns what the person
 // reads.
-func (r *loginRoom) finish(w http.ResponseWriter, req *http.Request, q url.Values) (string, error) {
+func (r *Room) Finish(w http.ResponseWriter, req *http.Request, q url.Values) (string, error) {
 	ctx := req.Context()
 	id, _, ok := strings.Cut(q.Get("state"), ".")
 	if !ok || len(id) > 64 {
@@ -274,7 +274,7 @@ func (r *loginRoom) finish(w http.ResponseWriter, req *http.Request, q url.Value
 	if err := r.sealAgain(ctx, ws, row, l, nil); err != nil {
 		return "", err
 	}
-	cookie.set(w, secrets.Secret{}, -1)
+	cookie.Set(w, secrets.Secret{}, -1)
 	cause := r.complete(ctx, ws, row, l, q)
 	if err := r.noteLogin(ctx, ws, row, l, cause); err != nil {
 		if cause == nil && l.Server != nil { // its tokens are in the row
@@ -290,7 +290,7 @@ func (r *loginRoom) finish(w http.ResponseWriter, req *http.Request, q url.Value
 
 // sealAgain writes a login that was read. It fails with [unknownLogin] when somebody
 // else was faster.
-func (r *loginRoom) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, rec *store.Audit) error {
+func (r *Room) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *record, rec *store.Audit) error {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SealOAuthLogin(ctx, r.o.Keyring, row, secrets.New(store.JSON(l))); err != nil || rec == nil {
 			return err
@@ -305,7 +305,7 @@ func (r *loginRoom) sealAgain(ctx context.Context, ws *store.Workspace, row *sto
 
 // complete gets the tokens of a login that came back and keeps them where they belong:
 // with the credential, or of a server that is no toolset yet in the login.
-func (r *loginRoom) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, q url.Values) error {
+func (r *Room) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *record, q url.Values) error {
 	if l.Server != nil {
 		tok, err := r.exchangeWith(safedial.WithAddresses(ctx, l.Server.Seen), l.config(), l, q)
 		if err != nil {
@@ -329,7 +329,7 @@ func (r *loginRoom) complete(ctx context.Context, ws *store.Workspace, row *stor
 	if err != nil {
 		return err
 	}
-	bound, err := r.Origins.boundOf(ctx, cred)
+	bound, err := r.Origins.Of(ctx, cred)
 	if err != nil {
 		return err
 	}
@@ -339,7 +339,7 @@ func (r *loginRoom) complete(ctx context.Context, ws *store.Workspace, row *stor
 
 // noteLogin records how a login ended, for whoever waits for it and for the audit log. The
 // record of a caller's login stays to its end, so that its link cannot be used again.
-func (r *loginRoom) noteLogin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *login, cause error) error {
+func (r *Room) noteLogin(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *record, cause error) error {
 	rec := l.audit(ctx, row, loginFinished)
 	if row.State = store.LoginDone; cause != nil {
 		row.State, row.Error = store.LoginFailed, request.Detail(cause)
@@ -376,7 +376,7 @@ func noteCredentialLogin(ctx context.Context, tx *store.Tx, row *store.OAuthLogi
 }
 
 // exchange turns the answer of the login page into a token.
-func (r *loginRoom) exchange(ctx context.Context, cred *store.Credential, sh *credential.Shape, p *login, q url.Values) (*oauth.Token, error) {
+func (r *Room) exchange(ctx context.Context, cred *store.Credential, sh *credential.Shape, p *record, q url.Values) (*oauth.Token, error) {
 	cfg, err := r.Secrets.oauthConfig(cred, sh, p.Client)
 	if err != nil {
 		return nil, err
@@ -391,7 +391,7 @@ func (r *loginRoom) exchange(ctx context.Context, cred *store.Credential, sh *cr
 	return tok, err
 }
 
-func (r *loginRoom) exchangeWith(ctx context.Context, cfg *oauth.Config, p *login, q url.Values) (*oauth.Token, error) {
+func (r *Room) exchangeWith(ctx context.Context, cfg *oauth.Config, p *record, q url.Values) (*oauth.Token, error) {
 	if err := r.o.OAuth.CheckIssuer(ctx, cfg, q.Get("iss")); err != nil {
 		return nil, err
 	}
@@ -401,7 +401,7 @@ func (r *loginRoom) exchangeWith(ctx context.Context, cfg *oauth.Config, p *logi
 	if q.Get("code") == "" {
 		return nil, problem.New(problem.UpstreamMalformed, "the authorization server sent neither a code nor an error")
 	}
-	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	ctx, cancel := context.WithTimeout(ctx, RenewTimeout)
 	defer cancel()
 	tok, err := r.o.OAuth.Exchange(ctx, cfg, q.Get("code"), p.Verifier.Reveal())
 	if err == nil && !tok.Expires.IsZero() && !r.o.Store.Now().Before(tok.Expires) {
