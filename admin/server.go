@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/metrics"
@@ -206,8 +207,7 @@ type Server struct {
 	edges    *edgeNeeds
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
-	rotation sync.Mutex // held while keys are rotated
-	rotated  time.Time  // guarded by rotation: when, in this process
+	keys *keyring.Room
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
@@ -260,6 +260,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
+	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.openDomains()
 	s.access = &access.Room{
