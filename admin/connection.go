@@ -172,7 +172,7 @@ func (s *Server) streamConnection(hc huma.Context, in *ConnectionRequest) {
 	c, err := s.testConnection(context.WithValue(ctx, noticedKey{}, watch.Notice), in)
 	if err != nil {
 		var wants *handshake.Wants
-		if cause, ok := errors.AsType[*WantsAuthError](err); ok {
+		if cause, ok := errors.AsType[*handshake.WantsAuthError](err); ok {
 			wants = cause.Wants
 		}
 		watch.Fail(request.Detail(err), wants)

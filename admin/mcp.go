@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
@@ -164,7 +163,7 @@ func (s *Server) serverChallenge(ctx context.Context, resource string) oauth.Cha
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	_, err := s.o.MCP.List(ctx, MCPTarget{URL: resource})
-	if wants, ok := errors.AsType[*WantsAuthError](err); ok {
+	if wants, ok := errors.AsType[*handshake.WantsAuthError](err); ok {
 		c, _ := oauth.ParseChallenge(wants.Challenge)
 		return c
 	}
@@ -184,7 +183,7 @@ func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []credential
 	defer cancel()
 	l, err := s.o.MCP.List(ctx, t)
 	if err != nil {
-		return nil, cannotConnect(s.explainAuth(ctx, &t, err))
+		return nil, cannotConnect(s.logins.Clients.Explain(ctx, t.URL, t.Auth != nil, err))
 	}
 	l.notices, l.refused = l.Server.Accept()
 	l.refused = append(l.refused, l.Unlisted...)
@@ -222,56 +221,6 @@ func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, er
 		return v, err
 	}
 	return t, nil
-}
-
-// explainAuth says of a server that wants authentication which one, and how to give
-// it. It changes no other error.
-func (s *Server) explainAuth(ctx context.Context, t *MCPTarget, err error) error {
-	wants, ok := errors.AsType[*WantsAuthError](err)
-	if !ok {
-		return err
-	}
-	wants.Wants = handshake.OfChallenge(wants.Challenge)
-	if s.o.OAuth == nil {
-		return err
-	}
-	challenge, bearer := oauth.ParseChallenge(wants.Challenge)
-	if !bearer && wants.Challenge != "" {
-		return err
-	}
-	p := problem.As(err)
-	if challenge.Error == "insufficient_scope" && len(challenge.Scopes) > 0 {
-		list := request.ClipText(strings.Join(challenge.Scopes, ","), 500)
-		return problem.New(p.Kind, "%s: it wants more permissions than the login has", p.Detail).
-			Fix("log in with them: sluice add URL --auth oauth --scope %s   or, with a toolset, sluice toolset auth TOOLSET login --scope %s", list, list).Because(err)
-	}
-	found, fault := s.o.OAuth.DiscoverServer(ctx, t.URL, challenge, "")
-	switch {
-	case fault == nil && found.Guessed:
-		return err // nothing there speaks of OAuth
-	case fault != nil:
-		out := problem.New(p.Kind, "%s; where to log in cannot be found out: %s", p.Detail, request.Detail(fault)).Because(err)
-		out.Remedy = "set authentication of type bearer or header with a token that was got elsewhere, or oauth2 with issuer and clientId"
-		if p := request.Fault(fault); p != nil && p.Remedy != "" {
-			out.Remedy = p.Remedy + "; or " + out.Remedy
-		}
-		return out
-	}
-	if t.Auth != nil {
-		return problem.New(p.Kind, "%s", p.Detail).Fix("log in again: sluice toolset auth TOOLSET login; or set the authentication of the toolset again").Because(err)
-	}
-	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), credential.Host(found.Metadata.Issuer))
-	if len(found.Scopes) > 0 {
-		detail += " for the scopes " + request.ClipText(strings.Join(found.Scopes, " "), 200)
-	}
-	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
-	m := found.Metadata
-	registers := m.TakesDocuments && s.logins.Clients.Document() != nil || m.RegistrationEndpoint != ""
-	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: s.logins.Clients.CallbackURL(ctx)}
-	if registers {
-		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
-	}
-	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", s.logins.Clients.CallbackURL(ctx))
 }
 
 // cannotConnect gives any cause why a server cannot be asked its fixed title. What
@@ -401,15 +350,3 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 	}
 	return s.recordTest(ctx, ws, d, run)
 }
-
-// WantsAuthError is the cause of a problem with a server that wants authentication.
-type WantsAuthError struct {
-	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
-	// outside.
-	Challenge string
-	// Wants is what it asks for, once that was looked up.
-	Wants *handshake.Wants
-}
-
-// Error says nothing of the challenge, which is for machines.
-func (*WantsAuthError) Error() string { return "the server wants authentication" }

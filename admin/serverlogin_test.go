@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -28,7 +29,7 @@ func (w *world) resource(document string) (url string) {
 		_, _ = fmt.Fprint(rw, strings.ReplaceAll(document, "SELF", "http://"+r.Host))
 	}))
 	w.t.Cleanup(srv.Close)
-	w.servers.set(problem.New(problem.Unauthenticated, "it wants an OAuth login").Because(&admin.WantsAuthError{Challenge: `Bearer scope="openid"`}))
+	w.servers.set(problem.New(problem.Unauthenticated, "it wants an OAuth login").Because(&handshake.WantsAuthError{Challenge: `Bearer scope="openid"`}))
 	return srv.URL + "/mcp"
 }
 
@@ -90,7 +91,7 @@ func TestServerLogin(t *testing.T) {
 	if a = want[credential.Authentication](w, w.do("GET", auth, nil), 200); a.State != "login_required" || !strings.Contains(a.LastError, "invalid_client") {
 		t.Errorf("a forgotten client: %+v", a)
 	}
-	w.servers.set(problem.New(problem.Unauthenticated, "x").Because(&admin.WantsAuthError{Challenge: `Bearer scope="openid"`}))
+	w.servers.set(problem.New(problem.Unauthenticated, "x").Because(&handshake.WantsAuthError{Challenge: `Bearer scope="openid"`}))
 	again := want[login.Authorization](w, w.do("POST", auth+"/authorize", map[string]any{"scopes": []string{"profile"}}, "Host", "localhost:7301"), 200)
 	page, cookies := w.confirm(again.AuthorizationURL)
 	if !again.Registered || len(as.Registered()) != 2 || !strings.Contains(page, "profile") {

@@ -175,3 +175,15 @@ func plural(n int, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// WantsAuthError is the cause of a problem with a server that wants authentication.
+type WantsAuthError struct {
+	// Challenge is the WWW-Authenticate of its answer; may be "". It comes from
+	// outside.
+	Challenge string
+	// Wants is what it asks for, once that was looked up.
+	Wants *Wants
+}
+
+// Error says nothing of the challenge, which is for machines.
+func (*WantsAuthError) Error() string { return "the server wants authentication" }

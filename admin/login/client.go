@@ -3,13 +3,17 @@ package login
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -173,4 +177,54 @@ func (cs *Clients) dropClient(ctx context.Context, ws *store.Workspace, id strin
 		return err
 	}
 	return ws.Update(ctx, func(tx *store.Tx) error { return tx.DeleteOAuthClient(ctx, id) })
+}
+
+// Explain says of an MCP server that wants authentication which one, and how to give
+// it. It changes no other error. stored says that it was asked with a credential.
+func (cs *Clients) Explain(ctx context.Context, server string, stored bool, err error) error {
+	wants, ok := errors.AsType[*handshake.WantsAuthError](err)
+	if !ok {
+		return err
+	}
+	wants.Wants = handshake.OfChallenge(wants.Challenge)
+	if cs.o.OAuth == nil {
+		return err
+	}
+	challenge, bearer := oauth.ParseChallenge(wants.Challenge)
+	if !bearer && wants.Challenge != "" {
+		return err
+	}
+	p := problem.As(err)
+	if challenge.Error == "insufficient_scope" && len(challenge.Scopes) > 0 {
+		list := request.ClipText(strings.Join(challenge.Scopes, ","), 500)
+		return problem.New(p.Kind, "%s: it wants more permissions than the login has", p.Detail).
+			Fix("log in with them: sluice add URL --auth oauth --scope %s   or, with a toolset, sluice toolset auth TOOLSET login --scope %s", list, list).Because(err)
+	}
+	found, fault := cs.o.OAuth.DiscoverServer(ctx, server, challenge, "")
+	switch {
+	case fault == nil && found.Guessed:
+		return err // nothing there speaks of OAuth
+	case fault != nil:
+		out := problem.New(p.Kind, "%s; where to log in cannot be found out: %s", p.Detail, request.Detail(fault)).Because(err)
+		out.Remedy = "set authentication of type bearer or header with a token that was got elsewhere, or oauth2 with issuer and clientId"
+		if p := request.Fault(fault); p != nil && p.Remedy != "" {
+			out.Remedy = p.Remedy + "; or " + out.Remedy
+		}
+		return out
+	}
+	if stored {
+		return problem.New(p.Kind, "%s", p.Detail).Fix("log in again: sluice toolset auth TOOLSET login; or set the authentication of the toolset again").Because(err)
+	}
+	detail := fmt.Sprintf("%s at %s", strings.TrimSuffix(p.Detail, " (HTTP 401)"), credential.Host(found.Metadata.Issuer))
+	if len(found.Scopes) > 0 {
+		detail += " for the scopes " + request.ClipText(strings.Join(found.Scopes, " "), 200)
+	}
+	out := problem.New(p.Kind, "%s (HTTP 401)", detail).Because(err)
+	m := found.Metadata
+	registers := m.TakesDocuments && cs.Document() != nil || m.RegistrationEndpoint != ""
+	wants.Wants = &handshake.Wants{Kind: handshake.OAuth, Issuer: m.Issuer, Scopes: found.Scopes, Registers: registers, RedirectURL: cs.CallbackURL(ctx)}
+	if registers {
+		return out.Fix("log in: sluice add URL --auth oauth; a client is registered there by itself")
+	}
+	return out.Fix("register a client there that may come back to %s, then: sluice add URL --auth oauth:CLIENT_ID", cs.CallbackURL(ctx))
 }

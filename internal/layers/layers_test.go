@@ -88,7 +88,7 @@ var within = map[string][]string{
 	"admin/alert/rule":                   {},
 	"admin/connectorrequest":             {"admin/notify", "admin/request", "admin/store"},
 	"admin/keyring":                      {"admin/publish", "admin/request", "admin/store"},
-	"admin/login":                        {"admin/access", "admin/credential", "admin/publish", "admin/request", "admin/store", "admin/toolset"},
+	"admin/login":                        {"admin/access", "admin/credential", "admin/handshake", "admin/publish", "admin/request", "admin/store", "admin/toolset"},
 	"admin/metrics":                      {"admin/store"},
 	"admin/notify":                       {"admin/request", "admin/store"},
 	"admin/access":                       {"admin/publish", "admin/request", "admin/store"},

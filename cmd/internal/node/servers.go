@@ -47,7 +47,7 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 	case err != nil:
 		if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && (refused.Status == http.StatusUnauthorized || strings.Contains(refused.Challenge, "insufficient_scope")) {
 			p := problem.As(err)
-			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&admin.WantsAuthError{Challenge: refused.Challenge})
+			return nil, problem.New(p.Kind, "%s", p.Detail).Fix("%s", p.Remedy).Because(&handshake.WantsAuthError{Challenge: refused.Challenge})
 		}
 		return nil, err
 	}
