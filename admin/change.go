@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -40,7 +41,7 @@ type change struct {
 
 	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
 	source   *source           // set by read
-	seen     []seen            // private addresses that the operator named; set by read
+	seen     []grant.Seen      // private addresses that the operator named; set by read
 	compiled *compiled         // set by compile
 
 	d       *draft          // about the connector; set by load
@@ -160,7 +161,7 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if c.entry == nil {
 		named = c.in.addresses() // with that of a command, which is known only now
 	}
-	ctx, c.seen = c.s.seeNamed(ctx, named)
+	ctx, c.seen = c.s.grants.See(ctx, named)
 	c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase)
 	return ctx, err
 }
@@ -455,7 +456,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	}
 	s.logins.Secrets.ForgetAll(c.was.creds, d.creds)
 	s.logins.Secrets.RevokeGone(ctx, c.ws, d.ts.ID, &lost)
-	c.granted, err = s.grantSeen(ctx, c.ws, d.ts.ID, c.seen)
+	c.granted, err = s.grants.Keep(ctx, c.ws, d.ts.ID, c.seen)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -173,9 +174,9 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	})
 	if err == nil {
 		s.logins.Secrets.ForgetAll(d.allCreds())
-		s.dropGrants(ts.ID)
+		s.grants.Drop(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
+		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grant.Addresses(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

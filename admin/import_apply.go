@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
@@ -200,9 +201,9 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	return nil
 }
 
-// seeImported is [Server.seeNamed] for the addresses in a document, with the grants that
+// seeImported is [grant.Room.See] for the addresses in a document, with the grants that
 // its toolset has.
-func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []seen) {
+func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
 	if x.now != nil {
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
@@ -210,7 +211,7 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	for _, c := range x.want.parts() {
 		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).Addresses()...)
 	}
-	return s.seeNamed(ctx, addresses)
+	return s.grants.See(ctx, addresses)
 }
 
 // applyImport makes one toolset what the document says.
@@ -266,7 +267,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	}
 	s.logins.Secrets.ForgetAll(d.before, d.allCreds())
 	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	if _, err := s.grantSeen(ctx, ws, d.ts.ID, named); err != nil {
+	if _, err := s.grants.Keep(ctx, ws, d.ts.ID, named); err != nil {
 		return err
 	}
 	for _, name := range d.gone {

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -149,8 +150,8 @@ func (s *Server) registerServerLogin() {
 			return nil, err
 		}
 		l, err := s.logins.BeginServer(ctx, u, &in.Body, func(ctx context.Context, named []string) (context.Context, []netip.AddrPort) {
-			ctx, all := s.seeNamed(ctx, named)
-			return ctx, addressesOf(all)
+			ctx, all := s.grants.See(ctx, named)
+			return ctx, grant.AddressesOf(all)
 		})
 		if err != nil {
 			return nil, err

@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
@@ -207,7 +208,8 @@ type Server struct {
 	edges    *edgeNeeds
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
-	keys *keyring.Room
+	keys   *keyring.Room
+	grants *grant.Room
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
@@ -259,6 +261,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
+	s.grants = &grant.Room{Store: o.Store, Dialer: o.Dialer, Log: s.log}
 	s.openLogins()
 	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
@@ -325,7 +328,7 @@ func (s *Server) recover(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := s.restoreGrants(ctx, id); err != nil {
+		if err := s.grants.Restore(ctx, id); err != nil {
 			return err
 		}
 	}

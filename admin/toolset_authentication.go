@@ -203,7 +203,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	}
 	s.logins.Secrets.ForgetAll(old, d.creds)
 	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	if err := s.grantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
+	if err := s.grants.Named(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}
 	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
