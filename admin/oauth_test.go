@@ -448,3 +448,14 @@ func TestRenewal(t *testing.T) {
 	as.Fail(0)
 	f(0, 4) // it was not given up
 }
+
+// TestLongestCallback: what an authorization server sends back is looked at up to a bound.
+func TestLongestCallback(t *testing.T) {
+	w := newWorld(t)
+	const query = "code=x&state="
+	for _, c := range []struct{ bytes, status int }{{login.MaxCallback, http.StatusNotFound}, {login.MaxCallback + 1, http.StatusRequestEntityTooLarge}} {
+		if status, page := w.callback(query + strings.Repeat("s", c.bytes-len(query))); status != c.status {
+			t.Errorf("%d bytes: %d, want %d: %.200s", c.bytes, status, c.status, page)
+		}
+	}
+}
