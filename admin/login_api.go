@@ -53,19 +53,11 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if err := credential.CheckScopes(want.Scopes); err != nil {
 			return nil, err
 		}
-		ws := s.workspace(ctx)
-		ts, err := ws.FindToolset(ctx, id)
+		d, err := s.outlineOf(ctx, id, connector)
 		if err != nil {
 			return nil, err
 		}
-		d, err := outline(ctx, ws, ts)
-		if err != nil {
-			return nil, err
-		}
-		if err := d.focus(connector); err != nil {
-			return nil, err
-		}
-		a, err := s.logins.Begin(ctx, ws, ts, d.creds, &want)
+		a, err := s.logins.Begin(ctx, s.workspace(ctx), d.ts, d.creds, &want)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func (s *Server) registerSchedules() {
 	register(s, huma.Operation{
 		OperationID: "get-schedule", Method: http.MethodGet, Path: path, Summary: "Read how often a specification is read again, and what waits", Tags: tags,
 	}, func(ctx context.Context, in *scheduleInput) (*bodyOutput[Schedule], error) {
-		d, err := s.scheduled(ctx, in.ID, in.Connector)
+		d, err := s.outlineOf(ctx, in.ID, in.Connector)
 		if err != nil {
 			return nil, err
 		}
@@ -112,20 +112,6 @@ func (s *Server) registerSchedules() {
 	documentJob(s.api.OpenAPI(), accept, Refreshed{}, http.StatusOK)
 }
 
-// scheduled is the outline of a toolset, about a connector that can be read again.
-func (s *Server) scheduled(ctx context.Context, id, connector string) (*draft, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.focus(connector)
-}
-
 func (s *Server) scheduleAnswer(ctx context.Context, d *draft) (*bodyOutput[Schedule], error) {
 	ws := s.workspace(ctx)
 	src, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
@@ -147,7 +133,7 @@ func (s *Server) scheduleAnswer(ctx context.Context, d *draft) (*bodyOutput[Sche
 }
 
 func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOutput[Schedule], error) {
-	d, err := s.scheduled(ctx, in.ID, in.Body.Connector)
+	d, err := s.outlineOf(ctx, in.ID, in.Body.Connector)
 	if err != nil {
 		return nil, err
 	}

@@ -130,6 +130,15 @@ func (s *Server) registerConnectorAuth(tags []string) {
 
 // getAuth reads the authentication of the named connector; "": of the only one.
 func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
+	d, err := s.outlineOf(ctx, id, connector)
+	if err != nil {
+		return nil, err
+	}
+	return s.authAnswer(d)
+}
+
+// outlineOf is the outline of a toolset, about the named connector; "": about the only one.
+func (s *Server) outlineOf(ctx context.Context, id, connector string) (*draft, error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
@@ -139,10 +148,7 @@ func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput
 	if err != nil {
 		return nil, err
 	}
-	if err := d.focus(connector); err != nil {
-		return nil, err
-	}
-	return s.authAnswer(d)
+	return d, d.focus(connector)
 }
 
 func (s *Server) authAnswer(d *draft) (*authOutput, error) {
