@@ -52,6 +52,7 @@ type Shape struct {
 	Certificate      *CertificateInfo `json:"certificate,omitempty"`
 }
 
+// ShapeOf reads the shape of a credential.
 func ShapeOf(row *store.Credential) (Shape, error) {
 	var sh Shape
 	if err := json.Unmarshal([]byte(row.Shape), &sh); err != nil {

@@ -119,6 +119,6 @@ func (r *Room) BeginUser(w http.ResponseWriter, req *http.Request, text string) 
 	}
 	cookieOf(row.ID, cfg.RedirectURL).Set(w, browser, int(loginTimeout/time.Second))
 	w.Header().Set("Referrer-Policy", "no-referrer") // the link is in the address
-	http.Redirect(w, req, page, http.StatusSeeOther) //nolint:gosec // the operator named the authorization server
+	http.Redirect(w, req, page, http.StatusSeeOther)
 	return nil
 }

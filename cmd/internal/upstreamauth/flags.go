@@ -87,7 +87,7 @@ func (f *Flags) oauthOnly() string {
 	return ""
 }
 
-// Request is admin.SetAuth as it goes over the wire: secrets print as
+// Request is credential.SetAuth as it goes over the wire: secrets print as
 // [redacted] everywhere else.
 type Request struct {
 	credential.SetAuth
