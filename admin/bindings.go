@@ -51,27 +51,22 @@ func bindingsOf(record string) ([]boundRecord, error) {
 
 // boundBy lists the slugs of the toolsets that bind a version of a plugin that matches.
 func boundBy(ctx context.Context, ws *store.Workspace, match func(plugin, version string) bool) ([]string, error) {
+	rows, err := store.All(ctx, ws.Toolsets)
+	if err != nil {
+		return nil, err
+	}
 	users := []string{}
-	page := store.Page{Limit: store.MaxLimit}
-	for {
-		rows, next, err := ws.Toolsets(ctx, page)
+	for i := range rows {
+		bound, err := bindingsOf(rows[i].Plugins)
 		if err != nil {
 			return nil, err
 		}
-		for i := range rows {
-			bound, err := bindingsOf(rows[i].Plugins)
-			if err != nil {
-				return nil, err
-			}
-			if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(b.Plugin, b.Pinned) }) {
-				users = append(users, rows[i].Slug)
-			}
-		}
-		if page.After = next; next == "" {
-			slices.Sort(users)
-			return users, nil
+		if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(b.Plugin, b.Pinned) }) {
+			users = append(users, rows[i].Slug)
 		}
 	}
+	slices.Sort(users)
+	return users, nil
 }
 
 // bindPlugins puts the bindings of a draft into the toolset of its bundle and opens

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -44,7 +45,7 @@ func furnished(w *world) {
 	body := w.createBody("Drafted", "locked.yaml")
 	body["deploy"] = map[string]any{"skip": true}
 	drafted := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
-	want[admin.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+drafted.ID+"/labels", `{"labels":{"region":"eu","tier":"a"}}`), 200)
+	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+drafted.ID+"/labels", `{"labels":{"region":"eu","tier":"a"}}`), 200)
 	w.putAuth(drafted.ID, map[string]any{"authType": "list", "items": []any{
 		map[string]any{"authType": "basic", "username": "ann", "password": "pw-secret-1"},
 		map[string]any{"authType": "query", "parameterName": "key", "apiKey": "q-secret-2"},

@@ -108,42 +108,27 @@ func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportO
 
 // allToolsets are those of a workspace, by slug.
 func allToolsets(ctx context.Context, ws *store.Workspace) ([]*store.Toolset, error) {
-	var out []*store.Toolset
-	page := store.Page{Limit: store.MaxLimit}
-	for {
-		rows, next, err := ws.Toolsets(ctx, page)
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			out = append(out, &rows[i])
-		}
-		if page.After = next; next == "" {
-			slices.SortFunc(out, func(a, b *store.Toolset) int { return strings.Compare(a.Slug, b.Slug) })
-			return out, nil
-		}
+	rows, err := store.All(ctx, ws.Toolsets)
+	if err != nil {
+		return nil, err
 	}
+	out := make([]*store.Toolset, len(rows))
+	for i := range rows {
+		out[i] = &rows[i]
+	}
+	slices.SortFunc(out, func(a, b *store.Toolset) int { return strings.Compare(a.Slug, b.Slug) })
+	return out, nil
 }
 
 // validPublisherKeys are the keys that were not revoked, by their public key.
 func validPublisherKeys(ctx context.Context, ws *store.Workspace) ([]store.PublisherKey, error) {
-	var out []store.PublisherKey
-	page := store.Page{Limit: store.MaxLimit}
-	for {
-		rows, next, err := ws.PublisherKeys(ctx, page)
-		if err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			if rows[i].RevokedAt.IsZero() {
-				out = append(out, rows[i])
-			}
-		}
-		if page.After = next; next == "" {
-			slices.SortFunc(out, func(a, b store.PublisherKey) int { return bytes.Compare(a.PublicKey, b.PublicKey) })
-			return out, nil
-		}
+	rows, err := store.All(ctx, ws.PublisherKeys)
+	if err != nil {
+		return nil, err
 	}
+	rows = slices.DeleteFunc(rows, func(k store.PublisherKey) bool { return !k.RevokedAt.IsZero() })
+	slices.SortFunc(rows, func(a, b store.PublisherKey) int { return bytes.Compare(a.PublicKey, b.PublicKey) })
+	return rows, nil
 }
 
 // stateTag is an entity tag of everything that an import can change.

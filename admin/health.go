@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/promtext"
 )
@@ -62,7 +61,7 @@ func (s *Server) writeMetrics(w http.ResponseWriter) {
 // newMetrics makes the metrics of the control plane.
 func (s *Server) newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{
-		Store: s.o.Store, KeylessTypes: []string{authNone, authOAuth2, authOIDC}, Edges: s.edgesByState,
+		Store: s.o.Store, KeylessTypes: []string{authNone, authOAuth2, authOIDC}, Edges: func(ctx context.Context) (map[string]int, error) { return s.fleet.ByState(ctx) },
 		Published: func() uint64 {
 			if rel := s.o.Publisher.Current(); rel != nil {
 				return rel.Release().Revision
@@ -73,34 +72,6 @@ func (s *Server) newMetrics() *metrics.Metrics {
 			return errors.Join(s.o.Publisher.Stopped(""), s.o.Store.Claimed(ctx))
 		},
 	})
-}
-
-// edgesByState counts the edges of all workspaces.
-func (s *Server) edgesByState(ctx context.Context) (map[string]int, error) {
-	count := map[string]int{}
-	ids, err := s.o.Store.Workspaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		for page := (store.Page{Limit: store.MaxLimit}); ; {
-			rows, next, err := s.o.Store.Workspace(id).Edges(ctx, page)
-			if err != nil {
-				return nil, err
-			}
-			for i := range rows {
-				e, err := s.showEdge(&rows[i])
-				if err != nil {
-					return nil, err
-				}
-				count[e.State]++
-			}
-			if page.After = next; next == "" {
-				break
-			}
-		}
-	}
-	return count, nil
 }
 
 // outerRoute names what is served beside the API, without what a client may choose.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -57,7 +58,7 @@ func TestIsolation(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Secret Pets", "pets.yaml")
 	edge := w.enrolEdge(`{"labels":{"region":"eu"}}`)
-	join := want[admin.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", `{"name":"secret join"}`), http.StatusCreated)
+	join := want[fleet.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", `{"name":"secret join"}`), http.StatusCreated)
 	member := want[people.Member](w, w.do("POST", "/v1/members", `{"email":"secret@example.com","role":"editor"}`), http.StatusCreated)
 	mine := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
 	stranger, viewer := w.withRole("other", "admin"), w.withRole("default", "viewer")

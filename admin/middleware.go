@@ -186,9 +186,7 @@ func (s *Server) workspace(ctx context.Context) *store.Workspace {
 // can hash it, and turns a multipart creation into its JSON form.
 func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// Not every ResponseWriter has deadlines; the server's own hold then.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+		body, err := readBody(w, r, MaxBodyBytes)
 		if err == nil {
 			body, err = multipartToJSON(r, body)
 		}
@@ -203,6 +201,17 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 		r.ContentLength = int64(len(body))
 		next(w, r)
 	}
+}
+
+// readBody reads a body of at most limit bytes, within [bodyTimeout].
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
+	// Not every ResponseWriter has deadlines; the server's own hold then.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	return body, nil
 }
 
 func bodyError(err error) error {

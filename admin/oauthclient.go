@@ -205,7 +205,7 @@ func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
 		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
 	default:
 		w.Header().Set("Cache-Control", "public, max-age=3600")
-		if err := writeJSON(w, m); err != nil {
+		if err := request.WriteJSON(w, m); err != nil {
 			s.writeProblem(w, r, err)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 		return err
 	}
 	for _, group := range groups {
-		release, err := s.edges.neededBy(ctx, group, d)
+		release, err := s.fleet.NeededBy(ctx, group, d)
 		if problem.Is(err, problem.Unavailable) {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "a registry delete is refused: what a release needs is not known", slog.String("group", group), slog.Any("error", err))
 			return server.ErrUnavailable
@@ -163,7 +163,7 @@ func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, reposi
 	if err != nil || kind != "blobs" && kind != "manifests" {
 		return server.ErrDenied
 	}
-	may, err := s.edges.mayPull(r.Context(), e.Group, d)
+	may, err := s.fleet.MayPull(r.Context(), e, d)
 	if problem.Is(err, problem.Unavailable) {
 		s.log.LogAttrs(r.Context(), slog.LevelWarn, "an edge has to ask again for a content", slog.String("edge", e.ID), slog.Any("error", err))
 		return server.ErrUnavailable

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -222,7 +223,7 @@ type edgeClient struct {
 
 func (w *world) enrolEdge(joinBody string) *edgeClient {
 	w.t.Helper()
-	join := want[admin.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", joinBody), http.StatusCreated)
+	join := want[fleet.JoinToken](w, w.do("POST", "/v1/edges/join-tokens", joinBody), http.StatusCreated)
 	seal, err := secrets.NewSealKey()
 	if err != nil {
 		w.t.Fatal(err)
@@ -284,7 +285,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	w := newWorld(t)
 	everywhere, eu := w.create("Everywhere", "pets.yaml"), w.create("Europe", "locked.yaml")
 	w.putAuth(eu.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey})
-	want[admin.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+eu.ID+"/labels", `{"labels":{"region":"eu"}}`), 200)
+	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+eu.ID+"/labels", `{"labels":{"region":"eu"}}`), 200)
 	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+eu.ID+"/deploy", `{"reason":"a test"}`), 200)
 	home, abroad := w.enrolEdge(`{"labels":{"region":"eu","tier":"1"}}`), w.enrolEdge(`{"labels":{"region":"us"}}`)
 	if home.id.Group == abroad.id.Group {
@@ -351,7 +352,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token.Reveal()); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("status: %d %s", a.StatusCode, a.body)
 	}
-	shown := want[admin.Edge](w, w.do("GET", "/v1/edges/"+home.id.Edge, nil), 200)
+	shown := want[fleet.Edge](w, w.do("GET", "/v1/edges/"+home.id.Edge, nil), 200)
 	if shown.State != "failing" || shown.Lag == 0 || len(shown.Errors) != 1 || shown.Errors[0] != "cut off" {
 		t.Errorf("shown as %+v", shown)
 	}

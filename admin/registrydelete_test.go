@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 )
 
 // erase deletes a content of the registry as the administrator.
@@ -60,7 +61,7 @@ func TestRegistryDeleteOfLiveContent(t *testing.T) {
 	// A toolset for other edges only: the release of their group is named.
 	other := w.keyed("Labelled")
 	w.enrolEdge(`{"labels":{"region":"us"}}`)
-	want[admin.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+other.ID+"/labels", `{"labels":{"region":"us"}}`), 200)
+	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+other.ID+"/labels", `{"labels":{"region":"us"}}`), 200)
 	only := w.get(other.ID).LiveDigest
 	w.describe(ts.ID, "one more draft")
 	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"one more release"}`), 200)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -77,7 +78,7 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 	if a := w.do("GET", "/readyz?verbose", nil); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "[!]publishing publishing is stopped") {
 		t.Errorf("readyz: %d %s", a.StatusCode, a.body)
 	}
-	list := want[admin.List[admin.Release]](w, w.do("GET", "/v1/releases", nil), 200)
+	list := want[admin.List[fleet.Release]](w, w.do("GET", "/v1/releases", nil), 200)
 	if len(list.Items) != 2 || list.Items[0].Stopped == "" || list.Items[1].Stopped == "" {
 		t.Errorf("releases: %+v", list.Items)
 	}
@@ -86,7 +87,7 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 	want[admin.Problem](w, deploy(), http.StatusConflict)
 
 	want[admin.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":""}`), http.StatusUnprocessableEntity)
-	list = want[admin.List[admin.Release]](w, w.do("POST", "/v1/releases/resume", `{"reason":"the copy is what is left"}`), 200)
+	list = want[admin.List[fleet.Release]](w, w.do("POST", "/v1/releases/resume", `{"reason":"the copy is what is left"}`), 200)
 	for _, r := range list.Items {
 		if r.Stopped != "" || r.Epoch <= newest.Release().Epoch {
 			t.Errorf("after the decision: %+v", r)

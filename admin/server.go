@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
@@ -208,11 +209,8 @@ type Server struct {
 	userEpoch atomic.Uint64
 	flights   singleflight.Group // requests for access tokens, by credential
 	servers   serverWatch
-	checking  atomic.Bool // a round of specifications is on its way
-	// edgeBell rings when an edge may have new credentials or was changed.
-	edgeBell publish.Bell
-	edges    *edgeNeeds
-	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
+	checking  atomic.Bool   // a round of specifications is on its way
+	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	rotation sync.Mutex // held while keys are rotated
 	rotated  time.Time  // guarded by rotation: when, in this process
@@ -236,6 +234,7 @@ type Server struct {
 	metrics   *metrics.Metrics
 	route     func(*http.Request) string // the pattern of a request, of which there are few
 	usage     *usage.Room
+	fleet     *fleet.Room
 	sessions  *session.Room
 	openID    *oidc.Room
 	console   *serve.Site // nil: this build has none
@@ -291,8 +290,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.openID, err = oidc.New(oidc.Options{Config: o.OpenID, Store: o.Store, HTTP: o.OpenIDClient}); err != nil {
 		return nil, err
 	}
-	s.secrets.changed = s.edgeBell.Ring
-	s.edges = &edgeNeeds{publisher: o.Publisher}
+	s.openFleet()
+	s.secrets.changed = s.fleet.Ring
 	s.users.most = maxUserTokens
 	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
 	for _, h := range o.Hosts {
@@ -338,7 +337,7 @@ func (s *Server) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.followKeys(ctx, ids)
+	return s.fleet.FollowKeys(ctx, s.access.Sign)
 }
 
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,

@@ -193,7 +193,7 @@ func (s *Server) forgetUsers() {
 	clear(c.values)
 	c.mu.Unlock()
 	s.userEpoch.Add(1)
-	s.edgeBell.Ring()
+	s.fleet.Ring()
 }
 
 // UserLogin is a caller who logged in.

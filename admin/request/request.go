@@ -3,6 +3,7 @@ package request
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -214,6 +215,17 @@ func (d *Done) Stored() any {
 // FieldFault is an invalid field of a request; at is its JSON pointer.
 func FieldFault(at, format string, args ...any) error {
 	return problem.New(problem.InvalidArgument, "%s", fmt.Sprintf(format, args...)).At("", 0, 0, at)
+}
+
+// WriteJSON writes a body of JSON. It fails when v has none, before anything is written.
+func WriteJSON(w http.ResponseWriter, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(b) // the client is gone when this fails
+	return nil
 }
 
 // InternalError is all that a client learns of an error that is no [problem.Error].

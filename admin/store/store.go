@@ -426,6 +426,21 @@ func (p Page) limit() int64 {
 	return int64(p.Limit)
 }
 
+// All reads every page of a list of the store, such as that of [Workspace.Toolsets].
+func All[T any](ctx context.Context, read func(context.Context, Page) ([]T, string, error)) ([]T, error) {
+	var all []T
+	for page := (Page{Limit: MaxLimit}); ; {
+		rows, next, err := read(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+		if page.After = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
 // cut takes the extra record off that tells of a next page, and returns the key
 // to continue after, or "".
 func cut[T any](rows []T, p Page, key func(*T) string) ([]T, string) {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
@@ -197,7 +198,7 @@ func (p *plane) api(method, path, body string) (int, []byte) {
 func (p *plane) join(body string) secrets.Secret {
 	p.t.Helper()
 	code, b := p.api("POST", "/v1/edges/join-tokens", body)
-	var out admin.JoinToken
+	var out fleet.JoinToken
 	if err := json.Unmarshal(b, &out); code != http.StatusCreated || err != nil {
 		p.t.Fatalf("join token: %d %s", code, b)
 	}
@@ -599,7 +600,7 @@ func TestTokenIsRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, b := p.api("GET", "/v1/edges/far", "")
-		var shown admin.Edge
+		var shown fleet.Edge
 		if err := json.Unmarshal(b, &shown); err != nil || shown.TokenExpires.Before(p.st.Now().Add(20*24*time.Hour)) {
 			t.Fatalf("after %d days: %s", days, b)
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -302,7 +303,7 @@ func TestRestartsBehindSlowRegistry(t *testing.T) {
 		accept(value(i, 0))
 		ids = append(ids, c.keyed(fmt.Sprintf("toolset %d", i), value(i, 0)))
 	}
-	var join admin.JoinToken
+	var join fleet.JoinToken
 	c.api("POST", "/v1/edges/join-tokens", map[string]any{"labels": map[string]string{"region": "eu"}, "maxUses": *fleetEdges}, &join)
 	base := t.TempDir()
 	dir := func(i int) string { return filepath.Join(base, fmt.Sprint(i)) }

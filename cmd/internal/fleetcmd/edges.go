@@ -10,26 +10,26 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-var edges = command.Resource[admin.Edge]{
+var edges = command.Resource[fleet.Edge]{
 	Path: "/v1/edges", Empty: "There are no edges yet. Invite one: sluice edge token",
-	Name: func(e admin.Edge) string { return e.Name },
-	Columns: []terminal.Column[admin.Edge]{
-		{Header: "name", Value: func(e admin.Edge) string { return e.Name }},
-		{Header: "id", Value: func(e admin.Edge) string { return e.ID }, Wide: true},
-		{Header: "state", Value: func(e admin.Edge) string { return e.State }},
-		{Header: "release", Value: func(e admin.Edge) string { return fmt.Sprintf("%d.%d", e.Epoch, e.Revision) }},
-		{Header: "lag", Value: func(e admin.Edge) string { return strconv.FormatUint(e.Lag, 10) }},
-		{Header: "toolsets", Value: func(e admin.Edge) string { return terminal.Thousands(e.Toolsets) }},
-		{Header: "labels", Value: func(e admin.Edge) string { return command.LabelsText(e.Labels) }},
-		{Header: "version", Value: func(e admin.Edge) string { return e.Version }, Wide: true},
-		{Header: "seen", Value: func(e admin.Edge) string { return terminal.Since(e.LastSeen) }},
-		{Header: "errors", Value: func(e admin.Edge) string { return strings.Join(e.Errors, "; ") }},
+	Name: func(e fleet.Edge) string { return e.Name },
+	Columns: []terminal.Column[fleet.Edge]{
+		{Header: "name", Value: func(e fleet.Edge) string { return e.Name }},
+		{Header: "id", Value: func(e fleet.Edge) string { return e.ID }, Wide: true},
+		{Header: "state", Value: func(e fleet.Edge) string { return e.State }},
+		{Header: "release", Value: func(e fleet.Edge) string { return fmt.Sprintf("%d.%d", e.Epoch, e.Revision) }},
+		{Header: "lag", Value: func(e fleet.Edge) string { return strconv.FormatUint(e.Lag, 10) }},
+		{Header: "toolsets", Value: func(e fleet.Edge) string { return terminal.Thousands(e.Toolsets) }},
+		{Header: "labels", Value: func(e fleet.Edge) string { return command.LabelsText(e.Labels) }},
+		{Header: "version", Value: func(e fleet.Edge) string { return e.Version }, Wide: true},
+		{Header: "seen", Value: func(e fleet.Edge) string { return terminal.Since(e.LastSeen) }},
+		{Header: "errors", Value: func(e fleet.Edge) string { return strings.Join(e.Errors, "; ") }},
 	},
 }
 
@@ -42,22 +42,22 @@ func Edge(s *command.Session) *cobra.Command {
 	return cmd
 }
 
-var joinTokens = command.Resource[admin.JoinToken]{
+var joinTokens = command.Resource[fleet.JoinToken]{
 	Path: "/v1/edges/join-tokens", Empty: "There are no join tokens. Make one: sluice edge token",
-	Name: func(t admin.JoinToken) string { return t.ID },
-	Columns: []terminal.Column[admin.JoinToken]{
-		{Header: "id", Value: func(t admin.JoinToken) string { return t.ID }},
-		{Header: "name", Value: func(t admin.JoinToken) string { return t.Name }},
+	Name: func(t fleet.JoinToken) string { return t.ID },
+	Columns: []terminal.Column[fleet.JoinToken]{
+		{Header: "id", Value: func(t fleet.JoinToken) string { return t.ID }},
+		{Header: "name", Value: func(t fleet.JoinToken) string { return t.Name }},
 		{Header: "state", Value: joinState},
-		{Header: "joined", Value: func(t admin.JoinToken) string {
+		{Header: "joined", Value: func(t fleet.JoinToken) string {
 			if t.MaxUses == 0 {
 				return strconv.FormatUint(t.Uses, 10)
 			}
 			return fmt.Sprintf("%d of %d", t.Uses, t.MaxUses)
 		}},
-		{Header: "labels", Value: func(t admin.JoinToken) string { return command.LabelsText(t.Labels) }},
-		{Header: "created", Value: func(t admin.JoinToken) string { return terminal.Since(t.CreatedAt) }},
-		{Header: "expires", Value: func(t admin.JoinToken) string {
+		{Header: "labels", Value: func(t fleet.JoinToken) string { return command.LabelsText(t.Labels) }},
+		{Header: "created", Value: func(t fleet.JoinToken) string { return terminal.Since(t.CreatedAt) }},
+		{Header: "expires", Value: func(t fleet.JoinToken) string {
 			if t.ExpiresAt.IsZero() {
 				return "never"
 			}
@@ -67,7 +67,7 @@ var joinTokens = command.Resource[admin.JoinToken]{
 }
 
 // joinState says whether nodes may still join with a token.
-func joinState(t admin.JoinToken) string {
+func joinState(t fleet.JoinToken) string {
 	switch {
 	case !t.RevokedAt.IsZero():
 		return "revoked"
@@ -100,8 +100,8 @@ of the toolset ("sluice toolset labels"); one without labels goes to every edge.
 			if err != nil {
 				return err
 			}
-			in := admin.CreateJoinToken{Name: name, Labels: l, AllWorkspaces: everyone, MaxUses: uses, TTLSeconds: int64(ttl / time.Second)}
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: joinTokens.Path, In: in}, func(w io.Writer, t *admin.JoinToken) { fmt.Fprintln(w, t.Token) })
+			in := fleet.CreateJoinToken{Name: name, Labels: l, AllWorkspaces: everyone, MaxUses: uses, TTLSeconds: int64(ttl / time.Second)}
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: joinTokens.Path, In: in}, func(w io.Writer, t *fleet.JoinToken) { fmt.Fprintln(w, t.Token) })
 		},
 	}
 	fs := cmd.Flags()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -20,7 +21,7 @@ func Release(s *command.Session) *cobra.Command {
 		Use: "release", Aliases: []string{"releases"}, Short: "Show the newest releases, and resume publishing when it is stopped", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := s.Client()
-			items, raw, err := client.All[admin.Release](cmd.Context(), c, "/v1/releases")
+			items, raw, err := client.All[fleet.Release](cmd.Context(), c, "/v1/releases")
 			if err != nil {
 				return err
 			}
@@ -32,21 +33,21 @@ func Release(s *command.Session) *cobra.Command {
 }
 
 // showReleases lists releases; raw are the same as the API answered them, or nil.
-func showReleases(s *command.Session, items []admin.Release, raw []json.RawMessage) error {
-	err := terminal.List(&s.Terminal, items, raw, releaseColumns, func(r admin.Release) string { return r.Group })
-	if i := slices.IndexFunc(items, func(r admin.Release) bool { return r.Stopped != "" }); i >= 0 { // the others say the same
+func showReleases(s *command.Session, items []fleet.Release, raw []json.RawMessage) error {
+	err := terminal.List(&s.Terminal, items, raw, releaseColumns, func(r fleet.Release) string { return r.Group })
+	if i := slices.IndexFunc(items, func(r fleet.Release) bool { return r.Stopped != "" }); i >= 0 { // the others say the same
 		s.Say("%s\n  %s", terminal.Printable(items[i].Stopped), terminal.Printable(items[i].Remedy))
 	}
 	return err
 }
 
-var releaseColumns = []terminal.Column[admin.Release]{
-	{Header: "group", Value: func(r admin.Release) string { return r.Group }},
-	{Header: "release", Value: func(r admin.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
-	{Header: "toolsets", Value: func(r admin.Release) string { return terminal.Thousands(r.Toolsets) }},
-	{Header: "issued", Value: func(r admin.Release) string { return terminal.Since(r.Issued) }},
-	{Header: "digest", Value: func(r admin.Release) string { return terminal.ShortDigest(r.Digest) }, Wide: true},
-	{Header: "publishing", Value: func(r admin.Release) string {
+var releaseColumns = []terminal.Column[fleet.Release]{
+	{Header: "group", Value: func(r fleet.Release) string { return r.Group }},
+	{Header: "release", Value: func(r fleet.Release) string { return fmt.Sprintf("%d.%d", r.Epoch, r.Revision) }},
+	{Header: "toolsets", Value: func(r fleet.Release) string { return terminal.Thousands(r.Toolsets) }},
+	{Header: "issued", Value: func(r fleet.Release) string { return terminal.Since(r.Issued) }},
+	{Header: "digest", Value: func(r fleet.Release) string { return terminal.ShortDigest(r.Digest) }, Wide: true},
+	{Header: "publishing", Value: func(r fleet.Release) string {
 		if r.Stopped != "" {
 			return "stopped"
 		}
@@ -55,7 +56,7 @@ var releaseColumns = []terminal.Column[admin.Release]{
 }
 
 func releaseResume(s *command.Session) *cobra.Command {
-	var in admin.ResumeRequest
+	var in fleet.ResumeRequest
 	cmd := &cobra.Command{
 		Use: "resume", Short: "Resume publishing although the records are older than the newest release", Args: command.Exactly(0, "no arguments"),
 		Long: `A control plane whose records are older than its newest release publishes nothing: its
@@ -68,7 +69,7 @@ new epoch: what was published after them is given up. The reason is audited.`,
 				return exit.Usagef("say why with --reason; it is audited")
 			}
 			c := s.Client()
-			var out admin.List[admin.Release]
+			var out admin.List[fleet.Release]
 			if err := c.Post(cmd.Context(), "/v1/releases/resume", in, &out); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 )
@@ -26,9 +26,9 @@ func labelsCommand(cli *command.Session) *cobra.Command {
 			}
 			call := client.Call{Method: http.MethodGet, Path: "/v1/toolsets/" + url.PathEscape(args[0]) + "/labels"}
 			if len(l) > 0 || clearAll {
-				call.Method, call.In = http.MethodPut, admin.LabelsBody{Labels: l}
+				call.Method, call.In = http.MethodPut, fleet.LabelsBody{Labels: l}
 			}
-			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *admin.LabelsBody) {
+			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *fleet.LabelsBody) {
 				if text := command.LabelsText(out.Labels); text != "" {
 					fmt.Fprintln(w, text)
 				} else {

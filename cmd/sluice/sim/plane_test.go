@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -283,7 +284,7 @@ func newTemplate(t *testing.T, root string) *template {
 			tm.model.toolsets = append(tm.model.toolsets, ts)
 		}
 		for _, zone := range []string{"a", "b"} {
-			var join admin.JoinToken
+			var join fleet.JoinToken
 			must(p.api("POST", "/v1/edges/join-tokens", map[string]any{"labels": labels(zone), "maxUses": 20}, &join))
 			tm.joins[zone] = secrets.New(join.Token)
 		}

@@ -1,12 +1,10 @@
-package admin
+package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/request"
@@ -73,7 +71,8 @@ type LabelsBody struct {
 	Labels map[string]string `json:"labels"`
 }
 
-func (s *Server) showEdge(row *store.Edge) (Edge, error) {
+// Show is an edge as the API shows it.
+func (r *Room) Show(row *store.Edge) (Edge, error) {
 	labels, err := row.Labels()
 	if err != nil {
 		return Edge{}, err
@@ -97,7 +96,7 @@ func (s *Server) showEdge(row *store.Edge) (Edge, error) {
 	if st.Expired {
 		e.Errors = append(e.Errors, "serving a release past its expiry")
 	}
-	if rel := s.o.Publisher.Newest(row.Group); rel != nil {
+	if rel := r.o.Publisher.Newest(row.Group); rel != nil {
 		e.Newest = rel.Release().Revision
 		if e.Newest > e.Revision {
 			e.Lag = e.Newest - e.Revision
@@ -106,7 +105,7 @@ func (s *Server) showEdge(row *store.Edge) (Edge, error) {
 	switch {
 	case !row.RevokedAt.IsZero():
 		e.State = "revoked"
-	case s.o.Store.Now().Sub(row.SeenAt.Time) > edgeStale:
+	case r.o.Store.Now().Sub(row.SeenAt.Time) > edgeStale:
 		e.State = "silent"
 	case len(e.Errors) > 0 || !e.Ready:
 		e.State = "failing"
@@ -118,7 +117,8 @@ func (s *Server) showEdge(row *store.Edge) (Edge, error) {
 	return e, nil
 }
 
-func showJoinToken(row *store.JoinToken) (JoinToken, error) {
+// ShowJoinToken is a join token as the API shows it, without the token itself.
+func ShowJoinToken(row *store.JoinToken) (JoinToken, error) {
 	labels, err := row.Labels()
 	return JoinToken{
 		ID: row.ID, Name: row.Name, Labels: labels, AllWorkspaces: row.AllWorkspaces, MaxUses: row.MaxUses, Uses: row.Uses,
@@ -126,113 +126,34 @@ func showJoinToken(row *store.JoinToken) (JoinToken, error) {
 	}, err
 }
 
-// EdgeInput is the path of an edge.
-type EdgeInput struct {
-	ID string `path:"id" maxLength:"64" doc:"Id or name."`
-}
-
-type createJoinTokenInput struct{ Body CreateJoinToken }
-
-// JoinTokenInput is the path of a join token.
-type JoinTokenInput struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
-type toolsetLabelsInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body LabelsBody
-}
-
-func (s *Server) registerEdges() {
-	tags := []string{"edges"}
-	register(s, huma.Operation{
-		OperationID: "list-edges", Method: http.MethodGet, Path: "/v1/edges", Summary: "List edges, newest first", Tags: tags,
-	}, func(ctx context.Context, in *ListInput) (*listOutput[Edge], error) {
-		p, err := in.page("/v1/edges")
+// ByState counts the edges of all workspaces.
+func (r *Room) ByState(ctx context.Context) (map[string]int, error) {
+	count := map[string]int{}
+	ids, err := r.o.Store.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		rows, err := store.All(ctx, r.o.Store.Workspace(id).Edges)
 		if err != nil {
 			return nil, err
 		}
-		rows, next, err := s.workspace(ctx).Edges(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		shown := make([]Edge, len(rows))
 		for i := range rows {
-			if shown[i], err = s.showEdge(&rows[i]); err != nil {
+			e, err := r.Show(&rows[i])
+			if err != nil {
 				return nil, err
 			}
+			count[e.State]++
 		}
-		return list(in, "/v1/edges", shown, next, func(e *Edge) Edge { return *e }), nil
-	})
-	register(s, huma.Operation{
-		OperationID: "get-edge", Method: http.MethodGet, Path: "/v1/edges/{id}", Summary: "Read an edge", Tags: tags,
-	}, func(ctx context.Context, in *EdgeInput) (*bodyOutput[Edge], error) {
-		row, err := s.workspace(ctx).Edge(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		e, err := s.showEdge(row)
-		return &bodyOutput[Edge]{e}, err
-	})
-	register(s, huma.Operation{
-		OperationID: "revoke-edge", Method: http.MethodDelete, Path: "/v1/edges/{id}", Summary: "Revoke an edge", Tags: tags, DefaultStatus: http.StatusNoContent,
-		Description: "It gets no more releases, contents or credentials. It serves what it has while it runs; rotate the credentials it had if the machine is lost.",
-	}, s.revokeEdge)
-	register(s, huma.Operation{
-		OperationID: "list-join-tokens", Method: http.MethodGet, Path: "/v1/edges/join-tokens", Summary: "List join tokens, newest first", Tags: tags,
-	}, func(ctx context.Context, in *ListInput) (*listOutput[JoinToken], error) {
-		const path = "/v1/edges/join-tokens"
-		p, err := in.page(path)
-		if err != nil {
-			return nil, err
-		}
-		rows, next, err := s.workspace(ctx).JoinTokens(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		shown := make([]JoinToken, len(rows))
-		for i := range rows {
-			if shown[i], err = showJoinToken(&rows[i]); err != nil {
-				return nil, err
-			}
-		}
-		return list(in, path, shown, next, func(t *JoinToken) JoinToken { return *t }), nil
-	})
-	register(s, huma.Operation{
-		OperationID: "create-join-token", Method: http.MethodPost, Path: "/v1/edges/join-tokens", Summary: "Make a join token", Tags: tags,
-		DefaultStatus: http.StatusCreated, Description: "The token is in this answer only.",
-	}, s.createJoinToken)
-	register(s, huma.Operation{
-		OperationID: "revoke-join-token", Method: http.MethodDelete, Path: "/v1/edges/join-tokens/{id}", Summary: "Revoke a join token", Tags: tags,
-		DefaultStatus: http.StatusNoContent, Description: "Edges that joined with it stay.",
-	}, func(ctx context.Context, in *JoinTokenInput) (*struct{}, error) {
-		return nil, s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-			if err := tx.RevokeJoinToken(ctx, in.ID); err != nil {
-				return err
-			}
-			return tx.Audit(ctx, request.Audit(ctx, "edge.join_token.revoke", in.ID))
-		})
-	})
-	register(s, huma.Operation{
-		OperationID: "set-toolset-labels", Method: http.MethodPut, Path: "/v1/toolsets/{id}/labels", Summary: "Choose the edges of a toolset", Tags: tags,
-		Description: "The toolset goes to the edges that have all of these labels. It changes no revision. Without labels it goes to every edge. If-Match: the toolset's ETag.",
-	}, s.setToolsetLabels)
-	register(s, huma.Operation{
-		OperationID: "get-toolset-labels", Method: http.MethodGet, Path: "/v1/toolsets/{id}/labels", Summary: "Read the labels of a toolset", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[LabelsBody], error) {
-		ts, err := s.workspace(ctx).FindToolset(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		l, err := ts.Labels()
-		return &bodyOutput[LabelsBody]{LabelsBody{l}}, err
-	})
+	}
+	return count, nil
 }
 
-func (s *Server) revokeEdge(ctx context.Context, in *EdgeInput) (*struct{}, error) {
-	err := s.workspace(ctx).Update(ctx, func(tx *store.Tx) error {
-		row, err := tx.Edge(ctx, in.ID)
+// Revoke revokes an edge, by id or name: it gets no more releases, contents or
+// credentials.
+func (r *Room) Revoke(ctx context.Context, ws *store.Workspace, edge string) error {
+	err := ws.Update(ctx, func(tx *store.Tx) error {
+		row, err := tx.Edge(ctx, edge)
 		if err != nil {
 			return err
 		}
@@ -247,78 +168,90 @@ func (s *Server) revokeEdge(ctx context.Context, in *EdgeInput) (*struct{}, erro
 		rec.Before = store.JSON(map[string]any{"name": row.Name})
 		return tx.Audit(ctx, rec)
 	})
-	s.edgeBell.Ring()
-	return nil, err
+	r.Ring()
+	return err
 }
 
-func (s *Server) createJoinToken(ctx context.Context, in *createJoinTokenInput) (*bodyOutput[JoinToken], error) {
-	b := &in.Body
-	if err := store.CheckLabels(b.Labels); err != nil {
-		return nil, err
+// CreateJoinToken makes a join token, which is in this answer only.
+func (r *Room) CreateJoinToken(ctx context.Context, ws *store.Workspace, in *CreateJoinToken) (JoinToken, error) {
+	if err := store.CheckLabels(in.Labels); err != nil {
+		return JoinToken{}, err
 	}
-	if b.AllWorkspaces {
+	if in.AllWorkspaces {
 		if err := request.RequireOperator(ctx); err != nil {
-			return nil, err
+			return JoinToken{}, err
 		}
 	}
-	ws, token := s.workspace(ctx), access.NewTokenFor(access.JoinPrefix)
-	ttl := time.Duration(b.TTLSeconds) * time.Second
-	if ttl == 0 {
-		ttl = joinTokenLife
-	}
+	token := access.NewTokenFor(access.JoinPrefix)
+	ttl := cmp.Or(time.Duration(in.TTLSeconds)*time.Second, joinTokenLife)
 	row := &store.JoinToken{
-		Name: b.Name, Hash: access.HashToken(token), AllWorkspaces: b.AllWorkspaces, MaxUses: max(b.MaxUses, 1), ExpiresAt: store.Time{Time: ws.Now().Add(ttl)},
+		Name: in.Name, Hash: access.HashToken(token), AllWorkspaces: in.AllWorkspaces, MaxUses: max(in.MaxUses, 1), ExpiresAt: store.Time{Time: ws.Now().Add(ttl)},
 	}
-	row.SetLabels(b.Labels)
+	row.SetLabels(in.Labels)
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.AddJoinToken(ctx, row); err != nil {
 			return err
 		}
 		rec := request.Audit(ctx, "edge.join_token.create", row.ID)
-		rec.After = store.JSON(map[string]any{"labels": b.Labels, "maxUses": row.MaxUses, "allWorkspaces": b.AllWorkspaces})
+		rec.After = store.JSON(map[string]any{"labels": in.Labels, "maxUses": row.MaxUses, "allWorkspaces": in.AllWorkspaces})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		return nil, err
+		return JoinToken{}, err
 	}
-	out, err := showJoinToken(row)
+	out, err := ShowJoinToken(row)
 	out.Token = token.Reveal()
-	return &bodyOutput[JoinToken]{out}, err
+	return out, err
 }
 
-func (s *Server) setToolsetLabels(ctx context.Context, in *toolsetLabelsInput) (*bodyOutput[LabelsBody], error) {
-	if err := store.CheckLabels(in.Body.Labels); err != nil {
-		return nil, err
+// RevokeJoinToken revokes a join token. Edges that joined with it stay.
+func (r *Room) RevokeJoinToken(ctx context.Context, ws *store.Workspace, id string) error {
+	return ws.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.RevokeJoinToken(ctx, id); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, request.Audit(ctx, "edge.join_token.revoke", id))
+	})
+}
+
+// SetLabels chooses the edges of a toolset by their labels.
+func (r *Room) SetLabels(ctx context.Context, ws *store.Workspace, toolset string, match *request.MatchInput, labels map[string]string) (LabelsBody, error) {
+	if err := store.CheckLabels(labels); err != nil {
+		return LabelsBody{}, err
 	}
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, in.ID)
+	ts, err := ws.FindToolset(ctx, toolset)
 	if err != nil {
-		return nil, err
+		return LabelsBody{}, err
 	}
-	if err := in.Check(ts.Version, false); err != nil {
-		return nil, err
+	if err := match.Check(ts.Version, false); err != nil {
+		return LabelsBody{}, err
 	}
 	before, err := ts.Labels()
 	if err != nil {
-		return nil, err
+		return LabelsBody{}, err
 	}
-	ts.SetLabels(in.Body.Labels)
+	ts.SetLabels(labels)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.SaveToolset(ctx, ts); err != nil {
 			return err
 		}
 		rec := request.Audit(ctx, "toolset.labels", ts.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(in.Body.Labels)
+		rec.Before, rec.After = store.JSON(before), store.JSON(labels)
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		return nil, err
+		return LabelsBody{}, err
 	}
 	if ts.LiveRevision > 0 {
-		if _, err := s.o.Publisher.Release(ctx); err != nil {
-			return nil, err
+		if _, err := r.o.Publisher.Release(ctx); err != nil {
+			return LabelsBody{}, err
 		}
 	}
+	return LabelsOf(ts)
+}
+
+// LabelsOf are the labels of a toolset.
+func LabelsOf(ts *store.Toolset) (LabelsBody, error) {
 	l, err := ts.Labels()
-	return &bodyOutput[LabelsBody]{LabelsBody{l}}, err
+	return LabelsBody{l}, err
 }

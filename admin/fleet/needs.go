@@ -1,17 +1,11 @@
-package admin
+package fleet
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,9 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sluicegate/sluice/admin/publish"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
@@ -36,23 +28,16 @@ const (
 	// needsParallel is how many bundles are read at a time: a registry elsewhere answers
 	// slowly, and more connections than this are more than its share.
 	needsParallel = 16
-	// secretsParallel is how many credentials are opened at a time: one whose
-	// authorization server does not answer must not keep the others waiting.
-	secretsParallel = 16
 )
 
-// etagFormat is in every ETag of credentials, and changes with the form of the answer:
-// an edge that has one of another form is sent all of them again.
-const etagFormat = "2\n"
-
-// edgeNeeds knows what the newest release of each group of edges needs. What is not
+// needs knows what the newest release of each group of edges needs. What is not
 // read yet is an error, never an empty answer.
-type edgeNeeds struct {
+type needs struct {
 	publisher *publish.Publisher
 	flights   singleflight.Group // by group and release
 
 	mu    sync.Mutex
-	needs map[string]*groupNeeds // guarded by mu; by group
+	known map[string]*groupNeeds // guarded by mu; by group
 }
 
 // groupNeeds is immutable.
@@ -86,13 +71,13 @@ func notYet(err error, format string, args ...any) error {
 // of lists the credentials and the contents of a group's newest release. It fails
 // with [problem.Unavailable] when they are not known: the release or a bundle in it
 // cannot be read, or reading takes longer than a request waits; it goes on then.
-func (n *edgeNeeds) of(ctx context.Context, group string) (*groupNeeds, error) {
+func (n *needs) of(ctx context.Context, group string) (*groupNeeds, error) {
 	wait, cancel := context.WithTimeout(ctx, needsWait)
 	defer cancel()
 	rel := n.publisher.Newest(group)
 	key := group
 	if rel != nil {
-		if known := n.known(group); known != nil && known.release.Digest == rel.Digest() {
+		if known := n.remembered(group); known != nil && known.release.Digest == rel.Digest() {
 			return known, nil
 		}
 		key += " " + string(rel.Digest())
@@ -120,14 +105,14 @@ func (n *edgeNeeds) of(ctx context.Context, group string) (*groupNeeds, error) {
 	}
 }
 
-func (n *edgeNeeds) known(group string) *groupNeeds {
+func (n *needs) remembered(group string) *groupNeeds {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.needs[group]
+	return n.known[group]
 }
 
 // read reads what a release needs, and remembers it.
-func (n *edgeNeeds) read(ctx context.Context, group string, rel *sign.Release) (*groupNeeds, error) {
+func (n *needs) read(ctx context.Context, group string, rel *sign.Release) (*groupNeeds, error) {
 	list := rel.Release().Toolsets
 	contents, entries := make([]*publish.Content, len(list)), make([][]registry.Digest, len(list))
 	g, gctx := errgroup.WithContext(ctx)
@@ -159,25 +144,25 @@ func (n *edgeNeeds) read(ctx context.Context, group string, rel *sign.Release) (
 	out.credentials = slices.Compact(out.credentials)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.needs == nil {
-		n.needs = map[string]*groupNeeds{}
+	if n.known == nil {
+		n.known = map[string]*groupNeeds{}
 	}
 	// The release before stays allowed: an edge may still be fetching it.
-	switch old := n.needs[group]; {
+	switch old := n.known[group]; {
 	case old == nil:
 	case old.release.Digest == out.release.Digest, out.release.Before(old.release): // read twice, or late
 		return out, nil
 	default:
 		out.before = old.digests
 	}
-	n.needs[group] = out
+	n.known[group] = out
 	return out, nil
 }
 
 // mayPull reports whether the newest release of a group, or the one before, needs
 // a content.
-func (n *edgeNeeds) mayPull(ctx context.Context, group string, d registry.Digest) (bool, error) {
-	if known := n.known(group); known != nil && (known.digests[d] || known.before[d]) {
+func (n *needs) mayPull(ctx context.Context, group string, d registry.Digest) (bool, error) {
+	if known := n.remembered(group); known != nil && (known.digests[d] || known.before[d]) {
 		return true, nil
 	}
 	needs, err := n.of(ctx, group)
@@ -186,7 +171,7 @@ func (n *edgeNeeds) mayPull(ctx context.Context, group string, d registry.Digest
 
 // neededBy names the newest release of a group when it, or the one before, needs a
 // content; nil when it does not, or the group has no release.
-func (n *edgeNeeds) neededBy(ctx context.Context, group string, d registry.Digest) (*registry.ReleaseName, error) {
+func (n *needs) neededBy(ctx context.Context, group string, d registry.Digest) (*registry.ReleaseName, error) {
 	if _, err := n.publisher.Latest(ctx, group); errors.Is(err, registry.ErrNotFound) {
 		return nil, nil //nolint:nilnil // "not needed" is an ordinary answer
 	}
@@ -195,86 +180,4 @@ func (n *edgeNeeds) neededBy(ctx context.Context, group string, d registry.Diges
 		return nil, err
 	}
 	return &needs.release, nil
-}
-
-// credentialsFor collects the credentials of the toolsets in an edge's release, and
-// of no other. The answer accounts for each of them: it has its value, or a signed
-// notice says why it does not. What is not known is an error.
-func (s *Server) credentialsFor(ctx context.Context, e *store.Edge) (*registry.EdgeCredentials, error) {
-	needs, err := s.edges.of(ctx, e.Group)
-	if err != nil {
-		return nil, err
-	}
-	if s.o.Publisher.Stopped(e.Group) != nil {
-		// A credential that the records lost would look deleted, and one that was rotated
-		// would go back.
-		return nil, problem.New(problem.Unavailable, "the records of the control plane are older than the release of this edge; the credentials are not known").
-			Fix("have the operator of the control plane look at: sluice release")
-	}
-	opened, absent, err := s.openCredentials(ctx, needs.credentials)
-	if err != nil {
-		return nil, notYet(err, "the credentials of release %s cannot be read", needs.release)
-	}
-	doc := &registry.EdgeCredentials{Edge: e.ID, Credentials: opened, Release: &needs.release, Pool: s.o.Keyring.PoolKey()}
-	h := sha256.New()
-	_, _ = io.WriteString(h, etagFormat)
-	h.Write(e.SealKey)
-	h.Write(doc.Pool)
-	if len(needs.users) > 0 {
-		doc.Users = s.userEpoch.Load()
-		h.Write(binary.BigEndian.AppendUint64(nil, doc.Users))
-	}
-	// A hash does not fail.
-	for i := range opened {
-		_, _ = io.WriteString(h, opened[i].ID+"@"+strconv.FormatUint(opened[i].Version, 10)+" "+opened[i].Origins.String()+"\n")
-	}
-	for _, a := range absent {
-		_, _ = io.WriteString(h, a.Credential+" "+a.Reason+"\n")
-	}
-	doc.ETag = hex.EncodeToString(h.Sum(nil)[:16])
-	if len(absent) > 0 {
-		doc.Absent, err = s.o.Publisher.Absence(&registry.AbsenceNotice{Edge: e.ID, Release: needs.release, Absent: absent})
-	}
-	return doc, err
-}
-
-// openCredentials opens credentials in the form that a gateway applies, and says
-// which have no value and why.
-func (s *Server) openCredentials(ctx context.Context, ids []string) ([]registry.EdgeCredential, []registry.Absence, error) {
-	values, reasons := make([]openedSecret, len(ids)), make([]string, len(ids))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(secretsParallel)
-	for i, id := range ids {
-		g.Go(func() (err error) {
-			values[i], err = s.secret(gctx, id)
-			switch p := problem.As(err); {
-			case err == nil || gctx.Err() != nil:
-			case problem.Is(err, problem.NotFound):
-				reasons[i], err = registry.AbsentDeleted, nil // the next release does not use it
-			case p != nil:
-				// An access token that cannot be got must not keep the other credentials from
-				// the edge. What the edge then answers says that it is missing.
-				s.log.LogAttrs(ctx, slog.LevelDebug, "an edge gets no access token", slog.String("credential", id), slog.Any("error", err))
-				reasons[i], err = registry.AbsentUnavailable, nil
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
-	}
-	opened, absent := []registry.EdgeCredential{}, []registry.Absence(nil)
-	for i, id := range ids {
-		if reasons[i] != "" {
-			absent = append(absent, registry.Absence{Credential: id, Reason: reasons[i]})
-			continue
-		}
-		v := &values[i]
-		c := registry.EdgeCredential{ID: id, Version: v.version, Value: secrets.Wire{Secret: v.value}, Origins: v.origins}
-		if !v.expires.IsZero() {
-			c.Expires = v.expires.Unix()
-		}
-		opened = append(opened, c)
-	}
-	return opened, absent, nil
 }
