@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -38,7 +39,7 @@ type change struct {
 
 	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
 	source   *source           // set by read
-	seen     []seen            // private addresses that the operator named; set by read
+	seen     []grant.Seen      // private addresses that the operator named; set by read
 	compiled *compiled         // set by compile
 
 	d       *draft          // about the connector; set by load
@@ -158,7 +159,7 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if c.entry == nil {
 		named = c.in.addresses() // with that of a command, which is known only now
 	}
-	ctx, c.seen = c.s.seeNamed(ctx, named)
+	ctx, c.seen = c.s.grants.See(ctx, named)
 	c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase)
 	return ctx, err
 }
@@ -453,7 +454,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	}
 	s.forgetAll(c.was.creds, d.creds)
 	s.revokeGone(ctx, c.ws, d.ts.ID, &lost)
-	c.granted, err = s.grantSeen(ctx, c.ws, d.ts.ID, c.seen)
+	c.granted, err = s.grants.GrantSeen(ctx, c.ws, d.ts.ID, c.seen)
 	return err
 }
 

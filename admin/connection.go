@@ -88,7 +88,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 	if err := create.check(); err != nil {
 		return nil, err
 	}
-	ctx, _ = s.seeNamed(ctx, create.addresses()) // for this test alone
+	ctx, _ = s.grants.See(ctx, create.addresses()) // for this test alone
 	start := time.Now()
 	src, err := s.readServer(ctx, create, nil, func(string) {})
 	if err != nil {

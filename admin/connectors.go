@@ -229,7 +229,7 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	if err != nil {
 		return nil, err
 	}
-	ctx, _ = s.seeNamed(ctx, named) // for reading it alone: no toolset is made
+	ctx, _ = s.grants.See(ctx, named) // for reading it alone: no toolset is made
 	src, err := s.readSource(ctx, in, nil, phase)
 	if err != nil {
 		return nil, err

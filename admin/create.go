@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
@@ -168,4 +169,24 @@ func clip(s string, n int) string {
 		return "Toolset"
 	}
 	return s
+}
+
+// ofNamed returns a context that has the grants of the toolset that a request is about,
+// as far as that is known before its specification is.
+func (s *Server) ofNamed(ctx context.Context, ws *store.Workspace, in *CreateToolset, again *refresh) (context.Context, error) {
+	if again != nil {
+		return safedial.WithHolder(ctx, again.toolset.ID), nil
+	}
+	slug := in.slug("")
+	if slug == "" {
+		return ctx, nil
+	}
+	ts, err := ws.ToolsetBySlug(ctx, slug)
+	switch {
+	case problem.Is(err, problem.NotFound):
+		return ctx, nil
+	case err != nil:
+		return nil, err
+	}
+	return safedial.WithHolder(ctx, ts.ID), nil
 }

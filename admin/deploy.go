@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -172,9 +173,9 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 	})
 	if err == nil {
 		s.forgetAll(d.allCreds())
-		s.dropGrants(ts.ID)
+		s.grants.Drop(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.revokeGone(safedial.WithAddresses(ctx, grantedAddresses(grants)), ws, ts.ID, &lost)
+		s.revokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -20,9 +21,9 @@ func (w *world) reaches(toolset, hostport string) bool {
 	return w.dialer.Check(safedial.WithHolder(w.t.Context(), toolset), hostport) == nil
 }
 
-func (w *world) grants(query string, headers ...string) []admin.Grant {
+func (w *world) grants(query string, headers ...string) []grant.Grant {
 	w.t.Helper()
-	return want[admin.Grants](w, w.do("GET", "/v1/grants"+query, nil, headers...), 200).Items
+	return want[grant.Grants](w, w.do("GET", "/v1/grants"+query, nil, headers...), 200).Items
 }
 
 // apiToken makes an API token and returns its header.
@@ -157,7 +158,7 @@ func TestCreateGrant(t *testing.T) {
 	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
 	theirs := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Theirs", "pets.yaml"), slices.Concat(tenants, []string{"Remote", "192.0.2.1:1"})...), 201)
-	f := func(body map[string]any, status int, headers ...string) []admin.Grant {
+	f := func(body map[string]any, status int, headers ...string) []grant.Grant {
 		t.Helper()
 		a := w.do("POST", "/v1/grants", body, headers...)
 		if a.StatusCode != status {
@@ -166,7 +167,7 @@ func TestCreateGrant(t *testing.T) {
 		if status != 201 {
 			return nil
 		}
-		return want[admin.Grants](w, a, 201).Items
+		return want[grant.Grants](w, a, 201).Items
 	}
 	of := func(address string) map[string]any { return map[string]any{"toolset": "pets", "address": address} }
 	f(of("10.1.2.3:80"), 403, w.apiToken("editor")...)

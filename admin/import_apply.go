@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -198,9 +199,9 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 	return nil
 }
 
-// seeImported is [Server.seeNamed] for the addresses in a document, with the grants that
+// seeImported is [grant.Room.See] for the addresses in a document, with the grants that
 // its toolset has.
-func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []seen) {
+func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
 	if x.now != nil {
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
@@ -208,7 +209,7 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	for _, c := range x.want.parts() {
 		addresses = append(append(addresses, c.BaseURL, c.Source.URL), setAuth(c.Authentication, nil).addresses()...)
 	}
-	return s.seeNamed(ctx, addresses)
+	return s.grants.See(ctx, addresses)
 }
 
 // applyImport makes one toolset what the document says.
@@ -264,7 +265,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	}
 	s.forgetAll(d.before, d.allCreds())
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
-	if _, err := s.grantSeen(ctx, ws, d.ts.ID, named); err != nil {
+	if _, err := s.grants.GrantSeen(ctx, ws, d.ts.ID, named); err != nil {
 		return err
 	}
 	for _, name := range d.gone {

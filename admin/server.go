@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
@@ -235,6 +236,7 @@ type Server struct {
 	route     func(*http.Request) string // the pattern of a request, of which there are few
 	usage     *usage.Room
 	fleet     *fleet.Room
+	grants    *grant.Room
 	sessions  *session.Room
 	openID    *oidc.Room
 	console   *serve.Site // nil: this build has none
@@ -266,6 +268,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
+	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
 	s.openDomains()
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,
@@ -333,7 +336,7 @@ func (s *Server) recover(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := s.restoreGrants(ctx, id); err != nil {
+		if err := s.grants.Restore(ctx, id); err != nil {
 			return err
 		}
 	}

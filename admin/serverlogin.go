@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -133,9 +134,9 @@ func (s *Server) beginServerLogin(ctx context.Context, in *ServerLogin) (*Server
 		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
 	}
 	ws := s.workspace(ctx)
-	ctx, named := s.seeNamed(ctx, append(auth.addresses(), u)) // for this login alone
+	ctx, named := s.grants.See(ctx, append(auth.addresses(), u)) // for this login alone
 	sh := it.shape()
-	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: addressesOf(named)}
+	server := &serverLogin{URL: u, AuthType: it.AuthType, Shape: sh, Secret: secrets.Wire{Secret: it.ClientSecret}, Seen: grant.Addresses(named)}
 	l := &login{Token: request.Of(ctx).ActorID(), Server: server}
 	if sh.discovers() {
 		if l.Client, err = s.findClient(ctx, &search{shape: &sh, server: true, redirect: s.callbackURL(ctx), more: in.Scopes}); err != nil {

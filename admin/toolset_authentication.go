@@ -261,7 +261,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	}
 	s.forgetAll(old, d.creds)
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
-	if err := s.grantNamed(ctx, ws, d.ts.ID, a.addresses()...); err != nil {
+	if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, a.addresses()...); err != nil {
 		return nil, err
 	}
 	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now

@@ -241,7 +241,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 		return nil, err
 	}
 	if in.Body.BaseURL != nil {
-		if err := s.grantNamed(ctx, ws, d.ts.ID, *in.Body.BaseURL); err != nil {
+		if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, *in.Body.BaseURL); err != nil {
 			return nil, err
 		}
 	}

@@ -208,7 +208,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 		return nil, err
 	}
 	if in.BaseURL != nil {
-		if err := s.grantNamed(ctx, ws, d.ts.ID, *in.BaseURL); err != nil {
+		if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, *in.BaseURL); err != nil {
 			return nil, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
@@ -464,7 +465,7 @@ func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolse
 	if err != nil {
 		return fmt.Errorf("reading the address of the demonstration: %w", err)
 	}
-	var out admin.Grants
+	var out grant.Grants
 	if err := c.Get(ctx, "/v1/grants?toolset="+url.QueryEscape(toolset), &out); err != nil {
 		return err
 	}

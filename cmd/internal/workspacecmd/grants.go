@@ -8,23 +8,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-var grants = command.Resource[admin.Grant]{
+var grants = command.Resource[grant.Grant]{
 	Path: "/v1/grants",
-	Name: func(g admin.Grant) string { return g.ID },
-	Columns: []terminal.Column[admin.Grant]{
-		{Header: "id", Value: func(g admin.Grant) string { return g.ID }},
-		{Header: "toolset", Value: func(g admin.Grant) string { return g.Toolset }},
-		{Header: "address", Value: func(g admin.Grant) string { return g.Address }},
-		{Header: "host", Value: func(g admin.Grant) string { return g.Host }},
-		{Header: "reason", Value: func(g admin.Grant) string { return g.Reason }, Wide: true},
-		{Header: "by", Value: func(g admin.Grant) string { return g.CreatedBy }, Wide: true},
-		{Header: "created", Value: func(g admin.Grant) string { return terminal.Since(g.CreatedAt) }},
+	Name: func(g grant.Grant) string { return g.ID },
+	Columns: []terminal.Column[grant.Grant]{
+		{Header: "id", Value: func(g grant.Grant) string { return g.ID }},
+		{Header: "toolset", Value: func(g grant.Grant) string { return g.Toolset }},
+		{Header: "address", Value: func(g grant.Grant) string { return g.Address }},
+		{Header: "host", Value: func(g grant.Grant) string { return g.Host }},
+		{Header: "reason", Value: func(g grant.Grant) string { return g.Reason }, Wide: true},
+		{Header: "by", Value: func(g grant.Grant) string { return g.CreatedBy }, Wide: true},
+		{Header: "created", Value: func(g grant.Grant) string { return terminal.Since(g.CreatedAt) }},
 	},
 }
 
@@ -60,7 +60,7 @@ func grantList(s *command.Session) *cobra.Command {
 }
 
 func grantCreate(s *command.Session) *cobra.Command {
-	in := admin.CreateGrant{}
+	in := grant.CreateGrant{}
 	cmd := &cobra.Command{
 		Use: "create TOOLSET ADDRESS", Short: "Allow a toolset to call a private address", Args: command.Exactly(2, "a toolset and an address"),
 		Long: `Let a toolset call a private address, host:port or a URL. What is granted are the
@@ -71,7 +71,7 @@ cannot be granted.`,
 		Example: "  sluice grant create petstore localhost:8080\n  sluice grant create petstore 10.1.2.3:443 --reason 'staging'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Toolset, in.Address = args[0], args[1]
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: grants.Path, In: in}, func(w io.Writer, out *admin.Grants) {
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: grants.Path, In: in}, func(w io.Writer, out *grant.Grants) {
 				if len(out.Items) == 0 {
 					s.Say("%s needs no grant: it is public, or this node may call it anyway.", terminal.Printable(args[1]))
 				}
