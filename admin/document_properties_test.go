@@ -46,12 +46,12 @@ func TestEveryPropertyIsDescribed(t *testing.T) {
 			p, at := s.Properties[property], name+"."+property
 			count++
 			if p.Description == "" {
-				t.Errorf("%s has no description: give its field a doc tag, or document_properties.tsv a line", at)
+				t.Errorf("%s has no description: give its field a doc tag, or document/properties.tsv a line", at)
 			}
 			refers := p.Ref != "" || p.Items != nil && (p.Items.Ref != "" || len(p.Items.Properties) > 0)
 			whole, _ := p.Type.(string)
 			if len(p.Examples) == 0 && !refers && whole != "object" && p.Type != nil {
-				t.Errorf("%s has no example: give its field an example tag, or document_properties.tsv a line", at)
+				t.Errorf("%s has no example: give its field an example tag, or document/properties.tsv a line", at)
 			}
 			visit(at, p)
 			if p.Items != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/sluicegate/sluice/admin/document"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -185,6 +186,11 @@ func showJob(row *store.Job) Job {
 	return j
 }
 
+// documentJob describes an operation that answers with its result or with the job it became.
+func documentJob(api *huma.OpenAPI, path string, result any, statuses ...int) {
+	document.Job(api, path, Job{}, result, statuses...)
+}
+
 type jobInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
@@ -219,8 +225,8 @@ func (s *Server) registerJobs() {
 // register adds an operation whose errors become problems.
 func register[I, O any](s *Server, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	op.BodyReadTimeout, op.MaxBodyBytes = -1, -1 // the body was read and bounded before
-	need := roleOf(&op)
-	op.Extensions = map[string]any{roleExtension: need}
+	need := document.RoleOf(&op)
+	op.Extensions = map[string]any{document.RoleExtension: need}
 	// Before the request is looked at: who may not do it learns nothing of what it takes.
 	op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
 		if err := request.RequireRole(hc.Context(), need); err != nil {
@@ -229,7 +235,7 @@ func register[I, O any](s *Server, op huma.Operation, handler func(context.Conte
 			return
 		}
 		u := hc.URL()
-		if err := checkQuery(hc.Operation(), u.Query()); err != nil {
+		if err := document.CheckQuery(hc.Operation(), u.Query()); err != nil {
 			r, w := humago.Unwrap(hc)
 			s.writeProblem(w, r, err)
 			return

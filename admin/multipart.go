@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -18,8 +19,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
-// multipartPaths take a specification as a file.
-var multipartPaths = map[string]bool{"/v1/toolsets": true, "/v1/connectors/preview": true, pluginsPath: true}
+// specificationPaths take a specification as a file.
+var specificationPaths = []string{"/v1/toolsets", "/v1/connectors/preview"}
 
 // pluginsPath takes a module, its signature and its golden cases as files.
 const pluginsPath = "/v1/plugins"
@@ -34,7 +35,7 @@ const maxRequestPart = 1 << 20
 // Other bodies are returned as they are.
 func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || !multipartPaths[r.URL.Path] {
+	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || r.URL.Path != pluginsPath && !slices.Contains(specificationPaths, r.URL.Path) {
 		return body, nil //nolint:nilerr // a content type that is not ours is the handler's to refuse
 	}
 	var doc map[string]json.RawMessage

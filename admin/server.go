@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
+	"github.com/sluicegate/sluice/admin/document"
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/grant"
@@ -493,8 +494,7 @@ func (s *Server) routes() {
 	s.registerChannels()
 	s.registerAlertRules()
 	s.registerExport()
-	finishDocument(s.api.OpenAPI())
-	checkRoles(s.api.OpenAPI())
+	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: maxIdempotencyKey, Modules: pluginsPath, Specifications: specificationPaths})
 
 	s.route = func(r *http.Request) string {
 		if _, pattern := mux.Handler(r); pattern != "" {

@@ -1,4 +1,4 @@
-package admin
+package document
 
 import (
 	"net/http"
@@ -9,7 +9,7 @@ import (
 )
 
 // rolesOf names the role an operation needs where it is not the one of its method
-// ([roleOf]).
+// ([RoleOf]).
 var rolesOf = map[string]string{
 	"create-token": store.RoleAdmin, "list-tokens": store.RoleAdmin, "revoke-token": store.RoleAdmin,
 	"list-members": store.RoleAdmin, "get-member": store.RoleAdmin, "add-member": store.RoleAdmin, "patch-member": store.RoleAdmin, "remove-member": store.RoleAdmin,
@@ -53,12 +53,12 @@ func checkRoles(doc *huma.OpenAPI) {
 	}
 }
 
-// roleExtension is the member of an operation in the API's document that names the
+// RoleExtension is the member of an operation in the API's document that names the
 // lowest role that may use it.
-const roleExtension = "x-sluice-role"
+const RoleExtension = "x-sluice-role"
 
-// roleOf is the role an operation needs: to read a viewer's, to write an editor's.
-func roleOf(op *huma.Operation) string {
+// RoleOf is the role an operation needs: to read a viewer's, to write an editor's.
+func RoleOf(op *huma.Operation) string {
 	if r := rolesOf[op.OperationID]; r != "" {
 		return r
 	}

@@ -1,4 +1,4 @@
-package admin
+package document
 
 import (
 	_ "embed"
@@ -13,7 +13,7 @@ import (
 
 // documentProperties are descriptions and examples of properties whose structs have none.
 //
-//go:embed document_properties.tsv
+//go:embed properties.tsv
 var documentProperties string
 
 // propertyWords is one line of it.
@@ -31,12 +31,12 @@ func readProperties(table string) (map[string][]propertyWords, error) {
 		}
 		cells := strings.Split(line, "\t")
 		if len(cells) != 3 {
-			return nil, fmt.Errorf("line %d of document_properties.tsv has %d cells, not 3", n+1, len(cells))
+			return nil, fmt.Errorf("line %d of properties.tsv has %d cells, not 3", n+1, len(cells))
 		}
 		var w propertyWords
 		if cells[1] != "-" {
 			if err := json.Unmarshal([]byte(cells[1]), &w.example); err != nil {
-				return nil, fmt.Errorf("line %d of document_properties.tsv: the example: %w", n+1, err)
+				return nil, fmt.Errorf("line %d of properties.tsv: the example: %w", n+1, err)
 			}
 		}
 		if cells[2] != "-" {
@@ -93,7 +93,7 @@ func describeOperation(op *huma.Operation) {
 	if op.Description == "" {
 		op.Description = op.Summary + "."
 	}
-	if role, _ := op.Extensions[roleExtension].(string); role != "" {
+	if role, _ := op.Extensions[RoleExtension].(string); role != "" {
 		op.Description += " Needs the role " + role + "."
 	}
 }

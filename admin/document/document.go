@@ -1,4 +1,4 @@
-package admin
+package document
 
 import (
 	"net/http"
@@ -9,16 +9,27 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// finishDocument says in the API's own OpenAPI document what the handlers around
-// the operations do, and opens the schemas of answers.
-func finishDocument(api *huma.OpenAPI) {
-	documentMultipart(api)
+// Around is what the handlers around the operations do.
+type Around struct {
+	// IdempotencyKey is the longest key of a repeated request.
+	IdempotencyKey int
+	// Modules is the path that takes a plugin as files, Specifications those that take a
+	// specification as a file.
+	Modules        string
+	Specifications []string
+}
+
+// Finish says in the API's own OpenAPI document what the handlers around the operations
+// do, and opens the schemas of answers. It panics when a role is given to an operation
+// that is not registered.
+func Finish(api *huma.OpenAPI, around Around) {
+	documentMultipart(api, around)
 	api.Paths["/v1/toolsets/{id}"].Get.Responses["304"] = &huma.Response{
 		Description: "Not modified", Headers: map[string]*huma.Param{"ETag": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}
 	for _, item := range api.Paths {
 		if item.Post != nil {
-			longest := maxIdempotencyKey
+			longest := around.IdempotencyKey
 			item.Post.Parameters = append(item.Post.Parameters, &huma.Param{
 				Name: "Idempotency-Key", In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
 				Description: "A repeated request with the same key gets the answer of the first, for 24 hours.",
@@ -30,6 +41,7 @@ func finishDocument(api *huma.OpenAPI) {
 	requireMatch(api)
 	tagOperations(api)
 	describeProperties(api)
+	checkRoles(api)
 }
 
 // requireMatch marks If-Match as required where a request without it is answered with 428.
@@ -86,9 +98,9 @@ func openAnswers(api *huma.OpenAPI) {
 	}
 }
 
-// documentMultipart says in the API's document what multipartToJSON accepts.
-func documentMultipart(api *huma.OpenAPI) {
-	api.Paths[pluginsPath].Post.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: &huma.Schema{
+// documentMultipart says in the API's document which bodies of several parts are accepted.
+func documentMultipart(api *huma.OpenAPI, around Around) {
+	api.Paths[around.Modules].Post.RequestBody.Content["multipart/form-data"] = &huma.MediaType{Schema: &huma.Schema{
 		Type: huma.TypeObject,
 		Properties: map[string]*huma.Schema{
 			"module":    {Type: huma.TypeString, Format: "binary", Description: "The WebAssembly module."},
@@ -97,10 +109,7 @@ func documentMultipart(api *huma.OpenAPI) {
 			"case":      {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, Description: "Golden cases; the file's name is the case's."},
 		},
 	}}
-	for p := range multipartPaths {
-		if p == pluginsPath {
-			continue
-		}
+	for _, p := range around.Specifications {
 		op := api.Paths[p].Post
 		op.RequestBody.Content["multipart/form-data"] = &huma.MediaType{
 			Schema: &huma.Schema{
@@ -116,9 +125,8 @@ func documentMultipart(api *huma.OpenAPI) {
 	}
 }
 
-// documentJob describes an operation that answers with its result or with the
-// job it became.
-func documentJob(api *huma.OpenAPI, path string, result any, statuses ...int) {
+// Job describes an operation that answers with its result or with the job it became.
+func Job(api *huma.OpenAPI, path string, job, result any, statuses ...int) {
 	op := api.Paths[path].Post
 	delete(op.Responses, "200")
 	header := func(d string) *huma.Param {
@@ -138,6 +146,6 @@ func documentJob(api *huma.OpenAPI, path string, result any, statuses ...int) {
 	op.Responses["202"] = &huma.Response{
 		Description: "The work goes on as a job",
 		Headers:     map[string]*huma.Param{"Location": header("Path of the job."), "Retry-After": header("Seconds.")},
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeFor[Job](), true, "")}},
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: api.Components.Schemas.Schema(reflect.TypeOf(job), true, "")}},
 	}
 }

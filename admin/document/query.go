@@ -1,4 +1,4 @@
-package admin
+package document
 
 import (
 	"iter"
@@ -12,10 +12,10 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// checkQuery refuses a query parameter that the operation does not have: a mistyped
+// CheckQuery refuses a query parameter that the operation does not have: a mistyped
 // filter would otherwise answer with everything. It fails with
 // [problem.InvalidArgument].
-func checkQuery(op *huma.Operation, query url.Values) error {
+func CheckQuery(op *huma.Operation, query url.Values) error {
 	known := slices.Compact(slices.Sorted(queryParameters(op)))
 	for name := range query {
 		if slices.Contains(known, name) {
