@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry"
@@ -107,10 +108,9 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	case c.again != nil:
 		return c.finishRefresh(ctx)
 	case c.source.server != nil:
-		key := watchKey(c.d.ts.ID, c.d.row.Name)
-		c.s.servers.keep(key, c.source.ttl, c.source.tells)
-		c.s.servers.note(key, sighted{at: c.s.now()})
-		defer c.s.startLook() // which listens to the server
+		c.s.upstreams.Keep(c.d.ts.ID, c.d.row.Name, c.source.ttl, c.source.tells)
+		c.s.upstreams.Saw(c.d.ts.ID, c.d.row.Name)
+		defer c.s.upstreams.Look() // which listens to the server
 	}
 	if c.add != nil {
 		return c.finishAdd(ctx, what.verdict)
@@ -383,9 +383,9 @@ func (c *change) decide() (decision, error) {
 		return decision{verdict: dryRun}, nil
 	case mcp && len(c.diff.Tools) == 0: // the same tools, in another revision of the protocol
 		return decision{verdict: unchanged}, nil
-	case mcp && c.d.policy() == policyPin && !r.request.Accept:
+	case mcp && c.d.policy() == upstream.Pin && !r.request.Accept:
 		return decision{hold, "the MCP server changed its tools"}, nil
-	case mcp && c.d.policy() == policyWarn && !r.request.Accept && c.diff.changes():
+	case mcp && c.d.policy() == upstream.Warn && !r.request.Accept && c.diff.changes():
 		return decision{hold, "the MCP server changed tools that agents know"}, nil
 	case r.request.follows && c.diff.instructed() != "": // nobody has read it
 		return decision{hold, c.diff.instructed()}, nil

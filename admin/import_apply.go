@@ -269,7 +269,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 		return err
 	}
 	for _, name := range d.gone {
-		s.servers.forget(watchKey(d.ts.ID, name))
+		s.upstreams.Forget(d.ts.ID, name)
 	}
 	if err := s.access.Import(ctx, ws, d.ts, x.want.Access, x.want.Capture); err != nil {
 		return err

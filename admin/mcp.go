@@ -30,8 +30,8 @@ import (
 
 // Kinds of sources.
 const (
-	kindOpenAPI = "openapi"
-	kindMCP     = "mcp"
+	kindOpenAPI = store.SourceOpenAPI
+	kindMCP     = store.SourceMCP
 )
 
 // MCPServers asks MCP servers what they are, through the guarded dialer.
@@ -111,7 +111,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	}
 	l.Server.URL = u
 	if again != nil {
-		s.servers.keep(watchKey(again.toolset.ID, again.source.Connector), l.TTL, l.Tells)
+		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
 	}
 	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells, notices: l.notices, refused: l.refused}
 	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))

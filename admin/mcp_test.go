@@ -99,7 +99,7 @@ func (w *world) addServer(body map[string]any) admin.CreatedToolset {
 func (w *world) look(ahead time.Duration) {
 	w.t.Helper()
 	w.later.Add(int64(ahead))
-	if err := w.srv.CheckServers(w.t.Context()); err != nil {
+	if err := w.srv.Upstreams().CheckAll(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }

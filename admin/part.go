@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -49,7 +50,7 @@ func (p *part) baseURL() string {
 // policy is what happens to changes of an MCP server.
 func (p *part) policy() string {
 	if p.row.UpstreamPolicy == "" {
-		return policyPin
+		return upstream.Pin
 	}
 	return p.row.UpstreamPolicy
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -210,21 +211,18 @@ type Server struct {
 	// userEpoch changes when tokens of callers are forgotten before their time.
 	userEpoch atomic.Uint64
 	flights   singleflight.Group // requests for access tokens, by credential
-	servers   serverWatch
-	checking  atomic.Bool   // a round of specifications is on its way
-	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
+	checking  atomic.Bool        // a round of specifications is on its way
+	stopping  chan struct{}      // closed when Run's context ended: questions that are held are answered
 
 	rotation sync.Mutex // held while keys are rotated
 	rotated  time.Time  // guarded by rotation: when, in this process
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
-	work     context.Context //nolint:containedctx // the life of the server, not of a call
-	stopWork context.CancelFunc
-	jobs     sync.WaitGroup
-	// streams on which MCP servers tell of changes.
-	streams   sync.WaitGroup
-	listeners listeners
+	work      context.Context //nolint:containedctx // the life of the server, not of a call
+	stopWork  context.CancelFunc
+	jobs      sync.WaitGroup
+	upstreams *upstream.Room
 	audit     *audit.Log
 	plugins   *plugin.Room
 	access    *access.Room
@@ -302,6 +300,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
+	s.openUpstreams()
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -347,7 +346,7 @@ func (s *Server) recover(ctx context.Context) error {
 // Run sweeps expired records and renews access tokens until ctx ends, then waits for the jobs that run,
 // at most as long as grace, and cancels the rest.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
-	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(lookInterval), time.NewTicker(usageInterval)
+	tick, renewals, looks, usage := time.NewTicker(sweepInterval), time.NewTicker(renewInterval), time.NewTicker(upstream.Interval), time.NewTicker(usageInterval)
 	defer usage.Stop()
 	defer tick.Stop()
 	defer renewals.Stop()
@@ -355,7 +354,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	if err := s.bindOldCredentials(ctx); err != nil && ctx.Err() == nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "where older credentials may be sent is not known yet: it is found out when they are used", slog.Any("error", err))
 	}
-	s.startLook()
+	s.upstreams.Look()
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	telling.Go(func() { s.alerts.Run(ctx) })
@@ -368,7 +367,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			s.recordPluginUsage(ctx)
 			continue
 		case <-looks.C:
-			s.startLook()
+			s.upstreams.Look()
 			s.startChecks()
 			continue
 		case <-renewals.C:
@@ -394,8 +393,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	close(s.stopping)
 	timer := time.AfterFunc(grace, s.stopWork)
 	defer timer.Stop()
-	s.listeners.close()
-	s.streams.Wait() // they begin jobs
+	s.upstreams.Close() // its streams begin jobs
 	s.jobs.Wait()
 	s.recordPluginUsage(context.WithoutCancel(ctx))
 	s.audit.Settle(context.WithoutCancel(ctx))

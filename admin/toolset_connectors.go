@@ -306,6 +306,6 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	}
 	s.forgetAll(removed.creds)
 	s.revokeGone(ctx, ws, d.ts.ID, &lost)
-	s.servers.forget(watchKey(d.ts.ID, removed.row.Name))
+	s.upstreams.Forget(d.ts.ID, removed.row.Name)
 	return s.toolsetAnswer(ctx, ws, d)
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/uptrace/bun"
 )
 
+// Kinds of sources.
+const (
+	SourceOpenAPI = "openapi"
+	SourceMCP     = "mcp"
+)
+
 // ToolsetConnector is one connector of a toolset. The first is part of the toolset's
 // own record ([Toolset.First]), the others are records of their own; a caller sees no
 // difference.

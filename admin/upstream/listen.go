@@ -1,4 +1,4 @@
-package admin
+package upstream
 
 import (
 	"context"
@@ -6,11 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/retry"
-	"github.com/sluicegate/sluice/internal/safedial"
 )
 
 const (
@@ -34,6 +32,13 @@ type listeners struct {
 	open map[string]*listening // guarded by mu; by toolset and connector
 	// closed says that no stream is opened any more; guarded by mu.
 	closed bool
+}
+
+// Close ends every stream and waits for them. They begin work: it is called before what
+// Go of [Options] runs is waited for.
+func (r *Room) Close() {
+	r.listeners.close()
+	r.streams.Wait()
 }
 
 // close ends every stream.
@@ -61,15 +66,15 @@ func (one *listening) tell() {
 }
 
 // follow looks at a server when it tells of a change, not too often.
-func (s *Server) follow(ctx context.Context, key string, one *listening) {
+func (r *Room) follow(ctx context.Context, key string, one *listening) {
 	for {
 		select {
 		case <-one.told:
 		case <-ctx.Done():
 			return
 		}
-		s.servers.call(key)
-		s.startLook()
+		r.call(key)
+		r.Look()
 		if retry.Sleep(ctx, calmInterval) != nil {
 			return
 		}
@@ -77,8 +82,8 @@ func (s *Server) follow(ctx context.Context, key string, one *listening) {
 }
 
 // listenTo keeps a stream open to each of these servers, and to no other.
-func (s *Server) listenTo(servers map[string]store.ToolsetConnector) {
-	l := &s.listeners
+func (r *Room) listenTo(servers map[string]store.ToolsetConnector) {
+	l := &r.listeners
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, one := range l.open {
@@ -94,30 +99,30 @@ func (s *Server) listenTo(servers map[string]store.ToolsetConnector) {
 		if l.open == nil {
 			l.open = map[string]*listening{}
 		}
-		ctx, stop := context.WithCancel(s.work)
+		ctx, stop := context.WithCancel(r.o.Work)
 		one := &listening{stop: stop, told: make(chan struct{}, 1)}
 		l.open[key] = one
-		s.streams.Go(func() {
+		r.streams.Go(func() {
 			defer stop()
-			s.listen(ctx, row.WorkspaceID, row.ToolsetID, row.Name, one)
+			r.listen(ctx, &row, one)
 		})
-		s.streams.Go(func() { s.follow(ctx, key, one) })
+		r.streams.Go(func() { r.follow(ctx, key, one) })
 	}
 }
 
 // listen opens the stream of one server again and again.
-func (s *Server) listen(ctx context.Context, workspace, toolset, name string, one *listening) {
+func (r *Room) listen(ctx context.Context, c *store.ToolsetConnector, one *listening) {
 	pause, before := retry.Backoff{First: listenFirst, Longest: listenMost}, false
 	for ctx.Err() == nil {
 		opened := false
-		err := s.listenOnce(ctx, workspace, toolset, name, func() {
+		err := r.o.Listen(ctx, c, func() {
 			opened = true
-			s.listeners.heard(one, true)
+			r.listeners.heard(one, true)
 			if before { // what changed between two streams nobody told
 				one.tell()
 			}
 		}, one.tell)
-		s.listeners.heard(one, false)
+		r.listeners.heard(one, false)
 		before = before || opened
 		switch {
 		case opened:
@@ -127,36 +132,10 @@ func (s *Server) listen(ctx context.Context, workspace, toolset, name string, on
 			_ = retry.Sleep(ctx, listenAgain) // the loop looks at ctx
 			continue
 		case ctx.Err() == nil:
-			s.log.LogAttrs(ctx, slog.LevelDebug, "an MCP server is not listened to", slog.String("toolset", toolset), slog.String("connector", name), slog.Any("error", err))
+			r.o.Log.LogAttrs(ctx, slog.LevelDebug, "an MCP server is not listened to", slog.String("toolset", c.ToolsetID), slog.String("connector", c.Name), slog.Any("error", err))
 		}
 		_ = pause.Wait(ctx) // the loop looks at ctx
 	}
-}
-
-// listenOnce keeps one stream open until it ends.
-func (s *Server) listenOnce(ctx context.Context, workspace, toolset, name string, opened, changed func()) error {
-	ctx = request.With(ctx, &request.Request{Workspace: workspace})
-	ws := s.o.Store.Workspace(workspace)
-	ts, err := ws.Toolset(ctx, toolset)
-	if err != nil {
-		return err
-	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return err
-	}
-	if err := d.focus(name); err != nil {
-		return err
-	}
-	conn, err := s.opened.Open(ctx, d.version)
-	if err != nil {
-		return err
-	}
-	t, err := s.mcpTarget(MCPTarget{URL: d.baseURL(), Hint: *conn.Opened.MCP()}, d.creds)
-	if err != nil {
-		return err
-	}
-	return s.o.MCP.Listen(safedial.WithHolder(ctx, toolset), t, opened, changed)
 }
 
 func (l *listeners) heard(one *listening, heard bool) {

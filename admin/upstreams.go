@@ -1,0 +1,86 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/upstream"
+	"github.com/sluicegate/sluice/internal/safedial"
+)
+
+// openUpstreams opens the room of MCP servers.
+func (s *Server) openUpstreams() {
+	o := upstream.Options{Store: s.o.Store, Log: s.log, Work: s.work, Go: s.jobs.Go, Check: s.checkServer}
+	if s.o.MCP != nil {
+		o.Listen = s.listenToServer
+	}
+	s.upstreams = upstream.New(o)
+}
+
+// Upstreams is the room of MCP servers, for a caller who wants them looked at now. Run
+// does it all the time.
+func (s *Server) Upstreams() *upstream.Room { return s.upstreams }
+
+// checkServer refreshes one connector of a toolset as its policy wants it.
+func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.ToolsetConnector) error {
+	ctx = request.With(ctx, &request.Request{Workspace: ts.WorkspaceID})
+	req := &RefreshRequest{Connector: c.Name}
+	if c.UpstreamPolicy == upstream.Follow {
+		req.Accept, req.follows = true, true
+		req.Deploy = &CreateDeploy{UntestedReason: "the toolset follows its MCP server"}
+	}
+	_, err := s.refresh(ctx, ts.ID, req, func(string) {})
+	return err
+}
+
+func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *part) (*UpstreamState, error) {
+	out := &UpstreamState{Policy: p.policy(), Stateless: p.row.Stateless}
+	last, err := lastChange(ctx, ws, p.row.ToolsetID, p.row.Name)
+	if err != nil {
+		return nil, err
+	}
+	out.Quarantined = last != nil && last.Waits
+	seen := s.upstreams.Sight(p.row.ToolsetID, p.row.Name)
+	out.CheckedAt, out.Fault, out.Listening = seen.At, seen.Fault, seen.Listening
+	return out, nil
+}
+
+// upstreamChanged tells that the MCP server of a toolset changed its tools.
+func (s *Server) upstreamChanged(d *draft, c *Changes, level slog.Level) {
+	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.ts.Slug), slog.String("connector", d.row.Name), slog.String("policy", d.policy()),
+		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Bool("quarantined", c.Waits))
+	to := "changed"
+	if c.Waits {
+		to = "quarantined"
+	}
+	s.events.Emit(publish.Event{Type: "toolset.upstream_changed", Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to})
+}
+
+// listenToServer keeps one stream to a server open until it ends.
+func (s *Server) listenToServer(ctx context.Context, c *store.ToolsetConnector, opened, changed func()) error {
+	ctx = request.With(ctx, &request.Request{Workspace: c.WorkspaceID})
+	ws := s.o.Store.Workspace(c.WorkspaceID)
+	ts, err := ws.Toolset(ctx, c.ToolsetID)
+	if err != nil {
+		return err
+	}
+	d, err := outline(ctx, ws, ts)
+	if err != nil {
+		return err
+	}
+	if err := d.focus(c.Name); err != nil {
+		return err
+	}
+	conn, err := s.opened.Open(ctx, d.version)
+	if err != nil {
+		return err
+	}
+	t, err := s.mcpTarget(MCPTarget{URL: d.baseURL(), Hint: *conn.Opened.MCP()}, d.creds)
+	if err != nil {
+		return err
+	}
+	return s.o.MCP.Listen(safedial.WithHolder(ctx, ts.ID), t, opened, changed)
+}
