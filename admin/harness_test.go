@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/oidc"
@@ -72,7 +73,7 @@ type world struct {
 	log       *syncBuffer
 	seen      *syncBuffer // every answer's headers and body
 	stop      func()
-	retention admin.Retention
+	retention artifact.Retention
 	publicURL string // of the admin listener
 	openID    oidc.Config
 	private   bool // private addresses may be called

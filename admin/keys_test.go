@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/keyring"
 )
 
 // TestRotateKeys: keys are rotated while credentials are written and used; each opens
@@ -23,7 +24,7 @@ func TestRotateKeys(t *testing.T) {
 	// One that nobody stores meanwhile, so that there is something to wrap each time.
 	w.putAuth(w.create("Idle", "locked.yaml").ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": "let-me-in"})
 	uses := map[string]int{}
-	for _, k := range want[admin.List[admin.ControlKey]](w, w.do("GET", "/v1/keys", nil), http.StatusOK).Items {
+	for _, k := range want[admin.List[keyring.ControlKey]](w, w.do("GET", "/v1/keys", nil), http.StatusOK).Items {
 		uses[k.Use+" "+k.State]++
 		if k.ID == "" || k.Use == "credentials" && k.ID != first {
 			t.Errorf("%+v", k)
@@ -40,7 +41,7 @@ func TestRotateKeys(t *testing.T) {
 		}
 	})
 	for i := range 3 {
-		r := want[admin.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusOK)
+		r := want[keyring.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusOK)
 		if r.Current != w.ring.Current() || len(r.Opening) != 1 || r.Rewrapped == 0 && i > 0 {
 			t.Fatalf("rotation %d: %+v", i, r)
 		}

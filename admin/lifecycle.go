@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
-	"github.com/sluicegate/sluice/registry/server"
 )
 
 // Types of events.
 const (
 	EventDeployed   = "toolset.deployed"
 	EventRolledBack = "toolset.rolled_back"
-	EventArchived   = "toolset.archived"
 	EventTested     = "toolset.tested"   // a test of the draft passed: draft → tested
 	EventReplaced   = "toolset.replaced" // another revision is live in its place: published → superseded or rolled_back
 )
@@ -40,29 +38,6 @@ func (s *Server) replaced(workspace string, before *store.Toolset, step store.St
 	})
 }
 
-// Retention is what stays beside what is live and every draft.
-type Retention struct {
-	Revisions int           // newest revisions of each toolset. Default: 10
-	Age       time.Duration // and every one younger than this. Default: 30 days
-	Releases  int           // newest releases of each group. Default: 50
-	Grace     time.Duration // contents that no record names yet. Default: 24 h
-}
-
-func (r *Retention) defaults() {
-	if r.Revisions <= 0 {
-		r.Revisions = 10
-	}
-	if r.Age <= 0 {
-		r.Age = 30 * 24 * time.Hour
-	}
-	if r.Releases <= 0 {
-		r.Releases = 50
-	}
-	if r.Grace <= 0 {
-		r.Grace = 24 * time.Hour
-	}
-}
-
 // RollbackRequest names the revision to go back to.
 type RollbackRequest struct {
 	Revision uint64 `json:"revision,omitempty" doc:"Default: the newest one before the live one that differs from it."`
@@ -75,15 +50,6 @@ type rollbackInput struct {
 	Body *RollbackRequest
 }
 
-// Collected is what a collection of garbage did.
-type Collected struct {
-	Archived  int   `json:"archived" doc:"Revisions that retention let go."`
-	Manifests int   `json:"manifests" doc:"OCI manifests removed."`
-	Blobs     int   `json:"blobs" doc:"Contents removed."`
-	Bytes     int64 `json:"bytes"`
-	Kept      int   `json:"kept" doc:"Contents that stay."`
-}
-
 func (s *Server) registerLifecycle() {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
@@ -92,15 +58,11 @@ func (s *Server) registerLifecycle() {
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
 		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
-	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[Collected], error) {
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[artifact.Collected], error) {
 		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err
 		}
-		if s.o.Registry == nil {
-			return nil, problem.New(problem.Unsupported, "the registry is not kept by this control plane")
-		}
-		c, err := s.collect(ctx)
-		return &bodyOutput[Collected]{c}, err
+		return answer(s.artifacts.Collect(ctx))
 	})
 }
 
@@ -210,71 +172,4 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	s.replaced(ws.ID(), &before, store.RollBack)
 	s.events.Emit(publish.Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
 	return nil
-}
-
-// collect archives what retention lets go and removes from the registry what no
-// record needs. Publishing goes on meanwhile: contents that are younger than the
-// grace stay, and pushing again makes them young.
-func (s *Server) collect(ctx context.Context) (Collected, error) {
-	var out Collected
-	ids, err := s.o.Store.Workspaces(ctx)
-	if err != nil {
-		return out, err
-	}
-	for _, id := range ids {
-		var archived []store.Revision
-		ws := s.o.Store.Workspace(id)
-		err := ws.Update(ctx, func(tx *store.Tx) (err error) {
-			if archived, err = tx.ArchiveRevisions(ctx, s.o.Retention.Revisions, s.o.Retention.Age); err != nil {
-				return err
-			}
-			for i := range archived {
-				rec := request.Audit(ctx, EventArchived, archived[i].ToolsetID)
-				rec.Digest, rec.After = archived[i].Digest, store.JSON(map[string]any{"revision": archived[i].N})
-				if err := tx.Audit(ctx, rec); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return out, err
-		}
-		out.Archived += len(archived)
-		for i := range archived {
-			r := &archived[i]
-			s.events.Emit(publish.Event{Type: EventArchived, Workspace: id, Toolset: r.ToolsetID, Revision: r.N, Digest: r.Digest, From: string(store.Superseded), To: string(r.State)})
-		}
-	}
-	// Before the records are read: what is pushed from here on is young.
-	started := time.Now()
-	bundles, err := s.o.Store.NeededBundles(ctx)
-	if err != nil {
-		return out, err
-	}
-	needed := make(map[registry.Digest]bool, 2*len(bundles))
-	for _, b := range bundles {
-		c, err := s.o.Publisher.Content(ctx, b.Repository, registry.Digest(b.Digest))
-		if errors.Is(err, registry.ErrNotFound) {
-			continue // gone already: nothing of it can be kept
-		}
-		if err != nil {
-			return out, err // what it needs is not known, so nothing may go
-		}
-		for _, d := range c.Digests {
-			needed[d] = true
-		}
-	}
-	published, err := s.o.Store.PluginContents(ctx)
-	if err != nil {
-		return out, err
-	}
-	for _, d := range published {
-		needed[d] = true
-	}
-	rep, err := s.o.Registry.Collect(ctx, server.CollectOptions{
-		Needed: needed, Before: started.Add(-s.o.Retention.Grace), Releases: s.o.Retention.Releases,
-	})
-	out.Manifests, out.Blobs, out.Bytes, out.Kept = rep.Manifests, rep.Blobs, rep.Bytes, rep.Kept
-	return out, err
 }

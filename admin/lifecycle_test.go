@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 )
@@ -113,7 +114,7 @@ func TestLifecycleEvents(t *testing.T) {
 // back; what is live, retained or a draft stays.
 func TestCollect(t *testing.T) {
 	w := newWorld(t)
-	w.retention = admin.Retention{Revisions: 2, Age: time.Nanosecond, Releases: 2, Grace: time.Nanosecond}
+	w.retention = artifact.Retention{Revisions: 2, Age: time.Nanosecond, Releases: 2, Grace: time.Nanosecond}
 	w.stop()
 	w.open()
 	ts := w.create("Pets", "pets.yaml")
@@ -122,7 +123,7 @@ func TestCollect(t *testing.T) {
 	}
 	before := w.revisions(ts.ID)
 	time.Sleep(10 * time.Millisecond) // file times of the kernel move in ticks
-	got := want[admin.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
+	got := want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
 	if got.Archived != 3 || got.Manifests == 0 || got.Blobs == 0 || got.Kept == 0 {
 		t.Fatalf("collected %+v", got)
 	}
@@ -139,7 +140,7 @@ func TestCollect(t *testing.T) {
 	}
 	want[admin.Problem](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{"revision":1}`), 409)
 	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", nil), 200)
-	if again := want[admin.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200); again.Archived != 1 {
+	if again := want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200); again.Archived != 1 {
 		t.Fatalf("revision 4 must go now, its content is live as 6: %+v", again)
 	}
 	w.stop()

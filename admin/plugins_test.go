@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -314,7 +315,7 @@ func TestPublishPushed(t *testing.T) {
 	w.retention.Grace = 1
 	w.stop()
 	w.open()
-	want[admin.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
+	want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
 	want[plugin.PluginMeasured](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/test", nil), 200)
 }
 

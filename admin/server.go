@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/alert"
+	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
@@ -30,6 +31,7 @@ import (
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
@@ -174,8 +176,8 @@ type Options struct {
 	// NotifyBackoff is how long after each failed attempt to deliver a notice the next one
 	// comes. Default: [notify.DefaultBackoff].
 	NotifyBackoff []time.Duration
-	// Retention is what is kept beside what is live. Default: see [Retention].
-	Retention Retention
+	// Retention is what is kept beside what is live. Default: see [artifact.Retention].
+	Retention artifact.Retention
 	// Version of the program.
 	Version string
 	// Logger. Default: discard.
@@ -214,9 +216,6 @@ type Server struct {
 	checking  atomic.Bool        // a round of specifications is on its way
 	stopping  chan struct{}      // closed when Run's context ended: questions that are held are answered
 
-	rotation sync.Mutex // held while keys are rotated
-	rotated  time.Time  // guarded by rotation: when, in this process
-
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
 	work      context.Context //nolint:containedctx // the life of the server, not of a call
@@ -236,6 +235,8 @@ type Server struct {
 	usage     *usage.Room
 	fleet     *fleet.Room
 	grants    *grant.Room
+	artifacts *artifact.Room
+	keys      *keyring.Room
 	sessions  *session.Room
 	openID    *oidc.Room
 	console   *serve.Site // nil: this build has none
@@ -260,7 +261,6 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Retention.defaults()
 	if len(o.Hosts) == 0 {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
@@ -293,6 +293,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.openFleet()
+	s.artifacts = artifact.Open(artifact.Room{
+		Store: o.Store, Publisher: o.Publisher, Log: s.log, Audit: s.audit, Events: s.events, Fleet: s.fleet, Registry: o.Registry, Retention: o.Retention,
+	})
+	s.keys = &keyring.Room{Store: o.Store, Publisher: o.Publisher, Keyring: o.Keyring}
 	s.secrets.changed = s.fleet.Ring
 	s.users.most = maxUserTokens
 	s.userEpoch.Store(mathrand.Uint64()) //nolint:gosec // another one than before a restart; it keeps no secret
@@ -305,13 +309,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if o.Registry != nil {
-		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.authorizeRegistry, Changed: s.registryChanged, Logger: o.Logger})
+		h, err := server.NewHandler(server.HandlerOptions{Store: o.Registry, Authorize: s.artifacts.Authorize, Changed: s.artifacts.Changed, Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}
 		s.registry = h
 	} else if o.Mirrored != nil {
-		h, err := server.NewMirror(server.MirrorOptions{From: o.Mirrored, Authorize: s.authorizeRegistry, Logger: o.Logger})
+		h, err := server.NewMirror(server.MirrorOptions{From: o.Mirrored, Authorize: s.artifacts.Authorize, Logger: o.Logger})
 		if err != nil {
 			return nil, err
 		}
@@ -378,7 +382,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 		case <-tick.C:
 			s.audit.Settle(ctx)
 			if s.o.Registry != nil {
-				if _, err := s.collect(ctx); err != nil && ctx.Err() == nil {
+				if _, err := s.artifacts.Collect(ctx); err != nil && ctx.Err() == nil {
 					s.log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
 				}
 			}
@@ -569,4 +573,15 @@ func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
 
 func notHere(r *http.Request) error {
 	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
+}
+
+// serveRegistry serves the registry. A delete and a release do not overlap.
+func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodDelete {
+		s.registry.ServeHTTP(w, r)
+		return
+	}
+	if err := s.o.Publisher.Between(r.Context(), func() { s.registry.ServeHTTP(w, r) }); err != nil {
+		s.writeProblem(w, r, err)
+	}
 }

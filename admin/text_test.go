@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/keyring"
 )
 
 // TestText: a NUL, or bytes that are not UTF-8, in any string of a request is the
@@ -87,7 +88,7 @@ func TestRepeatedTokens(t *testing.T) {
 		if again := w.do("POST", made[0], made[1], key...); again.StatusCode != first.StatusCode || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" {
 			t.Errorf("%s again: %d %s", made[0], again.StatusCode, again.body)
 		}
-		rotated := want[admin.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), 200)
+		rotated := want[keyring.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), 200)
 		if rotated.Rewrapped == 0 {
 			t.Errorf("%s: the rotation put no answer under the new key", made[0])
 		}

@@ -8,19 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-var keys = command.Resource[admin.ControlKey]{
+var keys = command.Resource[keyring.ControlKey]{
 	Path: "/v1/keys", Short: true,
-	Name: func(k admin.ControlKey) string { return k.ID },
-	Columns: []terminal.Column[admin.ControlKey]{
-		{Header: "id", Value: func(k admin.ControlKey) string { return k.ID }},
-		{Header: "use", Value: func(k admin.ControlKey) string { return k.Use }},
-		{Header: "state", Value: func(k admin.ControlKey) string { return k.State }},
+	Name: func(k keyring.ControlKey) string { return k.ID },
+	Columns: []terminal.Column[keyring.ControlKey]{
+		{Header: "id", Value: func(k keyring.ControlKey) string { return k.ID }},
+		{Header: "use", Value: func(k keyring.ControlKey) string { return k.Use }},
+		{Header: "state", Value: func(k keyring.ControlKey) string { return k.State }},
 	},
 }
 
@@ -40,7 +40,7 @@ func keyRotate(s *command.Session) *cobra.Command {
 pending login under it, while calls go on. The key before it still opens until the next
 rotation, a minute later at the earliest: two rotations end a key for good. Operator only.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: keys.Path + "/rotate"}, func(w io.Writer, out *admin.RotatedKeys) {
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: keys.Path + "/rotate"}, func(w io.Writer, out *keyring.RotatedKeys) {
 				fmt.Fprintf(w, "✓ key %s seals; %s put under it\n", out.Current, terminal.Plural(out.Rewrapped, "sealed value"))
 				if len(out.Opening) > 0 {
 					fmt.Fprintf(w, "  %s still opens until the next rotation: sluice key rotate\n", strings.Join(out.Opening, ", "))

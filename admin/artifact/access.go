@@ -1,4 +1,4 @@
-package admin
+package artifact
 
 import (
 	"context"
@@ -16,24 +16,24 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
-// authorizeRegistry decides who may do what below /v2/: Basic with any user name
+// Authorize decides who may do what below /v2/: Basic with any user name
 // and an API token as the password, for the repositories of the token's
 // workspace; or an edge token, for the very contents of the edge's release. There
 // is no anonymous access. Releases are read through /edge/v1 only.
-func (s *Server) authorizeRegistry(r *http.Request, repository string, action server.Action) error {
+func (room *Room) Authorize(r *http.Request, repository string, action server.Action) error {
 	_, password, ok := r.BasicAuth()
 	token := secrets.New(password)
 	switch {
 	case !ok:
 		return server.ErrUnauthenticated
 	case access.ValidTokenFor(access.EdgePrefix, token):
-		return s.authorizeEdgePull(r, token, repository, action)
+		return room.authorizeEdgePull(r, token, repository, action)
 	case !access.ValidToken(token):
 		return server.ErrUnauthenticated
 	}
-	row, err := s.o.Store.TokenByHash(r.Context(), access.HashToken(token))
+	row, err := room.Store.TokenByHash(r.Context(), access.HashToken(token))
 	if problem.Is(err, problem.Unauthenticated) {
-		s.log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", request.Of(r.Context()).IP))
+		room.Log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token at the registry", slog.String("client", request.Of(r.Context()).IP))
 		return server.ErrUnauthenticated
 	}
 	if err != nil {
@@ -54,15 +54,15 @@ func (s *Server) authorizeRegistry(r *http.Request, repository string, action se
 	}
 	switch action {
 	case server.Push:
-		return s.keepVersions(r, row.WorkspaceID, repository)
+		return room.keepVersions(r, row.WorkspaceID, repository)
 	case server.Delete:
-		return s.keepLive(r, row.WorkspaceID, repository)
+		return room.keepLive(r, row.WorkspaceID, repository)
 	}
 	return nil
 }
 
-// registryChanged records a push or a delete that came through /v2/.
-func (s *Server) registryChanged(r *http.Request, c server.Change) {
+// Changed records a push or a delete that came through /v2/.
+func (room *Room) Changed(r *http.Request, c server.Change) {
 	ctx := context.WithoutCancel(r.Context()) // the client may leave; what it changed stays
 	token := request.Of(ctx).Token
 	if token == nil {
@@ -71,13 +71,13 @@ func (s *Server) registryChanged(r *http.Request, c server.Change) {
 	rec := request.Audit(ctx, "registry."+string(c.Action), c.Repository)
 	rec.Digest = string(c.Digest)
 	rec.After = store.JSON(map[string]any{"kind": c.Kind, "tag": c.Tag})
-	s.audit.Append(ctx, token.WorkspaceID, rec)
+	room.Audit.Append(ctx, token.WorkspaceID, rec)
 }
 
 // keepLive refuses to delete what a live release needs: edges that start, or whose
 // cache is damaged, could not get it any more. Deleting a tag takes nothing away. No
 // release is made until the delete is done.
-func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
+func (room *Room) keepLive(r *http.Request, workspace, repository string) error {
 	ctx := r.Context()
 	_, last, _ := strings.Cut(r.URL.Path, repository+"/")
 	_, name, _ := strings.Cut(last, "/")
@@ -85,14 +85,14 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a tag, or nothing that can be deleted
 	}
-	groups, err := s.o.Store.Groups(ctx)
+	groups, err := room.Store.Groups(ctx)
 	if err != nil {
 		return err
 	}
 	for _, group := range groups {
-		release, err := s.fleet.NeededBy(ctx, group, d)
+		release, err := room.Fleet.NeededBy(ctx, group, d)
 		if problem.Is(err, problem.Unavailable) {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a registry delete is refused: what a release needs is not known", slog.String("group", group), slog.Any("error", err))
+			room.Log.LogAttrs(ctx, slog.LevelWarn, "a registry delete is refused: what a release needs is not known", slog.String("group", group), slog.Any("error", err))
 			return server.ErrUnavailable
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 			Fix("deploy another revision of the toolset, or delete the toolset, and try again")
 		rec := request.Audit(ctx, "registry.delete", repository)
 		rec.Digest, rec.Outcome, rec.Reason = string(d), request.OutcomeFailed, refusal.Detail
-		if err := s.o.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); err != nil {
+		if err := room.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); err != nil {
 			return err
 		}
 		return refusal
@@ -113,26 +113,15 @@ func (s *Server) keepLive(r *http.Request, workspace, repository string) error {
 	return nil
 }
 
-// serveRegistry serves the registry. A delete and a release do not overlap.
-func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodDelete {
-		s.registry.ServeHTTP(w, r)
-		return
-	}
-	if err := s.o.Publisher.Between(r.Context(), func() { s.registry.ServeHTTP(w, r) }); err != nil {
-		s.writeProblem(w, r, err)
-	}
-}
-
 // keepVersions refuses to move the tag of a published version of a plugin: who
 // pulls it gets what was published.
-func (s *Server) keepVersions(r *http.Request, workspace, repository string) error {
+func (room *Room) keepVersions(r *http.Request, workspace, repository string) error {
 	name, isPlugin := strings.CutPrefix(repository, publish.PluginRepository(workspace, ""))
 	_, tag, isManifest := strings.Cut(r.URL.Path, repository+"/manifests/")
 	if !isPlugin || !isManifest || r.Method != http.MethodPut {
 		return nil
 	}
-	_, err := s.o.Store.Workspace(workspace).PluginVersion(r.Context(), name, tag)
+	_, err := room.Store.Workspace(workspace).PluginVersion(r.Context(), name, tag)
 	switch {
 	case problem.Is(err, problem.NotFound):
 		return nil
@@ -142,8 +131,8 @@ func (s *Server) keepVersions(r *http.Request, workspace, repository string) err
 	return server.ErrDenied
 }
 
-func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, repository string, action server.Action) error {
-	e, err := s.o.Store.EdgeByToken(r.Context(), access.HashToken(token))
+func (room *Room) authorizeEdgePull(r *http.Request, token secrets.Secret, repository string, action server.Action) error {
+	e, err := room.Store.EdgeByToken(r.Context(), access.HashToken(token))
 	switch {
 	case problem.Is(err, problem.Unauthenticated):
 		return server.ErrUnauthenticated
@@ -163,9 +152,9 @@ func (s *Server) authorizeEdgePull(r *http.Request, token secrets.Secret, reposi
 	if err != nil || kind != "blobs" && kind != "manifests" {
 		return server.ErrDenied
 	}
-	may, err := s.fleet.MayPull(r.Context(), e, d)
+	may, err := room.Fleet.MayPull(r.Context(), e, d)
 	if problem.Is(err, problem.Unavailable) {
-		s.log.LogAttrs(r.Context(), slog.LevelWarn, "an edge has to ask again for a content", slog.String("edge", e.ID), slog.Any("error", err))
+		room.Log.LogAttrs(r.Context(), slog.LevelWarn, "an edge has to ask again for a content", slog.String("edge", e.ID), slog.Any("error", err))
 		return server.ErrUnavailable
 	}
 	if err != nil {
