@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -76,7 +77,7 @@ func (s *Server) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adopti
 	if entry.Kind() == entries.KindMCP {
 		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}
 	} else {
-		whole.Source = CreateSource{OpenAPI: &OpenAPISource{URL: entry.URL}}
+		whole.Source = CreateSource{OpenAPI: &source.OpenAPISource{URL: entry.URL}}
 		whole.Policy = ""
 	}
 	if whole.Slug == "" && whole.Name == "" {

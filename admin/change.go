@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/upstream"
@@ -39,7 +40,7 @@ type change struct {
 	phase func(string)   // is told what happens now
 
 	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
-	source   *source           // set by read
+	source   *source.Source    // set by read
 	seen     []grant.Seen      // private addresses that the operator named; set by read
 	compiled *compiled         // set by compile
 
@@ -79,7 +80,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.source.notModified {
+	if c.source.NotModified {
 		return c.keepAsIs(ctx, c.again.source)
 	}
 	if c.compiled, err = c.s.compile(ctx, c.ws.ID(), c.source, c.phase); err != nil {
@@ -97,7 +98,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	}
 	switch what.verdict {
 	case unchanged:
-		return c.keepAsIs(ctx, c.source.record(c.d.ts.ID, c.d.row.Name))
+		return c.keepAsIs(ctx, c.source.Record(c.d.ts.ID, c.d.row.Name))
 	case dryRun:
 		return c.show(ctx)
 	case hold:
@@ -107,8 +108,8 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	switch {
 	case c.again != nil:
 		return c.finishRefresh(ctx)
-	case c.source.server != nil:
-		c.s.upstreams.Keep(c.d.ts.ID, c.d.row.Name, c.source.ttl, c.source.tells)
+	case c.source.Server != nil:
+		c.s.upstreams.Keep(c.d.ts.ID, c.d.row.Name, c.source.TTL, c.source.Tells)
 		c.s.upstreams.Saw(c.d.ts.ID, c.d.row.Name)
 		defer c.s.upstreams.Look() // which listens to the server
 	}
@@ -178,8 +179,8 @@ func (c *change) load(ctx context.Context) error {
 		}
 		ts = &store.Toolset{ID: c.s.o.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = c.ws.ID()
-		if c.source.server != nil {
-			ts.Instructions = c.source.server.Instructions
+		if c.source.Server != nil {
+			ts.Instructions = c.source.Server.Instructions
 		}
 		c.d = &draft{ts: ts}
 		c.addPart()
@@ -226,11 +227,11 @@ func (c *change) keepOverlays(ctx context.Context) error {
 }
 
 // overlaysOf are the overlays that a source is read with.
-func overlaysOf(row *store.ToolsetSource) ([]OverlaySource, error) {
+func overlaysOf(row *store.ToolsetSource) ([]source.OverlaySource, error) {
 	if row.Overlays == "" {
 		return nil, nil
 	}
-	var kept []OverlaySource
+	var kept []source.OverlaySource
 	if err := json.Unmarshal([]byte(row.Overlays), &kept); err != nil {
 		return nil, fmt.Errorf("reading the overlays of toolset %s: %w", row.ToolsetID, err)
 	}
@@ -239,7 +240,7 @@ func overlaysOf(row *store.ToolsetSource) ([]OverlaySource, error) {
 
 // addPart gives the draft another connector and focuses on it.
 func (c *change) addPart() {
-	c.d.part = &part{row: store.ToolsetConnector{ToolsetID: c.d.ts.ID, SourceKind: c.source.kind(), SourceURL: c.source.url}}
+	c.d.part = &part{row: store.ToolsetConnector{ToolsetID: c.d.ts.ID, SourceKind: c.source.Kind(), SourceURL: c.source.URL}}
 	c.d.parts = append(c.d.parts, c.d.part)
 }
 
@@ -278,7 +279,7 @@ func (c *change) find() error {
 // another connector is added into that alone.
 func (c *change) settings() error {
 	d, in := c.d, c.in
-	d.row.SourceTitle = c.source.title
+	d.row.SourceTitle = c.source.Title
 	toolset.Put(&d.row.BaseURL, given(in.BaseURL))
 	toolset.Put(&d.row.UpstreamPolicy, given(in.Policy))
 	if in.Stateless {
@@ -365,7 +366,7 @@ func (c *change) compareOrigins(ctx context.Context) error {
 // decide says what becomes of the change. Only a refresh may end in something else than
 // what was asked for.
 func (c *change) decide() (decision, error) {
-	switch r, mcp := c.again, c.source.server != nil; {
+	switch r, mcp := c.again, c.source.Server != nil; {
 	case c.isNew:
 		return decision{verdict: create}, nil
 	case c.was.version == nil:

@@ -95,12 +95,12 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 		return nil, err
 	}
 	out := &Connection{
-		URL: src.url, Transport: src.server.Transport, Protocol: src.server.Protocol, Name: src.server.Name, Title: src.server.Title,
-		Version: src.server.Version, Instructions: src.server.Instructions, Tools: []ConnectionTool{},
-		Warnings: noticed(src.notices),
+		URL: src.URL, Transport: src.Server.Transport, Protocol: src.Server.Protocol, Name: src.Server.Name, Title: src.Server.Title,
+		Version: src.Server.Version, Instructions: src.Server.Instructions, Tools: []ConnectionTool{},
+		Warnings: noticed(src.Notices),
 		Seconds:  time.Since(start).Seconds(),
 	}
-	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.title), src.server)
+	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.Title), src.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 		})
 	}
 	out.Items = toolset.ItemsOf(c.Opened)
-	for _, r := range append(src.refused, c.Refused...) {
+	for _, r := range append(src.Refused, c.Refused...) {
 		if r.List != connector.ListTools {
 			out.Warnings = append(out.Warnings, toolset.Diagnostic{Code: "item_not_packed", Severity: openapi.SeverityWarning, Pointer: r.Pointer(), Detail: r.Reason})
 			continue

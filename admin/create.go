@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -20,26 +22,26 @@ const compileTimeout = 2 * time.Minute
 
 // compiled is a source as a connector that nothing stores yet.
 type compiled struct {
-	source *source
+	source *source.Source
 	pushed *publish.Connector
 	conn   *toolset.Generated
 	report *Report
 }
 
 // compile makes a connector of a source. Nothing is stored.
-func (s *Server) compile(ctx context.Context, workspace string, src *source, phase func(string)) (*compiled, error) {
-	if src.server != nil {
+func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*compiled, error) {
+	if src.Server != nil {
 		return s.compileMCP(workspace, src, phase)
 	}
 	phase("compiling the specification")
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
 	start := time.Now()
-	fetch := s.fetchPart
-	if src.parts != nil {
-		fetch = src.part
+	fetch := s.sources.Part
+	if src.Parts != nil {
+		fetch = src.Part
 	}
-	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: fetch}})
+	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.Spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: fetch}})
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +49,8 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source, pha
 	if err != nil {
 		return nil, err
 	}
-	r := makeReport(c, conn, int64(len(src.spec.Data)), time.Since(start))
-	src.title, src.documents = r.Title, c.Spec.Documents
+	r := makeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
+	src.Title, src.Documents = r.Title, c.Spec.Documents
 	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
 }
 
@@ -58,13 +60,13 @@ func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
 	for _, p := range d.parts {
 		if c := p.made; c != nil {
 			err := tx.PutSpecification(ctx, &store.Specification{
-				Digest: c.report.SpecDigest, Name: c.source.name(), URL: c.source.url, Format: c.source.format(c.report.Format),
-				SpecVersion: c.report.SpecVersion, Content: c.source.content(),
+				Digest: c.report.SpecDigest, Name: c.source.Name(), URL: c.source.URL, Format: c.source.Format(c.report.Format),
+				SpecVersion: c.report.SpecVersion, Content: c.source.Content(),
 			})
 			if err != nil {
 				return err
 			}
-			if err := tx.PutConnector(ctx, &store.Connector{Name: p.row.Connector, Title: c.report.Title, Kind: "custom", Source: c.source.kind()}, p.version); err != nil {
+			if err := tx.PutConnector(ctx, &store.Connector{Name: p.row.Connector, Title: c.report.Title, Kind: "custom", Source: c.source.Kind()}, p.version); err != nil {
 				return err
 			}
 		}
@@ -85,7 +87,7 @@ func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
 	}
 	for _, p := range d.parts {
 		if p.made != nil {
-			if err := tx.PutToolsetSource(ctx, p.made.source.record(d.ts.ID, p.row.Name)); err != nil {
+			if err := tx.PutToolsetSource(ctx, p.made.source.Record(d.ts.ID, p.row.Name)); err != nil {
 				return err
 			}
 		}
@@ -189,4 +191,18 @@ func (s *Server) ofNamed(ctx context.Context, ws *store.Workspace, in *CreateToo
 		return nil, err
 	}
 	return safedial.WithHolder(ctx, ts.ID), nil
+}
+
+// readSource takes the source out of a request or fetches it.
+func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
+	o := in.Source.OpenAPI
+	switch {
+	case o != nil && in.Source.MCP != nil:
+		return nil, request.FieldFault("/source", "the request names two sources: send source.openapi or source.mcp")
+	case in.Source.MCP != nil:
+		return s.readServer(ctx, in, again, phase)
+	case o == nil:
+		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url, source.catalog.entry or a multipart file")
+	}
+	return s.sources.Read(ctx, o, again.validators(), phase)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
@@ -104,7 +105,7 @@ func (in *DeclaredSource) check(at string) error {
 		}
 	}
 	if in.URL != "" && !registry.IsStdio(in.URL) {
-		if _, err := sourceURL(in.URL); err != nil {
+		if _, err := source.CheckURL(in.URL); err != nil {
 			return request.FieldFault(at+"/url", "the address is not an http or https URL without credentials")
 		}
 	}

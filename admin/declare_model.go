@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 
 	"github.com/sluicegate/sluice/admin/access"
@@ -51,15 +52,15 @@ type DeclaredToolset struct {
 // DeclaredSource is what a toolset is made of, with its content: import reads nothing
 // from the network.
 type DeclaredSource struct {
-	Kind     string            `json:"kind" enum:"openapi,mcp"`
-	URL      string            `json:"url,omitempty" maxLength:"2048" doc:"Where a refresh reads it again. Absent: it was uploaded."`
-	FileName string            `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
-	Digest   string            `json:"digest,omitempty" maxLength:"80" doc:"Of the content; import checks it when it is there."`
-	Document string            `json:"document,omitempty" doc:"The specification, as it was; of an MCP server what it said of itself and its tools."`
-	Files    map[string]string `json:"files,omitempty" doc:"Instead of document: a specification in several files, by path or address."`
-	Main     string            `json:"main,omitempty" maxLength:"2048" doc:"The main one of files."`
-	Overlays []OverlaySource   `json:"overlays,omitempty" maxItems:"16"`
-	Command  *local.Command    `json:"command,omitempty" doc:"Of an MCP server that is a command of the node. Import needs the operator, and a node that permits commands."`
+	Kind     string                 `json:"kind" enum:"openapi,mcp"`
+	URL      string                 `json:"url,omitempty" maxLength:"2048" doc:"Where a refresh reads it again. Absent: it was uploaded."`
+	FileName string                 `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
+	Digest   string                 `json:"digest,omitempty" maxLength:"80" doc:"Of the content; import checks it when it is there."`
+	Document string                 `json:"document,omitempty" doc:"The specification, as it was; of an MCP server what it said of itself and its tools."`
+	Files    map[string]string      `json:"files,omitempty" doc:"Instead of document: a specification in several files, by path or address."`
+	Main     string                 `json:"main,omitempty" maxLength:"2048" doc:"The main one of files."`
+	Overlays []source.OverlaySource `json:"overlays,omitempty" maxItems:"16"`
+	Command  *local.Command         `json:"command,omitempty" doc:"Of an MCP server that is a command of the node. Import needs the operator, and a node that permits commands."`
 }
 
 // DeclaredSelection is which tools clients list.

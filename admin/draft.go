@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -368,21 +367,6 @@ func checkBaseURL(s, at string) error {
 		return problem.New(problem.InvalidArgument, "the %s", faults[0].Detail).At("", 0, 0, at).Fix("use an address such as https://api.example.com/v1")
 	}
 	return nil
-}
-
-// sourceURL checks the address of a specification and returns it without its
-// fragment. Its faults do not repeat it: it may hold credentials.
-func sourceURL(s string) (string, error) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return "", problem.New(problem.InvalidArgument, "the address of the specification is not an http or https URL").At("", 0, 0, "/source/openapi/url")
-	case u.User != nil:
-		return "", problem.New(problem.InvalidArgument, "the address of the specification holds credentials").At("", 0, 0, "/source/openapi/url").
-			Fix("download the document and upload it")
-	}
-	u.Fragment = ""
-	return u.String(), nil
 }
 
 // slugify makes a slug of a name: lower-case letters, digits and single hyphens.

@@ -1,16 +1,13 @@
 package admin
 
 import (
-	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -23,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/workflow"
@@ -263,7 +261,7 @@ func declareSource(ctx context.Context, ws *store.Workspace, of *store.ToolsetCo
 	}
 	if spec.Format != "tar" {
 		out.Document = string(spec.Content)
-	} else if out.Main, out.Files, err = untar(spec.Content); err != nil {
+	} else if out.Main, out.Files, err = source.Unpack(spec.Content); err != nil {
 		return out, err
 	}
 	row, err := ws.ToolsetSource(ctx, of.ToolsetID, of.Name)
@@ -280,31 +278,6 @@ func declareSource(ctx context.Context, ws *store.Workspace, of *store.ToolsetCo
 		out.Document, out.Files, out.Main = out.Files[out.Main], nil, ""
 	}
 	return out, nil
-}
-
-// untar reads what source.content packed, without the overlays, which are kept apart.
-func untar(content []byte) (first string, files map[string]string, err error) {
-	r := tar.NewReader(bytes.NewReader(content))
-	files = map[string]string{}
-	for {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return first, files, nil
-		}
-		if err != nil {
-			return "", nil, fmt.Errorf("reading a stored specification: %w", err)
-		}
-		b, err := io.ReadAll(io.LimitReader(r, store.MaxSpecificationBytes))
-		if err != nil {
-			return "", nil, fmt.Errorf("reading a stored specification: %w", err)
-		}
-		if first == "" {
-			first = h.Name
-		} else if strings.HasPrefix(h.Name, "overlays/") {
-			continue
-		}
-		files[h.Name] = string(b)
-	}
 }
 
 func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {

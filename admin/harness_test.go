@@ -30,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/admin/suggest"
@@ -63,7 +64,7 @@ type world struct {
 	faults    *faults
 	tester    *tester
 	fetcher   *fetcher
-	fetch     admin.Fetcher // nil: fetcher
+	fetch     source.Fetcher // nil: fetcher
 	servers   servers
 	eventMu   sync.Mutex
 	events    []publish.Event // guarded by eventMu
@@ -303,7 +304,7 @@ type fetcher struct {
 	mu   sync.Mutex
 	docs map[string]string // guarded by mu
 	// asked are the requests so far; guarded by mu.
-	asked []admin.FetchRequest
+	asked []source.FetchRequest
 }
 
 func (f *fetcher) put(url, doc string) {
@@ -313,20 +314,20 @@ func (f *fetcher) put(url, doc string) {
 }
 
 // Fetch answers with a hash of the document as its ETag.
-func (f *fetcher) Fetch(_ context.Context, in admin.FetchRequest) (admin.Document, error) {
+func (f *fetcher) Fetch(_ context.Context, in source.FetchRequest) (source.Document, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	doc, ok := f.docs[in.URL]
 	if !ok {
-		return admin.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", in.URL).Fix("check the address")
+		return source.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", in.URL).Fix("check the address")
 	}
 	f.asked = append(f.asked, in)
 	sum := sha256.Sum256([]byte(doc))
-	v := admin.Validators{ETag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+	v := source.Validators{ETag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 	if in.Since.ETag == v.ETag {
-		return admin.Document{URL: in.URL, Validators: v, NotModified: true}, nil
+		return source.Document{URL: in.URL, Validators: v, NotModified: true}, nil
 	}
-	return admin.Document{Data: []byte(doc), URL: in.URL, Validators: v}, nil
+	return source.Document{Data: []byte(doc), URL: in.URL, Validators: v}, nil
 }
 
 const upstreamKey = "live-key-0123456789-9f3c"

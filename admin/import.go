@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -481,36 +482,36 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 }
 
 // source is the source as it was read when the toolset was exported; at is where it is.
-func (in *DeclaredSource) source(at string) (*source, error) {
+func (in *DeclaredSource) source(at string) (*source.Source, error) {
 	if in.Kind == kindMCP {
 		server, err := connector.ParseMCPServer([]byte(in.Document))
 		if err != nil {
 			return nil, problem.New(problem.InvalidArgument, "the document is not what an export wrote of an MCP server").At("", 0, 0, at+"/document").Because(err)
 		}
 		notices, refused := server.Accept()
-		return &source{url: in.URL, server: server, notices: notices, refused: refused, title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
+		return &source.Source{URL: in.URL, Server: server, Notices: notices, Refused: refused, Title: cmp.Or(server.Title, server.Name, hostname(in.URL))}, nil
 	}
 	name := cmp.Or(in.URL, in.FileName, "document")
-	src := &source{url: in.URL, parts: map[string][]byte{}}
-	src.spec = openapi.Source{Name: name, Data: []byte(in.Document), BaseURL: in.URL}
+	src := &source.Source{URL: in.URL, Parts: map[string][]byte{}}
+	src.Spec = openapi.Source{Name: name, Data: []byte(in.Document), BaseURL: in.URL}
 	if len(in.Files) > 0 {
 		local := make(map[string][]byte, len(in.Files))
 		for path, text := range in.Files {
-			if src.parts[path] = []byte(text); !strings.Contains(path, "://") {
+			if src.Parts[path] = []byte(text); !strings.Contains(path, "://") {
 				local[path] = []byte(text)
 			}
 		}
-		src.spec.Data = []byte(in.Files[in.Main])
+		src.Spec.Data = []byte(in.Files[in.Main])
 		if in.URL == "" {
 			var err error
-			if src.spec, err = openapi.InFiles(name, local, in.Main); err != nil {
+			if src.Spec, err = openapi.InFiles(name, local, in.Main); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for i, o := range in.Overlays {
-		src.overlays = append(src.overlays, o)
-		src.spec.Overlays = append(src.spec.Overlays, openapi.Overlay{Name: cmp.Or(o.FileName, o.URL, fmt.Sprintf("overlay %d", i+1)), Data: []byte(o.Document)})
+		src.Overlays = append(src.Overlays, o)
+		src.Spec.Overlays = append(src.Spec.Overlays, openapi.Overlay{Name: cmp.Or(o.FileName, o.URL, fmt.Sprintf("overlay %d", i+1)), Data: []byte(o.Document)})
 	}
 	return src, nil
 }

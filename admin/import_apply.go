@@ -135,7 +135,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 				return err
 			}
 			d.bind(compiled)
-			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.kind(), src.url, src.title
+			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.Kind(), src.URL, src.Title
 		}
 		p.row.BaseURL, p.row.UpstreamPolicy, p.row.Stateless = c.BaseURL, c.UpstreamPolicy, c.Stateless
 		err := checkStateless(&p.row, at+"/stateless")

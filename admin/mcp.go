@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -91,7 +92,7 @@ func mcpURL(s string) (string, error) {
 }
 
 // readServer asks the MCP server of a request what it has.
-func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source, error) {
+func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
 	u, err := s.serverAddress(ctx, in, again, phase)
 	if err != nil {
 		return nil, err
@@ -113,10 +114,10 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	if again != nil {
 		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
 	}
-	src := &source{url: u, server: &l.Server, ttl: l.TTL, tells: l.Tells, notices: l.notices, refused: l.refused}
-	src.title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
+	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.notices, Refused: l.refused}
+	src.Title = cmp.Or(l.Server.Title, l.Server.Name, hostname(u))
 	if c := in.Source.MCP.Command; c != nil {
-		src.title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
+		src.Title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
 	}
 	return src, nil
 }
@@ -372,10 +373,10 @@ func reasonOf(err error) string {
 }
 
 // compileMCP makes the connector of an MCP server. Nothing is stored.
-func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (*compiled, error) {
+func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*compiled, error) {
 	phase("making the connector")
 	start := time.Now()
-	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.title), src.server)
+	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -383,16 +384,16 @@ func (s *Server) compileMCP(workspace string, src *source, phase func(string)) (
 	if err != nil {
 		return nil, err
 	}
-	document := src.server.Append(nil)
+	document := src.Server.Append(nil)
 	sum := sha256.Sum256(document)
 	r := &Report{
-		Title: src.title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.server.Protocol,
-		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
-		Servers: []toolset.APIServer{{URL: src.url}}, BaseURL: src.url, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		Title: src.Title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.Server.Protocol,
+		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
+		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
-	r.Warnings = noticed(src.notices)
-	for _, f := range src.refused {
+	r.Warnings = noticed(src.Notices)
+	for _, f := range src.Refused {
 		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
 	}
 	for _, f := range c.Refused {

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -41,7 +42,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	var doc map[string]json.RawMessage
 	var file []byte
 	var name string
-	var overlays []OverlaySource
+	var overlays []source.OverlaySource
 	found := false
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 	if r.URL.Path == pluginsPath {
@@ -81,7 +82,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 			if err != nil {
 				return nil, problem.New(problem.InvalidArgument, "the part \"overlay\" is broken").Because(err)
 			}
-			overlays = append(overlays, OverlaySource{Document: string(b), FileName: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))})
+			overlays = append(overlays, source.OverlaySource{Document: string(b), FileName: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))})
 		}
 	}
 	if !found {
@@ -96,7 +97,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	if doc == nil {
 		doc = map[string]json.RawMessage{}
 	}
-	src, err := archiveSource(name, file)
+	src, err := source.Archive(name, file)
 	if err != nil {
 		return nil, err
 	}

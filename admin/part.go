@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/upstream"
@@ -93,8 +94,8 @@ func (p *part) ref() (registry.ConnectorRef, error) {
 }
 
 // is reports whether p was made of a source.
-func (p *part) is(src *source) bool {
-	return p.row.SourceKind == src.kind() && p.row.SourceURL == src.url && (src.url != "" || p.row.SourceTitle == src.title)
+func (p *part) is(src *source.Source) bool {
+	return p.row.SourceKind == src.Kind() && p.row.SourceURL == src.URL && (src.URL != "" || p.row.SourceTitle == src.Title)
 }
 
 // named finds a connector of the draft; nil: there is none of that name.

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -75,11 +76,11 @@ type refresh struct {
 }
 
 // validators are those of the document that is known; none without a refresh.
-func (r *refresh) validators() Validators {
+func (r *refresh) validators() source.Validators {
 	if r == nil || r.request.Force || r.request.approve != "" {
-		return Validators{}
+		return source.Validators{}
 	}
-	return Validators{ETag: r.source.ETag, LastModified: r.source.LastModified}
+	return source.Validators{ETag: r.source.ETag, LastModified: r.source.LastModified}
 }
 
 // changesSince compares the connector that the draft is about with what it was, and
@@ -296,7 +297,7 @@ func (c *change) hold(ctx context.Context, why string) (*request.Done, error) {
 	}
 	switch {
 	case !news:
-	case c.source.server != nil:
+	case c.source.Server != nil:
 		c.s.upstreamChanged(c.d, c.diff, slog.LevelWarn)
 	default:
 		c.s.drifted(c.d, c.diff, "waiting", why)
@@ -326,7 +327,7 @@ func lastChange(ctx context.Context, records changeRecords, toolset, connector s
 // finishRefresh tests and deploys the new version where that harms nobody.
 func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 	d, r := c.d, c.again.request
-	if c.source.server != nil {
+	if c.source.Server != nil {
 		c.s.upstreamChanged(d, c.diff, slog.LevelWarn)
 	}
 	out := Refreshed{Changed: c.diff != nil, Changes: c.diff}
@@ -354,7 +355,7 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 		}
 	}
 	switch {
-	case c.diff == nil || c.source.server != nil || !r.Hold && r.approve == "":
+	case c.diff == nil || c.source.Server != nil || !r.Hold && r.approve == "":
 	case out.Deployed:
 		c.s.drifted(d, c.diff, "deployed", "")
 	default:
@@ -408,7 +409,7 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 		if err != nil {
 			return nil, err
 		}
-		in.Source.OpenAPI = &OpenAPISource{URL: row.SourceURL, Overlays: slices.Concat([]OverlaySource{}, kept)}
+		in.Source.OpenAPI = &source.OpenAPISource{URL: row.SourceURL, Overlays: slices.Concat([]source.OverlaySource{}, kept)}
 	}
 	return (&change{s: s, ws: ws, in: in, again: again, phase: phase}).run(ctx)
 }

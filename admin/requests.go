@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -35,33 +36,15 @@ type CreateToolset struct {
 
 // CreateSource is exactly one kind of source.
 type CreateSource struct {
-	OpenAPI *OpenAPISource       `json:"openapi,omitempty"`
-	MCP     *MCPSource           `json:"mcp,omitempty"`
-	Catalog *catalog.EntryChoice `json:"catalog,omitempty"`
+	OpenAPI *source.OpenAPISource `json:"openapi,omitempty"`
+	MCP     *MCPSource            `json:"mcp,omitempty"`
+	Catalog *catalog.EntryChoice  `json:"catalog,omitempty"`
 }
 
 // MCPSource is an MCP server.
 type MCPSource struct {
 	URL     string         `json:"url,omitempty" maxLength:"2048" doc:"Its endpoint, Streamable HTTP or SSE; which is found out."`
 	Command *local.Command `json:"command,omitempty" doc:"Instead of url: a program that the node starts. For the operator, on a node that permits it (--allow-commands)."`
-}
-
-// OpenAPISource is a specification by URL, as text, or as the texts of several
-// files.
-type OpenAPISource struct {
-	URL      string            `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it. References to other documents of the same origin are followed."`
-	Document string            `json:"document,omitempty" doc:"Its text, JSON or YAML."`
-	Files    map[string]string `json:"files,omitempty" doc:"Texts of a specification in several files, by path; at most 10,000 of 64 MB together."`
-	Main     string            `json:"main,omitempty" maxLength:"1024" doc:"Path of the main document in files. Default: the one specification nearest to the root."`
-	FileName string            `json:"fileName,omitempty" maxLength:"255" doc:"Name for messages."`
-	Overlays []OverlaySource   `json:"overlays,omitempty" maxItems:"16" doc:"Overlay documents (1.0, 1.1), applied in this order and kept with the toolset: a refresh applies them again. Absent for a toolset that is there: those it has. Empty: none."`
-}
-
-// OverlaySource is an Overlay document by URL or as text.
-type OverlaySource struct {
-	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Where to fetch it, again at each refresh."`
-	Document string `json:"document,omitempty" doc:"Its text, JSON or YAML."`
-	FileName string `json:"fileName,omitempty" maxLength:"255" doc:"Name for messages."`
 }
 
 // RefreshRequest reads a toolset's specification again.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -19,29 +20,29 @@ import (
 // webFetcher fetches over the network, as the program does.
 type webFetcher struct{}
 
-func (webFetcher) Fetch(ctx context.Context, in admin.FetchRequest) (admin.Document, error) {
+func (webFetcher) Fetch(ctx context.Context, in source.FetchRequest) (source.Document, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, http.NoBody)
 	if err != nil {
-		return admin.Document{}, err
+		return source.Document{}, err
 	}
 	if in.Since.ETag != "" {
 		req.Header.Set("If-None-Match", in.Since.ETag)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return admin.Document{}, problem.New(problem.Unreachable, "%s cannot be fetched", in.URL).Because(err)
+		return source.Document{}, problem.New(problem.Unreachable, "%s cannot be fetched", in.URL).Because(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return admin.Document{}, err
+		return source.Document{}, err
 	case resp.StatusCode == http.StatusNotModified:
-		return admin.Document{URL: in.URL, Validators: in.Since, NotModified: true}, nil
+		return source.Document{URL: in.URL, Validators: in.Since, NotModified: true}, nil
 	case resp.StatusCode != http.StatusOK:
-		return admin.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d", in.URL, resp.StatusCode)
+		return source.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d", in.URL, resp.StatusCode)
 	}
-	return admin.Document{Data: b, URL: in.URL, Validators: admin.Validators{ETag: resp.Header.Get("ETag")}}, nil
+	return source.Document{Data: b, URL: in.URL, Validators: source.Validators{ETag: resp.Header.Get("ETag")}}, nil
 }
 
 // api is an API and its specification on one server.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -40,6 +41,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -74,7 +76,7 @@ type Options struct {
 	// Publisher makes artifacts and releases of what Store.Live lists.
 	Publisher *publish.Publisher
 	// Fetcher gets specifications by URL.
-	Fetcher Fetcher
+	Fetcher source.Fetcher
 	// SpecLimits bound what a specification may cost. Default: those of the compiler.
 	SpecLimits openapi.Limits
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
@@ -235,6 +237,7 @@ type Server struct {
 	usage     *usage.Room
 	fleet     *fleet.Room
 	grants    *grant.Room
+	sources   *source.Room
 	artifacts *artifact.Room
 	keys      *keyring.Room
 	sessions  *session.Room
@@ -268,6 +271,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
+	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}
 	s.openDomains()
 	s.access = &access.Room{
 		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.perUser, Ending: s.ending,

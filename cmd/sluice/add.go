@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 
 	"github.com/spf13/cobra"
@@ -163,9 +164,9 @@ func (a *app) newToolset(ctx context.Context, spec specification.Document, f *ad
 		}
 		return in, a.addRest(ctx, &in, f)
 	}
-	in.Source.OpenAPI = &admin.OpenAPISource{URL: spec.URL, FileName: spec.Name}
+	in.Source.OpenAPI = &source.OpenAPISource{URL: spec.URL, FileName: spec.Name}
 	for _, o := range spec.Overlays {
-		overlay := admin.OverlaySource{URL: o.URL, FileName: o.Name}
+		overlay := source.OverlaySource{URL: o.URL, FileName: o.Name}
 		if o.URL == "" {
 			var err error
 			if overlay.Document, err = o.Text(); err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"
@@ -101,8 +102,8 @@ func (a *authority) issue(t testing.TB, until time.Time) *tls.Certificate {
 
 type noFetcher struct{}
 
-func (noFetcher) Fetch(context.Context, admin.FetchRequest) (admin.Document, error) {
-	return admin.Document{}, errors.New("this test fetches nothing")
+func (noFetcher) Fetch(context.Context, source.FetchRequest) (source.Document, error) {
+	return source.Document{}, errors.New("this test fetches nothing")
 }
 
 func newPlane(t testing.TB) *plane {

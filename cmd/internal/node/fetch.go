@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -81,18 +81,18 @@ type specifications struct {
 	agent string
 }
 
-var _ admin.Fetcher = specifications{}
+var _ source.Fetcher = specifications{}
 
-// Fetch implements [admin.Fetcher].
-func (f specifications) Fetch(ctx context.Context, in admin.FetchRequest) (admin.Document, error) {
+// Fetch implements [source.Fetcher].
+func (f specifications) Fetch(ctx context.Context, in source.FetchRequest) (source.Document, error) {
 	name, limit := safehttp.Redact(in.URL), in.Limit
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, http.NoBody)
 	if err != nil {
-		return admin.Document{}, problem.New(problem.InvalidArgument, "%q is not a URL", name).Because(err)
+		return source.Document{}, problem.New(problem.InvalidArgument, "%q is not a URL", name).Because(err)
 	}
 	req.Header.Set("Accept", "application/json, application/yaml;q=0.9, */*;q=0.5")
 	req.Header.Set("User-Agent", f.agent)
-	conditional := in.Since != (admin.Validators{})
+	conditional := in.Since != (source.Validators{})
 	if in.Since.ETag != "" {
 		req.Header.Set("If-None-Match", in.Since.ETag)
 	} else if conditional {
@@ -100,25 +100,25 @@ func (f specifications) Fetch(ctx context.Context, in admin.FetchRequest) (admin
 	}
 	resp, err := f.http.Do(req)
 	if err != nil {
-		return admin.Document{}, fetchError(name, err)
+		return source.Document{}, fetchError(name, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotModified && conditional {
-		return admin.Document{URL: resp.Request.URL.String(), Validators: in.Since, NotModified: true}, nil
+		return source.Document{URL: resp.Request.URL.String(), Validators: in.Since, NotModified: true}, nil
 	}
 	if resp.StatusCode != http.StatusOK {
-		return admin.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode)).
+		return source.Document{}, problem.New(problem.UpstreamStatus, "%s answered %d %s", name, resp.StatusCode, http.StatusText(resp.StatusCode)).
 			Fix("check the URL; a page that needs a login must be downloaded and added as a file")
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return admin.Document{}, fetchError(name, err)
+		return source.Document{}, fetchError(name, err)
 	}
 	if int64(len(b)) > limit {
-		return admin.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20))).Fix("split the specification")
+		return source.Document{}, problem.New(problem.UpstreamTooLarge, "%s has more than %s", name, fmt.Sprintf("%.1f MiB", float64(limit)/(1<<20))).Fix("split the specification")
 	}
-	v := admin.Validators{ETag: validator(resp.Header.Get("ETag")), LastModified: validator(resp.Header.Get("Last-Modified"))}
-	return admin.Document{Data: b, URL: resp.Request.URL.String(), Validators: v}, nil
+	v := source.Validators{ETag: validator(resp.Header.Get("ETag")), LastModified: validator(resp.Header.Get("Last-Modified"))}
+	return source.Document{Data: b, URL: resp.Request.URL.String(), Validators: v}, nil
 }
 
 // validator keeps a header value that is sent back later short.

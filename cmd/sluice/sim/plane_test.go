@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
 	"github.com/sluicegate/sluice/internal/filelock"
@@ -194,8 +195,8 @@ func (p *plane) api(method, path string, in, out any) (status int, err error) {
 
 type noFetcher struct{}
 
-func (noFetcher) Fetch(context.Context, admin.FetchRequest) (admin.Document, error) {
-	return admin.Document{}, errors.New("this world has no other servers")
+func (noFetcher) Fetch(context.Context, source.FetchRequest) (source.Document, error) {
+	return source.Document{}, errors.New("this world has no other servers")
 }
 
 // slowContent is a registry that may take its time.
