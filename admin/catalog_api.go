@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -126,7 +127,7 @@ func (d *draft) adoptEntry(e *catalog.Adoption) error {
 	if err != nil {
 		return err
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return err
 	}
@@ -147,14 +148,14 @@ func (d *draft) adoptEntry(e *catalog.Adoption) error {
 			kept = append(kept, *edit)
 		}
 		if said := examples[entries.Operation{Method: edit.Method, Path: edit.Path}]; !edit.Disabled && len(said) > 0 {
-			c.of(toolset.OperationOf(edit)).Operator = said
+			c.ExamplesOf(toolset.OperationOf(edit)).Operator = said
 		}
 	}
 	d.edits = kept
-	if err := c.checkExamples(); err != nil {
+	if err := c.CheckExamples(); err != nil {
 		return err
 	}
-	c.keep(d.ts)
+	c.Keep(d.ts)
 	return nil
 }
 

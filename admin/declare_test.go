@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
@@ -375,7 +376,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 		map[string]any{"plugin": "mask", "connector": "notes"},
 		map[string]any{"plugin": "thread", "calls": map[string]string{"get_issue": "pets_eu_get_pet", "list_comments": "notes_list_pets"}}), http.StatusOK)
 	want[admin.Toolset](one, one.send("PATCH", at, map[string]any{"useCase": "list pets. find something", "selection": "use-case"}, at), http.StatusOK)
-	want[admin.ToolExamples](one, one.do("PUT", at+"/tools/pets_eu_list_pets/examples", map[string]any{"examples": []string{"which animals live in Europe"}}), http.StatusOK)
+	want[choice.ToolExamples](one, one.do("PUT", at+"/tools/pets_eu_list_pets/examples", map[string]any{"examples": []string{"which animals live in Europe"}}), http.StatusOK)
 	want[admin.Toolset](one, one.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	// One connector with settings of its own needs its name too.
 	single := one.create("Single", "locked.yaml")

@@ -119,7 +119,7 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := d.bindWorkflows(t); err != nil {
 		return err
 	}
-	if err := s.adoptLearned(ctx, d); err != nil {
+	if err := d.adoptLearned(ctx, s.o.Store.Workspace(d.ts.WorkspaceID)); err != nil {
 		return err
 	}
 	index, err := d.selectTools(t)

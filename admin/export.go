@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -284,7 +285,7 @@ func declareSelection(ts *store.Toolset) (*DeclaredSelection, error) {
 	if ts.Selection == "" {
 		return nil, nil //nolint:nilnil // all tools are listed
 	}
-	c, err := choiceOf(ts)
+	c, err := choice.Of(ts)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/request"
@@ -161,23 +162,23 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 
 // declaredSelection puts a selection on a draft. What was learned from calls stays.
 func (d *imported) declaredSelection(in *DeclaredSelection) error {
-	old, err := choiceOf(d.ts)
+	old, err := choice.Of(d.ts)
 	if err != nil {
 		return err
 	}
-	c := &choiceRecord{Mode: registry.SelectAll}
+	c := &choice.Choice{Mode: registry.SelectAll}
 	if in != nil {
 		c.Mode, c.UseCase, c.Learn = in.Mode, in.UseCase, in.Learn && in.Mode == registry.SelectSearch
 		c.Batch = in.Batch
 		c.Destructive = in.Destructive && (in.Mode == registry.SelectCode || in.Batch)
 		c.Limits = in.Limits
 		for _, t := range in.Tools {
-			own := storedTool(t)
+			own := choice.Tool(t)
 			own.Operation, own.For = d.names.operation(t.Operation), mapOperation(t.For, d.names.operation)
 			c.Tools = append(c.Tools, own)
 		}
 		for _, e := range in.Examples {
-			c.Examples = append(c.Examples, ToolExamples{Operation: d.names.operation(e.Operation), Operator: e.Operator})
+			c.Examples = append(c.Examples, choice.ToolExamples{Operation: d.names.operation(e.Operation), Operator: e.Operator})
 		}
 	}
 	for i := range old.Examples {
@@ -185,14 +186,14 @@ func (d *imported) declaredSelection(in *DeclaredSelection) error {
 		if len(e.Learned) == 0 || c.Mode == registry.SelectAll {
 			continue
 		}
-		at := slices.IndexFunc(c.Examples, func(x ToolExamples) bool { return x.Operation == e.Operation })
+		at := slices.IndexFunc(c.Examples, func(x choice.ToolExamples) bool { return x.Operation == e.Operation })
 		if at < 0 {
-			c.Examples = append(c.Examples, ToolExamples{Operation: e.Operation, Learned: e.Learned})
+			c.Examples = append(c.Examples, choice.ToolExamples{Operation: e.Operation, Learned: e.Learned})
 		} else {
 			c.Examples[at].Learned = e.Learned
 		}
 	}
-	c.keep(d.ts)
+	c.Keep(d.ts)
 	if in != nil && in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
 		return d.chooseAnew(&in.Mode, &in.UseCase, nil)
 	}

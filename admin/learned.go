@@ -2,30 +2,18 @@ package admin
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// learnedWeight is the most that a learned request weighs among examples; the
-// operator's weigh 1. A tool with a few learned ones is then no likelier than before:
-// see internal/selection, which trusts examples by the cube of their weight.
-const learnedWeight = .5
-
-// LearnedExample is a learned request in the index of a draft.
-type LearnedExample struct {
-	Text   string  `json:"text"`
-	Weight float32 `json:"weight" doc:"Among the operator's examples, which weigh 1."`
-}
 
 // LearnedRequest is a request that a tool was seen to serve.
 type LearnedRequest struct {
@@ -91,12 +79,12 @@ func (s *Server) registerLearned() {
 			return nil, err
 		}
 		before := d.ts.Selection
-		if err := s.adoptLearned(ctx, d); err != nil {
+		if err := d.adoptLearned(ctx, ws); err != nil {
 			return nil, err
 		}
 		if d.ts.Selection != before {
 			// The audit log keeps no requests: it says how many there are.
-			if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": learnedCount(d.ts)}, false); err != nil {
+			if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
 				return nil, err
 			}
 		}
@@ -110,7 +98,7 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 	if err != nil {
 		return nil, err
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +111,7 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 		r := &rows[i]
 		op := d.learnedBy(r)
 		out.Items = append(out.Items, LearnedRequest{
-			Tool: names[op], Operation: op, Query: r.Query, Uses: r.Uses(), Used: c.uses(op, r.Query), FirstAt: r.FirstAt.Time, LastAt: r.LastAt.Time,
+			Tool: names[op], Operation: op, Query: r.Query, Uses: r.Uses(), Used: c.Uses(op, r.Query), FirstAt: r.FirstAt.Time, LastAt: r.LastAt.Time,
 		})
 	}
 	return &bodyOutput[LearnedRequests]{out}, nil
@@ -179,11 +167,11 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 		return nil, err
 	}
 	before := d.ts.Selection
-	if err := s.adoptLearned(ctx, d); err != nil {
+	if err := d.adoptLearned(ctx, ws); err != nil {
 		return nil, err
 	}
 	if d.ts.Selection != before {
-		if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": learnedCount(d.ts)}, false); err != nil {
+		if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
 			return nil, err
 		}
 	}
@@ -199,120 +187,7 @@ func (d *draft) learnedBy(r *store.Learned) toolset.Operation {
 	return toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
 }
 
-// uses reports whether the record holds a learned request.
-func (c *choiceRecord) uses(op toolset.Operation, query string) bool {
-	for i := range c.Examples {
-		if c.Examples[i].Operation == op {
-			return slices.ContainsFunc(c.Examples[i].Learned, func(l LearnedExample) bool { return l.Text == query })
-		}
-	}
-	return false
-}
-
-// chooseLearning turns learning on or off; nil keeps it.
-func (d *draft) chooseLearning(learn *bool) error {
-	if learn == nil {
-		return nil
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	if *learn && c.Mode != registry.SelectSearch {
-		return problem.New(problem.InvalidArgument, "only the selection search learns").At("", 0, 0, "/learn").Fix("set the selection to search too")
-	}
-	c.Learn = *learn
-	c.keep(d.ts)
-	return nil
-}
-
-// adoptLearned takes into a draft that learns what was learned so far, and out of one
-// that does not what it took before. The draft then holds all that its index is made
-// of: it stays the same until the next change.
-func (s *Server) adoptLearned(ctx context.Context, d *draft) error {
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	for i := range c.Examples {
-		c.Examples[i].Learned = nil
-	}
-	if c.Learn {
-		rows, err := s.o.Store.Workspace(d.ts.WorkspaceID).Learned(ctx, d.ts.ID)
-		if err != nil {
-			return err
-		}
-		for i := range rows {
-			r := &rows[i]
-			op := d.learnedBy(r)
-			if !d.has(op) {
-				continue // it waits for a version that has the operation again
-			}
-			e := c.of(op)
-			twice := slices.ContainsFunc(e.Learned, func(l LearnedExample) bool { return l.Text == r.Query }) // once of a node that did not say of which connector
-			if !twice && !slices.Contains(e.Operator, r.Query) {
-				// Hundredths: what nobody asked again is the same draft a minute later.
-				uses := r.Uses()
-				e.Learned = append(e.Learned, LearnedExample{Text: r.Query, Weight: float32(int(learnedWeight*uses/(uses+1)*100+.5)) / 100})
-			}
-		}
-	}
-	c.Examples = slices.DeleteFunc(c.Examples, func(e ToolExamples) bool { return len(e.Operator) == 0 && len(e.Learned) == 0 })
-	c.keep(d.ts)
-	return nil
-}
-
-// learnedCount is how many learned requests a draft holds.
-func learnedCount(ts *store.Toolset) (n int) {
-	if c, err := choiceOf(ts); err == nil {
-		for i := range c.Examples {
-			n += len(c.Examples[i].Learned)
-		}
-	}
-	return n
-}
-
-// withoutLearned is a stored selection for the audit log, which keeps nothing that
-// users wrote.
-func withoutLearned(selection string) string {
-	ts := &store.Toolset{Selection: selection}
-	c, err := choiceOf(ts)
-	if err != nil {
-		return ""
-	}
-	for i := range c.Examples {
-		c.Examples[i].Learned = nil
-	}
-	c.Examples = slices.DeleteFunc(c.Examples, func(e ToolExamples) bool { return len(e.Operator) == 0 })
-	c.keep(ts)
-	return ts.Selection
-}
-
-// dropUnwanted takes out of a report what was learned of toolsets that are to learn
-// nothing (any more).
-func (s *Server) dropUnwanted(ctx context.Context, r *registry.UsageReport) error {
-	type key struct{ workspace, toolset string }
-	learns := map[key]bool{}
-	for i := range r.Found {
-		f := &r.Found[i]
-		k := key{f.Workspace, f.Toolset}
-		if _, asked := learns[k]; asked {
-			continue
-		}
-		ts, err := s.o.Store.Workspace(f.Workspace).Toolset(ctx, f.Toolset)
-		if problem.Is(err, problem.NotFound) {
-			learns[k] = false
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading a toolset that learned: %w", err)
-		}
-		c, err := choiceOf(ts)
-		if err != nil {
-			return err
-		}
-		learns[k] = c.Learn
-	}
-	r.Found = slices.DeleteFunc(r.Found, func(f registry.UsageFound) bool { return !learns[key{f.Workspace, f.Toolset}] })
-	return nil
+// adoptLearned takes what was learned so far into a draft that learns.
+func (d *draft) adoptLearned(ctx context.Context, ws *store.Workspace) error {
+	return choice.Adopt(ctx, ws, d.ts, d.learnedBy, d.has)
 }

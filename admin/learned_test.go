@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -83,7 +84,7 @@ func TestLearned(t *testing.T) {
 	if a := search(); len(a.Results) == 0 || a.Results[0].Name != createTool {
 		t.Errorf("%+v", a.Results)
 	}
-	e := want[admin.ToolExamples](w, w.do("GET", "/v1/toolsets/pets/tools/"+createTool+"/examples", nil), http.StatusOK)
+	e := want[choice.ToolExamples](w, w.do("GET", "/v1/toolsets/pets/tools/"+createTool+"/examples", nil), http.StatusOK)
 	if len(e.Operator) != 0 || len(e.Learned) != len(queries) || e.Learned[0].Weight <= 0 || e.Learned[0].Weight > .5 {
 		t.Errorf("%+v", e)
 	}
@@ -152,7 +153,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	w.renameTool(ts.ID, "pets_eu_list_pets", "europe")
 	examples := func(tool string) (out []string) {
 		t.Helper()
-		for _, l := range want[admin.ToolExamples](w, w.do("GET", at+"/tools/"+tool+"/examples", nil), http.StatusOK).Learned {
+		for _, l := range want[choice.ToolExamples](w, w.do("GET", at+"/tools/"+tool+"/examples", nil), http.StatusOK).Learned {
 			out = append(out, l.Text)
 		}
 		slices.Sort(out)

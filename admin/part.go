@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -275,18 +276,12 @@ func (d *draft) drop() error {
 		return problem.New(problem.Conflict, "%s is the only connector of toolset %s", name, d.ts.Slug).Fix("add another one first, or delete the toolset")
 	}
 	d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return e.Connector == name })
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return err
 	}
-	c.Tools = slices.DeleteFunc(c.Tools, func(t storedTool) bool { return t.Connector == name })
-	for i := range c.Tools {
-		if f := c.Tools[i].For; f != nil && f.Connector == name {
-			c.Tools[i].For, c.Tools[i].Gives = nil, ""
-		}
-	}
-	c.Examples = slices.DeleteFunc(c.Examples, func(e ToolExamples) bool { return e.Operation.Connector == name })
-	c.keep(d.ts)
+	c.Drop(name)
+	c.Keep(d.ts)
 	bound, err := bindingsOf(d.ts.Plugins)
 	if err != nil {
 		return err
@@ -350,20 +345,12 @@ func (d *draft) follow(m toolset.Moves) error {
 	for i := range d.edits {
 		d.edits[i].Path = m.Of(toolset.OperationOf(&d.edits[i])).Path
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return err
 	}
-	for i := range c.Tools {
-		c.Tools[i].Operation = m.Of(c.Tools[i].Operation)
-		if f := c.Tools[i].For; f != nil {
-			*f = m.Of(*f)
-		}
-	}
-	for i := range c.Examples {
-		c.Examples[i].Operation = m.Of(c.Examples[i].Operation)
-	}
-	c.keep(d.ts)
+	c.Follow(m)
+	c.Keep(d.ts)
 	bound, err := bindingsOf(d.ts.Plugins)
 	if err != nil || len(bound) == 0 {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -19,7 +19,7 @@ func TestRefreshFollowsPath(t *testing.T) {
 	want[toolset.Tool](w, w.do("PATCH", "/v1/toolsets/shop/tools/remove_pet", map[string]any{
 		"description": "Removes.", "annotations": map[string]any{"openWorldHint": false},
 	}), 200)
-	want[admin.ToolExamples](w, w.do("PUT", "/v1/toolsets/shop/tools/remove_pet/examples", map[string]any{"examples": []string{"give a pet away"}}), 200)
+	want[choice.ToolExamples](w, w.do("PUT", "/v1/toolsets/shop/tools/remove_pet/examples", map[string]any{"examples": []string{"give a pet away"}}), 200)
 
 	w.fetcher.put(shopURL, strings.NewReplacer("/pets/{id}:", "/pets/{petId}:", "{name: id, in: path", "{name: petId, in: path").Replace(shopSpec))
 	r := w.refresh(nil)
@@ -31,7 +31,7 @@ func TestRefreshFollowsPath(t *testing.T) {
 	if tool.Operation.Path != "/pets/{petId}" || tool.Description != "Removes." || tool.Annotations.OpenWorld {
 		t.Errorf("after the refresh %+v", tool)
 	}
-	examples := want[admin.ToolExamples](w, w.do("GET", "/v1/toolsets/shop/tools/remove_pet/examples", nil), 200)
+	examples := want[choice.ToolExamples](w, w.do("GET", "/v1/toolsets/shop/tools/remove_pet/examples", nil), 200)
 	if !slices.Contains(examples.Operator, "give a pet away") {
 		t.Errorf("examples %+v", examples)
 	}

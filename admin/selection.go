@@ -2,13 +2,12 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -84,61 +83,8 @@ type SearchAnswer struct {
 	Results []SearchResult `json:"results"`
 }
 
-// choiceRecord is the stored form of a selection.
-type choiceRecord struct {
-	Mode     string         `json:"mode"`
-	UseCase  string         `json:"useCase,omitempty"`
-	Tools    []storedTool   `json:"tools,omitempty"`
-	Examples []ToolExamples `json:"examples,omitempty"`
-	Learn    bool           `json:"learn,omitempty"` // only with the mode search
-	Batch    bool           `json:"batch,omitempty"`
-	// Destructive lets scripts and batches call tools that may destroy; only with the mode
-	// code or Batch.
-	Destructive bool `json:"destructive,omitempty"`
-	// Limits of scripts; nil: the defaults.
-	Limits *registry.ScriptLimits `json:"limits,omitempty"`
-}
-
-type storedTool struct {
-	toolset.Operation
-	Score  float32            `json:"score,omitempty"`
-	Clause string             `json:"clause,omitempty"`
-	For    *toolset.Operation `json:"for,omitempty"`
-	Gives  string             `json:"gives,omitempty"`
-}
-
-func choiceOf(ts *store.Toolset) (*choiceRecord, error) {
-	c := &choiceRecord{Mode: registry.SelectAll}
-	if ts.Selection == "" {
-		return c, nil
-	}
-	if err := json.Unmarshal([]byte(ts.Selection), c); err != nil {
-		return nil, fmt.Errorf("reading the selection of toolset %s: %w", ts.ID, err)
-	}
-	first := func(op *toolset.Operation) { // a record of the time when there was one connector
-		if op != nil && op.Connector == "" {
-			op.Connector = ts.ConnectorName
-		}
-	}
-	for i := range c.Tools {
-		first(&c.Tools[i].Operation)
-		first(c.Tools[i].For)
-	}
-	for i := range c.Examples {
-		first(&c.Examples[i].Operation)
-	}
-	return c, nil
-}
-
-// keep stores c in the draft; what is as without any selection is stored as "".
-func (c *choiceRecord) keep(ts *store.Toolset) {
-	if ts.Selection = store.JSON(c); c.Mode == registry.SelectAll && c.UseCase == "" && len(c.Examples) == 0 && !c.Learn && !c.Batch && c.Limits == nil {
-		ts.Selection = ""
-	}
-}
-
 func (t *Toolset) showSelection(ts *store.Toolset) error {
-	c, err := choiceOf(ts)
+	c, err := choice.Of(ts)
 	if err != nil {
 		return err
 	}
@@ -165,13 +111,13 @@ func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return nil, nil, err
 	}
 	examples := make(map[toolset.Operation][]selection.Example, len(c.Examples))
 	for i := range c.Examples {
-		examples[c.Examples[i].Operation] = c.Examples[i].examples()
+		examples[c.Examples[i].Operation] = c.Examples[i].Weighted()
 	}
 	tools := make([]selection.Tool, len(all))
 	for i := range all {
@@ -193,9 +139,9 @@ func (d *draft) bareRefs() []registry.ConnectorRef {
 // chooseAnew changes the selection of a draft; nil keeps a field.
 func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if mode == nil && useCase == nil {
-		return d.chooseLearning(learn)
+		return choice.SetLearning(d.ts, learn)
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return err
 	}
@@ -221,35 +167,17 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if c.Mode != registry.SelectCode && !c.Batch {
 		c.Destructive = false
 	}
-	c.keep(d.ts)
-	return d.chooseLearning(learn)
+	c.Keep(d.ts)
+	return choice.SetLearning(d.ts, learn)
 }
 
 // chooseFor finds the tools for a use case.
-func (d *draft) chooseFor(useCase string) ([]storedTool, error) {
+func (d *draft) chooseFor(useCase string) ([]choice.Tool, error) {
 	all, tools, err := d.indexed()
 	if err != nil {
 		return nil, err
 	}
-	chosen := selection.Build(tools, selection.DefaultTable()).Choose(tools, useCase)
-	if len(chosen) == 0 {
-		return nil, problem.New(problem.InvalidArgument, "no tool fits the use case").At("", 0, 0, "/useCase").
-			Fix("describe it in the words of the API, a sentence for each task")
-	}
-	return stored(all, chosen), nil
-}
-
-func stored(tools []registry.IndexedTool, chosen []selection.Choice) []storedTool {
-	out := make([]storedTool, len(chosen))
-	for i, c := range chosen {
-		t := &tools[c.Tool]
-		out[i] = storedTool{Operation: toolset.Operation(t.SelectedTool), Score: c.Score, Clause: c.Clause, Gives: c.Gives}
-		if c.For >= 0 {
-			needs := toolset.Operation(tools[c.For].SelectedTool)
-			out[i].For = &needs
-		}
-	}
-	return out
+	return choice.For(useCase, all, tools)
 }
 
 // selectTools puts the selection into the toolset of a bundle and returns the
@@ -257,7 +185,7 @@ func stored(tools []registry.IndexedTool, chosen []selection.Choice) []storedToo
 // when the specification changes: what is gone is left out, and only a part of the
 // use case that nothing serves any more is chosen for again.
 func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return nil, err
 	}
@@ -300,14 +228,14 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 
 // renew leaves out of a choice what the draft does not have or has disabled, and
 // fills the gaps.
-func (d *draft) renew(c *choiceRecord) error {
+func (d *draft) renew(c *choice.Choice) error {
 	enabled := map[toolset.Operation]bool{}
 	for _, t := range d.tools(false) {
 		if t.Enabled {
 			enabled[t.Operation] = true
 		}
 	}
-	kept := make([]storedTool, 0, len(c.Tools))
+	kept := make([]choice.Tool, 0, len(c.Tools))
 	served, have, lost := map[string]bool{}, map[toolset.Operation]bool{}, map[string]bool{}
 	for _, t := range c.Tools {
 		if enabled[t.Operation] {
@@ -335,13 +263,13 @@ func (d *draft) renew(c *choiceRecord) error {
 		kept = again
 	}
 	c.Tools = kept
-	c.keep(d.ts)
+	c.Keep(d.ts)
 	return nil
 }
 
 // serves reports whether the draft's tools/list, or its search, has an operation.
 func (d *draft) serves(op toolset.Operation) bool {
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil || c.Mode != registry.SelectUseCase {
 		return true
 	}
@@ -422,7 +350,7 @@ func (s *Server) registerSelection() {
 }
 
 func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolSelection], error) {
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -21,11 +22,11 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			workflowTokens += offered[i].Tokens
 		}
 	}
-	c, err := choiceOf(d.ts)
+	c, err := choice.Of(d.ts)
 	if err != nil {
 		return nil, err
 	}
-	var chosen []storedTool
+	var chosen []choice.Tool
 	if c.UseCase != "" {
 		if chosen = c.Tools; chosen == nil {
 			if chosen, err = d.chooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
@@ -132,54 +133,4 @@ func (d *draft) definitionTokens(sel *registry.Selection) int {
 		}
 	}
 	return n
-}
-
-// chooseBatch says whether the tool that makes many calls at once is offered; nil keeps it.
-func (d *draft) chooseBatch(offer *bool) error {
-	if offer == nil {
-		return nil
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	if c.Batch = *offer; !c.Batch && c.Mode != registry.SelectCode {
-		c.Destructive = false
-	}
-	c.keep(d.ts)
-	return nil
-}
-
-// chooseLimits sets what scripts may use; nil keeps it, and zero fields are the defaults.
-func (d *draft) chooseLimits(limits *registry.ScriptLimits) error {
-	if limits == nil {
-		return nil
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	if c.Limits = limits; *limits == (registry.ScriptLimits{}) {
-		c.Limits = nil
-	}
-	c.keep(d.ts)
-	return nil
-}
-
-// chooseDestructive says whether scripts and batches may call tools that may destroy; nil keeps it.
-func (d *draft) chooseDestructive(may *bool) error {
-	if may == nil {
-		return nil
-	}
-	c, err := choiceOf(d.ts)
-	if err != nil {
-		return err
-	}
-	if *may && c.Mode != registry.SelectCode && !c.Batch {
-		return problem.New(problem.InvalidArgument, "there are scripts only with the selection code, and batch is off").At("", 0, 0, "/scriptsMayDestroy").
-			Fix("set the selection to code, or batch to true, too")
-	}
-	c.Destructive = *may
-	c.keep(d.ts)
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/selection"
 )
@@ -108,7 +109,7 @@ func TestSearchAndExamples(t *testing.T) {
 	for who := range strings.FieldsSeq("Rex Bello Luna Milo Simba Nala Kira Balu Sammy Charly Lilly Oskar") {
 		texts = append(texts, who+" moved in with us")
 	}
-	e := want[admin.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": texts}), http.StatusOK)
+	e := want[choice.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": texts}), http.StatusOK)
 	if len(e.Operator) != len(texts) {
 		t.Errorf("%+v", e)
 	}
@@ -125,11 +126,11 @@ func TestSearchAndExamples(t *testing.T) {
 	if a := w.do("PUT", path, map[string]any{"examples": many}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("one example more than the bound: %d", a.StatusCode)
 	}
-	if e := want[admin.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": many[1:]}), http.StatusOK); len(e.Operator) != selection.MaxExamples {
+	if e := want[choice.ToolExamples](w, w.do("PUT", path, map[string]any{"examples": many[1:]}), http.StatusOK); len(e.Operator) != selection.MaxExamples {
 		t.Errorf("%d examples, want %d", len(e.Operator), selection.MaxExamples)
 	}
 	w.do("PUT", path, map[string]any{"examples": []string{}})
-	if e := want[admin.ToolExamples](w, w.do("GET", path, nil), http.StatusOK); len(e.Operator) != 0 {
+	if e := want[choice.ToolExamples](w, w.do("GET", path, nil), http.StatusOK); len(e.Operator) != 0 {
 		t.Errorf("%+v", e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -195,13 +196,13 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
-	if err := d.chooseBatch(in.Batch); err != nil {
+	if err := choice.SetBatch(d.ts, in.Batch); err != nil {
 		return nil, err
 	}
-	if err := d.chooseDestructive(in.Destructive); err != nil {
+	if err := choice.SetDestructive(d.ts, in.Destructive); err != nil {
 		return nil, err
 	}
-	if err := d.chooseLimits(in.ScriptLimits); err != nil {
+	if err := choice.SetLimits(d.ts, in.ScriptLimits); err != nil {
 		return nil, err
 	}
 	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
@@ -220,7 +221,7 @@ func toolsetFields(d *draft) map[string]any {
 	t := d.ts
 	return map[string]any{
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": withoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
 	}
 }
 
