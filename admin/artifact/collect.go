@@ -16,7 +16,7 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
-// EventArchived: retention let a revision of a toolset go.
+// EventArchived says that retention let a revision of a toolset go.
 const EventArchived = "toolset.archived"
 
 // Room decides about artifacts.
