@@ -37,7 +37,7 @@ func Command(s *command.Session) *cobra.Command {
 	a := plugins{s}
 
 	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test, publish and bind plugins"}
-	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginEmbed(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
+	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginEmbed(), a.pluginTest(), a.pluginCapture(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
 		a.pluginPublish(), a.pluginList(), a.pluginShow(), a.pluginYank(), a.pluginKey(), a.pluginBind(), a.pluginUnbind(), a.pluginBindings())
 	return cmd
 }
