@@ -86,7 +86,7 @@ func edgeMessage(w http.ResponseWriter, r *http.Request, limit int64, to any) er
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		return bodyError(err)
+		return bodyError(r, err)
 	}
 	if err := json.Unmarshal(b, to); err != nil {
 		return problem.New(problem.InvalidArgument, "the message of the edge cannot be read")

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -196,7 +197,7 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 			err = checkText(r, body)
 		}
 		if err != nil {
-			s.writeProblem(w, r, bodyError(err))
+			s.writeProblem(w, r, bodyError(r, err))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -205,7 +206,7 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func bodyError(err error) error {
+func bodyError(r *http.Request, err error) error {
 	var size *http.MaxBytesError
 	var timeout net.Error
 	if _, done := errors.AsType[*Problem](err); done {
@@ -216,7 +217,10 @@ func bodyError(err error) error {
 		return err
 	case errors.As(err, &size):
 		p := problem.New(problem.TooLarge, "the request body is larger than %d bytes", size.Limit)
-		if size.Limit == MaxBodyBytes {
+		switch {
+		case size.Limit == MaxBodyBytes && r.URL.Path == pluginsPath:
+			p = p.Fix("a module may have %d MiB: give fewer or smaller golden cases with it", module.MaxBytes>>20)
+		case size.Limit == MaxBodyBytes:
 			p = p.Fix("split the specification, or use its URL")
 		}
 		return p

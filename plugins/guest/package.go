@@ -61,7 +61,8 @@ const (
 func Open(code []byte) (*Package, error) {
 	m, err := module.Parse(code)
 	if err != nil {
-		return nil, refuse(module.Remedy(err), "the plugin is %v", err)
+		fault, remedy := module.Explain(err)
+		return nil, refuse(remedy, "the file cannot be used as a plugin: %s", fault)
 	}
 	raw, ok := m.Custom(manifest.Section)
 	if !ok {
@@ -90,6 +91,17 @@ func Open(code []byte) (*Package, error) {
 	sum := sha256.Sum256(code)
 	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return p, nil
+}
+
+// CheckCode looks into the functions of the module, which [Open] does not: it finds the
+// extensions of WebAssembly that their instructions need, and what compiling refuses. It
+// fails with a [problem.InvalidPlugin].
+func (p *Package) CheckCode() error {
+	if _, err := module.Meter(nil, p.Code); err != nil {
+		fault, remedy := module.Explain(err)
+		return refuse(remedy, "the file cannot be used as a plugin: %s", fault)
+	}
+	return nil
 }
 
 func exports(m *module.Module, name string) bool {

@@ -198,10 +198,14 @@ func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) 
 		return err
 	}
 	if code, err = module.AppendCustom(nil, code, manifest.Section, m.Append(nil)); err != nil {
-		return problem.New(problem.InvalidPlugin, "%s cannot be used: %v", filepath.Base(path), err).Fix("%s", module.Remedy(err))
+		fault, remedy := module.Explain(err)
+		return problem.New(problem.InvalidPlugin, "%s cannot be used as a plugin: %s", filepath.Base(path), fault).Fix("%s", remedy)
 	}
 	p, err := guest.Open(code)
 	if err != nil {
+		return err
+	}
+	if err := p.CheckCode(); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(out, code, 0o644); err != nil {

@@ -124,7 +124,10 @@ func openPlugin(path string) (*guest.Package, string, error) {
 		return nil, "", err
 	}
 	p, err := guest.Open(code)
-	return p, path, err
+	if err != nil {
+		return nil, "", err
+	}
+	return p, path, p.CheckCode()
 }
 
 func readPluginFile(path string) ([]byte, error) {
@@ -133,7 +136,8 @@ func readPluginFile(path string) ([]byte, error) {
 		return nil, problem.New(problem.NotFound, "there is no plugin %s", path).Fix(`build it: "sluice plugin build"`).Because(err)
 	}
 	if info.Size() > module.MaxBytes {
-		return nil, problem.New(problem.TooLarge, "%s has %s, more than %s", path, terminal.ByteSize(info.Size()), terminal.ByteSize(module.MaxBytes)).Fix("strip it, or build it for size")
+		large := module.TooLarge(info.Size())
+		return nil, problem.New(problem.TooLarge, "%s cannot be used as a plugin: %s", path, large).Fix("%s", large.Remedy)
 	}
 	code, err := os.ReadFile(path)
 	if err != nil {
@@ -151,7 +155,7 @@ type inspected struct {
 	Imports  []string        `json:"imports"`
 	Exports  []string        `json:"exports"`
 	Memory   int64           `json:"memoryBytes"` // what it begins with
-	Metered  bool            `json:"metered"`     // false: it runs interrupted, slower in loops
+	Metered  bool            `json:"metered"`     // always: what cannot be metered is refused
 	Sections []string        `json:"sections"`
 }
 
@@ -164,7 +168,7 @@ func (a plugins) pluginInspect() *cobra.Command {
 				return err
 			}
 			raw, _ := p.Module.Custom(manifest.Section)
-			r := inspected{File: path, Digest: p.Digest, Bytes: len(p.Code), Manifest: raw, Imports: []string{}, Exports: []string{}}
+			r := inspected{File: path, Digest: p.Digest, Bytes: len(p.Code), Manifest: raw, Imports: []string{}, Exports: []string{}, Metered: true}
 			for _, i := range p.Module.Imports {
 				r.Imports = append(r.Imports, i.Module+" "+i.Name)
 			}
@@ -177,8 +181,6 @@ func (a plugins) pluginInspect() *cobra.Command {
 			for _, c := range p.Module.Customs {
 				r.Sections = append(r.Sections, c.Name)
 			}
-			_, err = module.Meter(nil, p.Code)
-			r.Metered = err == nil
 			return a.Object(r, func(w io.Writer) {
 				m := p.Manifest
 				line := func(k, format string, args ...any) {
@@ -206,9 +208,6 @@ func (a plugins) pluginInspect() *cobra.Command {
 				}
 				line("imports", "%s", strings.Join(r.Imports, ", "))
 				line("exports", "%s", strings.Join(r.Exports, ", "))
-				if !r.Metered {
-					line("metering", "not possible: it runs interrupted, which is slower in loops")
-				}
 			})
 		},
 	}
