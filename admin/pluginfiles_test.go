@@ -43,7 +43,9 @@ func TestPublishNamesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory := func(limits string) string { return string(module.AppendSection(nil, module.SectionMemory, []byte(limits))) }
+	memory := func(limits string) string {
+		return string(module.AppendSection(nil, module.SectionMemory, []byte(limits)))
+	}
 	f("a program", program[:1<<10], "(ELF)", "wasm32")
 	f("a page", []byte("<!DOCTYPE html><title>Sign in</title>"), "a web page (HTML)", "fetch the file itself")
 	f("text", []byte("(module)"), "WebAssembly in its text form", "wat2wasm")
