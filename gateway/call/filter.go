@@ -77,6 +77,12 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 	defer cancel()
 	c := a.guestContext(part)
 	for _, p := range a.ready.Plugins {
+		if reads, said := p.Package.Manifest.ReadsErrors(); part == partError && said && !reads {
+			if p.Closed {
+				return nil, "", a.withheldFrom(p, "")
+			}
+			continue
+		}
 		if !takes(p, part) {
 			continue
 		}
@@ -133,15 +139,17 @@ func (a *rendering) visible(piece []byte, mediaType string) []byte {
 }
 
 // takes reports whether a plugin gets a part of an answer: what redacts all of it, others
-// the answer itself, and errors when they have a function for them.
+// the answer itself, and errors when they have a function for them or say that they
+// understand them.
 func takes(p *snapshot.Plugin, part string) bool {
+	reads, _ := p.Package.Manifest.ReadsErrors()
 	switch {
 	case ownErrors(p.Package, part):
 		return true
 	case p.Package.NoAnswers:
 		return false
 	}
-	return part == partAnswer || p.Redacts
+	return part == partAnswer || p.Redacts || part == partError && reads
 }
 
 // ownErrors reports whether a plugin transforms the part with its function for errors,
@@ -153,10 +161,11 @@ func isJSON(b []byte) bool {
 	return err == nil
 }
 
-// transformsErrors reports whether a plugin of the tool has a function for errors.
+// transformsErrors reports whether a plugin of the tool has a function for errors, or says
+// that it understands them.
 func (a *rendering) transformsErrors() bool {
 	for _, p := range a.ready.Plugins {
-		if p.Package.Errors {
+		if reads, _ := p.Package.Manifest.ReadsErrors(); reads || p.Package.Errors {
 			return true
 		}
 	}
@@ -199,7 +208,7 @@ func (a *rendering) ran(p *snapshot.Plugin, c *guest.Context, before, after int,
 func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
 	a.ranPlugin(p, 0, 0, time.Now(), 0, nil, errNotRead)
 	if mediaType = shownMediaType(mediaType); mediaType == "" {
-		mediaType = "this kind"
+		mediaType = "this kind of answer"
 	}
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the plugin %s redacts, and does not read %s", p.Ref.Name, mediaType).
 		Fix("ask the operator of %s for a plugin that does", a.ts.Slug)

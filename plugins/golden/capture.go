@@ -68,14 +68,17 @@ func Capture(name string, c *Captured, d *redact.Document) (*Case, error) {
 func (c *Case) Unread(p *guest.Package) string {
 	g := c.Context.Guest()
 	is, part := g.InputType, g.Part
+	reads, said := p.Manifest.ReadsErrors()
 	switch kind := p.Manifest.Kind; {
 	case kind != manifest.Filter && kind != manifest.Projection:
 		return fmt.Sprintf("it is of kind %s, which gets no answers", kind)
+	case part == guest.PartError && said && !reads:
+		return "it understands no errors: input.errors of its manifest is false"
 	case part == guest.PartError && p.Errors:
 	case p.NoAnswers:
 		return "it does not export " + p.Entry()
-	case part == guest.PartError && !p.Manifest.Redacts():
-		return "it gets no errors: it does not redact, and does not export " + guest.ErrorEntry
+	case part == guest.PartError && !reads && !p.Manifest.Redacts():
+		return "it gets no errors: it does not redact, does not export " + guest.ErrorEntry + ", and its manifest does not say that it understands them (input.errors)"
 	}
 	if !p.Manifest.Reads(is) {
 		return "it does not read " + is + ": input.types of its manifest does not name it"

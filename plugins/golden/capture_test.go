@@ -70,6 +70,10 @@ func TestUnread(t *testing.T) {
 	f(guest.Package{Manifest: filter}, "", "text/csv", "does not read text/csv")
 	f(guest.Package{Manifest: projection}, "error", "", "gets no errors")
 	f(guest.Package{Manifest: projection, Errors: true}, "error", "", "")
+	yes, no := &manifest.Input{Types: []string{"*/*"}, Errors: new(bool)}, &manifest.Input{Types: []string{"*/*"}, Errors: new(bool)}
+	*yes.Errors = true
+	f(guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Projection, Input: yes}}, "error", "", "")
+	f(guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter, Input: no}}, "error", "", "understands no errors")
 	f(guest.Package{Manifest: projection, Errors: true, NoAnswers: true}, "", "", "does not export transform_response")
 	f(guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Auth}}, "", "", "kind auth")
 }

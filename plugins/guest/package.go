@@ -83,6 +83,9 @@ func Open(code []byte) (*Package, error) {
 	if !exports(m, entry) && (man.Entry != "" || !p.Errors && !p.Arguments) {
 		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
 	}
+	if reads, said := man.ReadsErrors(); said && !reads && p.Errors {
+		return nil, refuse("export it no more, or take input.errors out of plugin.json", "input.errors of its manifest is false, and it exports %s", ErrorEntry)
+	}
 	if man.Tool != nil {
 		if err := checkOffered(man.Tool); err != nil {
 			return nil, refuse("correct tool in plugin.json and build it again", "the tool that it offers cannot be served: %v", err)

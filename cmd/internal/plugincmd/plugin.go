@@ -197,6 +197,9 @@ func (a plugins) pluginInspect() *cobra.Command {
 				if asks := m.Asks(); !asks.Empty() {
 					line("to grant", "--grant %s", asks.String())
 				}
+				if p.Manifest.Kind == manifest.Filter || p.Manifest.Kind == manifest.Projection {
+					line("reads", "%s", readsText(p))
+				}
 				if m.Output != nil {
 					line("output", "%s", m.Output.Effect)
 				}
@@ -211,6 +214,31 @@ func (a plugins) pluginInspect() *cobra.Command {
 			})
 		},
 	}
+}
+
+// readsText says which kinds of answers a filter or projection understands, and what
+// becomes of the others.
+func readsText(p *guest.Package) string {
+	types := []string{manifest.TypeJSON}
+	if p.Manifest.Input != nil {
+		types = p.Manifest.Input.Types
+	}
+	reads, said := p.Manifest.ReadsErrors()
+	errors := "no errors"
+	switch {
+	case p.Errors:
+		errors = "errors by " + guest.ErrorEntry
+	case reads || !said && p.Manifest.Redacts():
+		errors = "errors"
+	}
+	rest := "the rest goes on without it"
+	if p.Manifest.Redacts() {
+		rest = "the rest is withheld, unless its binding says pass"
+	}
+	if p.NoAnswers {
+		return errors + " alone; " + rest
+	}
+	return strings.Join(types, ", ") + "; " + errors + "; " + rest
 }
 
 func limitsText(l *manifest.Limits) string {
