@@ -94,9 +94,9 @@ type Section struct {
 	Start   int    // where the section begins in the module
 }
 
-// maxSectionHead is the bytes of the id and the size of a section: a number of 32 bits has
+// longestHead is the bytes of the id and the size of a section: a number of 32 bits has
 // five at most (Core 2.0 §5.2.2).
-const maxSectionHead = 6
+const longestHead = 6
 
 // header is the magic number and version 1.
 const header = "\x00asm\x01\x00\x00\x00"
@@ -121,7 +121,7 @@ func Sections(code []byte, f func(Section) error) error {
 		start := r.at
 		s := Section{ID: r.byte(), Start: start}
 		size := r.u32()
-		if r.err != nil && len(code)-start < maxSectionHead {
+		if r.err != nil && len(code)-start < longestHead {
 			return &FileError{"cut off: it ends in the head of a section", getWhole}
 		}
 		if r.err != nil {
