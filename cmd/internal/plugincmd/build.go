@@ -97,7 +97,7 @@ func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) 
 	case m.Kind == manifest.Workflow:
 		k.Entry = "run_workflow"
 	case m.Kind == manifest.Auth:
-		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth"`)
+		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth", in Go, or in C with --lang c`)
 	case m.Entry != "" && m.Entry != k.Entry:
 		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
 	}

@@ -66,8 +66,8 @@ package is copied into it, so that it builds without a network.`,
 			if !slices.Contains(scaffold.Languages(), language) {
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
 			}
-			if kind == string(manifest.Auth) && language != "go" {
-				return exit.Usagef("projects of auth plugins are in Go: leave --lang %s out", language)
+			if kind == string(manifest.Auth) && !slices.Contains(scaffold.AuthLanguages(), language) {
+				return exit.Usagef("projects of auth plugins are in %s, not in %s", strings.Join(scaffold.AuthLanguages(), " and "), language)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -186,7 +186,11 @@ func (a plugins) pluginInspect() *cobra.Command {
 				line := func(k, format string, args ...any) {
 					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
 				}
-				line("plugin", "%s %s, a %s", m.Name, m.Version, m.Kind)
+				article := "a"
+				if m.Kind == manifest.Auth {
+					article = "an"
+				}
+				line("plugin", "%s %s, %s %s", m.Name, m.Version, article, m.Kind)
 				if m.Description != "" {
 					line("", "%s", m.Description)
 				}
