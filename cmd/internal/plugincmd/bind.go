@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -288,15 +289,7 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	}
 	for i := range p.Bindings {
 		b := &p.Bindings[i]
-		of := "every tool"
-		switch {
-		case b.Tool != "":
-			of = b.Tool
-		case b.Operation != nil:
-			of = b.Operation.Method + " " + b.Operation.Path
-		case b.Connector != "":
-			of = "tools of " + b.Connector
-		}
+		of := placeText(b.Tool, b.Operation, b.Connector)
 		if len(b.Calls) > 0 {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s\n", i+1, b.Plugin, b.Pinned, b.Version, workflowText(b))
 		} else {
@@ -337,6 +330,19 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	}
 }
 
+// placeText says where a plugin is bound.
+func placeText(tool string, operation *toolset.Operation, connector string) string {
+	switch {
+	case tool != "":
+		return tool
+	case operation != nil:
+		return operation.Method + " " + operation.Path
+	case connector != "":
+		return "tools of " + connector
+	}
+	return "every tool"
+}
+
 // printLive says what serves now beside the draft.
 func printLive(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	switch {
@@ -356,15 +362,7 @@ func printLive(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	fmt.Fprintf(w, "live (revision %d), which a deploy changes:\n", p.LiveRevision)
 	for i := range p.Live {
 		l := &p.Live[i]
-		of := "every tool"
-		switch {
-		case l.Tool != "":
-			of = l.Tool
-		case l.Operation != nil:
-			of = l.Operation.Method + " " + l.Operation.Path
-		case l.Connector != "":
-			of = "tools of " + l.Connector
-		}
+		of := placeText(l.Tool, l.Operation, l.Connector)
 		fmt.Fprintf(w, "%2d  %s %s  %s  on error: %s\n", i+1, l.Plugin, l.Version, of, l.OnError)
 		switch l.Status {
 		case "yanked":
