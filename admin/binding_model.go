@@ -46,9 +46,27 @@ type BoundPlugin struct {
 	Asks    *plugin.PluginGrants   `json:"asks,omitempty" doc:"What the pinned version asks for."`
 	Waits   *plugin.PluginGrants   `json:"waits,omitempty" doc:"What the newer version asks for beyond the pinned one and what is granted: an update waits until it is granted or refused."`
 	Offers  string                 `json:"offers,omitempty" doc:"Of a workflow: name of its tool."`
+	Live    string                 `json:"live,omitempty" doc:"The version that is bound at this place in what serves now, where the bindings are read. Absent: none." example:"1.0.0"`
 }
 
-// ToolsetPlugins are the bindings of a toolset.
+// ToolsetPlugins are the bindings of a toolset: of its draft, and of what serves now.
 type ToolsetPlugins struct {
-	Bindings []BoundPlugin `json:"bindings"`
+	Bindings     []BoundPlugin `json:"bindings" doc:"Of the draft, in the order they run."`
+	LiveRevision uint64        `json:"liveRevision,omitempty" doc:"The revision that serves now. Absent: the toolset is not live, or the bindings were just set." example:"7"`
+	Live         []LivePlugin  `json:"live,omitempty" doc:"What serves now, in the order they run; where the bindings are read."`
+	Changed      bool          `json:"changed,omitempty" doc:"A deploy would change the bindings that serve now."`
+}
+
+// LivePlugin is a binding of what serves now.
+type LivePlugin struct {
+	Plugin     string               `json:"plugin" example:"mask"`
+	Version    string               `json:"version" doc:"The version that runs." example:"1.0.0"`
+	Digest     string               `json:"digest"`
+	Status     string               `json:"status" enum:"ok,yanked,revoked,gone" doc:"gone: the workspace knows no such version any more." example:"ok"`
+	YankReason string               `json:"yankReason,omitempty" example:"misses addresses in lists"`
+	Connector  string               `json:"connector,omitempty" doc:"Only tools of this connector."`
+	Tool       string               `json:"tool,omitempty" doc:"Only this tool, by its name in the draft." example:"list_orders"`
+	Operation  *toolset.Operation   `json:"operation,omitempty" doc:"The operation of that tool."`
+	OnError    string               `json:"onError" enum:"pass,fail" example:"fail"`
+	Grants     *plugin.PluginGrants `json:"grants,omitempty" doc:"What it may do of what it asks for."`
 }

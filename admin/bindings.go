@@ -137,7 +137,11 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		return s.bindingsAnswer(ctx, ws, d)
+		out, err := s.bindingsAnswer(ctx, ws, d)
+		if err != nil {
+			return nil, err
+		}
+		return out, s.addLive(ctx, ws, d, &out.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "set-toolset-plugins", Method: http.MethodPut, Path: path, Summary: "Set which plugins a toolset binds", Tags: tags,

@@ -238,6 +238,10 @@ func TestBodyLimit(t *testing.T) {
 	}
 	f(admin.MaxBodyBytes, 422) // read, and then it is no specification
 	f(admin.MaxBodyBytes+1, 413)
+	large := strings.Repeat(" ", admin.MaxBodyBytes+1)
+	if p := want[admin.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {
+		t.Errorf("a plugin that is too large: %+v", p)
+	}
 }
 
 func TestIdempotency(t *testing.T) {

@@ -47,7 +47,7 @@ func (s *Server) idempotent(next http.HandlerFunc) http.HandlerFunc {
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			s.writeProblem(w, r, bodyError(err))
+			s.writeProblem(w, r, bodyError(r, err))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))

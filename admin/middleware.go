@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/plugins/module"
 )
 
 // MaxBodyBytes is the largest request body: the largest known specification is
@@ -194,7 +195,7 @@ func (s *Server) withBody(next http.HandlerFunc) http.HandlerFunc {
 			err = checkText(r, body)
 		}
 		if err != nil {
-			s.writeProblem(w, r, bodyError(err))
+			s.writeProblem(w, r, bodyError(r, err))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -209,12 +210,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		return nil, bodyError(err)
+		return nil, bodyError(r, err)
 	}
 	return body, nil
 }
 
-func bodyError(err error) error {
+func bodyError(r *http.Request, err error) error {
 	var size *http.MaxBytesError
 	var timeout net.Error
 	if _, done := errors.AsType[*Problem](err); done {
@@ -225,7 +226,10 @@ func bodyError(err error) error {
 		return err
 	case errors.As(err, &size):
 		p := problem.New(problem.TooLarge, "the request body is larger than %d bytes", size.Limit)
-		if size.Limit == MaxBodyBytes {
+		switch {
+		case size.Limit == MaxBodyBytes && r.URL.Path == pluginsPath:
+			p = p.Fix("a module may have %d MiB: give fewer or smaller golden cases with it", module.MaxBytes>>20)
+		case size.Limit == MaxBodyBytes:
 			p = p.Fix("split the specification, or use its URL")
 		}
 		return p

@@ -14,6 +14,7 @@ type Inspection struct {
 	ContentType  string            `json:"contentType,omitempty" doc:"Of the answer of the API." example:"application/json"`
 	Received     string            `json:"received" doc:"The answer of the API as received, without credentials; of an MCP server its result."`
 	Shaped       string            `json:"shaped,omitempty" doc:"The same as JSON, with the settings of answers and the plugins applied; before it is written as the agent reads it. Absent: not JSON, or as received."`
+	Inputs       []InspectedInput  `json:"inputs,omitempty" doc:"What third-party plugins get of the answer, before any of them ran; also where none is bound. At most 8."`
 	Cut          bool              `json:"cut,omitempty" doc:"A text is longer than 512 KiB and was cut."`
 	Failure      string            `json:"failure,omitempty" doc:"Why the settings of answers could not be applied." example:"fuel"`
 	TotalMs      float64           `json:"totalMs" example:"214.3"`
@@ -37,6 +38,15 @@ type InspectedRequest struct {
 type InspectedHeader struct {
 	Name  string `json:"name" example:"Authorization"`
 	Value string `json:"value" doc:"•••• in place of a credential." example:"••••"`
+}
+
+// InspectedInput is a part of an answer as plugins get it.
+type InspectedInput struct {
+	Part string `json:"part" doc:"sluice.part of the contract: answer or error." example:"answer"`
+	Type string `json:"type" doc:"Its media type." example:"application/json"`
+	Text string `json:"text,omitempty" doc:"Absent: a file." example:"{\"id\":7}"`
+	Cut  bool   `json:"cut,omitempty" doc:"The text is longer than 512 KiB and was cut."`
+	File bool   `json:"file,omitempty" doc:"It is no text."`
 }
 
 // InspectedStage is a part of a call.

@@ -59,7 +59,8 @@ func (r *Room) readSubmission(ctx context.Context, ws *store.Workspace, in *Publ
 	case (len(in.Module) == 0) == (in.OCI == ""):
 		return nil, problem.New(problem.InvalidArgument, "the request needs module or oci, and not both").Fix("upload the module, or push it and name it")
 	case len(in.Module) > module.MaxBytes:
-		return nil, problem.New(problem.TooLarge, "the module has %d bytes, the limit is %d", len(in.Module), module.MaxBytes).Fix("strip it, or build it for size")
+		large := module.TooLarge(int64(len(in.Module)))
+		return nil, problem.New(problem.TooLarge, "the file cannot be used as a plugin: %s", large).Fix("%s", large.Remedy)
 	case len(in.Module) > 0:
 		g, err := guest.Open(in.Module)
 		if err != nil {
@@ -113,6 +114,9 @@ func (r *Room) Publish(ctx context.Context, ws *store.Workspace, in *PublishPlug
 	phase("checking the module")
 	sub, err := r.readSubmission(ctx, ws, in)
 	if err != nil {
+		return nil, err
+	}
+	if err := sub.pkg.CheckCode(); err != nil {
 		return nil, err
 	}
 	m := sub.pkg.Manifest

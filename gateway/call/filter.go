@@ -77,6 +77,12 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 	defer cancel()
 	c := a.guestContext(part)
 	for _, p := range a.ready.Plugins {
+		if reads, said := p.Package.Manifest.ReadsErrors(); part == partError && said && !reads {
+			if p.Closed {
+				return nil, "", a.withheldFrom(p, "")
+			}
+			continue
+		}
 		if !takes(p, part) {
 			continue
 		}
@@ -133,15 +139,17 @@ func (a *rendering) visible(piece []byte, mediaType string) []byte {
 }
 
 // takes reports whether a plugin gets a part of an answer: what redacts all of it, others
-// the answer itself, and errors when they have a function for them.
+// the answer itself, and errors when they have a function for them or say that they
+// understand them.
 func takes(p *snapshot.Plugin, part string) bool {
+	reads, _ := p.Package.Manifest.ReadsErrors()
 	switch {
 	case ownErrors(p.Package, part):
 		return true
 	case p.Package.NoAnswers:
 		return false
 	}
-	return part == partAnswer || p.Redacts
+	return part == partAnswer || p.Redacts || part == partError && reads
 }
 
 // ownErrors reports whether a plugin transforms the part with its function for errors,
@@ -153,10 +161,11 @@ func isJSON(b []byte) bool {
 	return err == nil
 }
 
-// transformsErrors reports whether a plugin of the tool has a function for errors.
+// transformsErrors reports whether a plugin of the tool has a function for errors, or says
+// that it understands them.
 func (a *rendering) transformsErrors() bool {
 	for _, p := range a.ready.Plugins {
-		if p.Package.Errors {
+		if reads, _ := p.Package.Manifest.ReadsErrors(); reads || p.Package.Errors {
 			return true
 		}
 	}
@@ -199,7 +208,7 @@ func (a *rendering) ran(p *snapshot.Plugin, c *guest.Context, before, after int,
 func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
 	a.ranPlugin(p, 0, 0, time.Now(), 0, nil, errNotRead)
 	if mediaType = shownMediaType(mediaType); mediaType == "" {
-		mediaType = "this kind"
+		mediaType = "this kind of answer"
 	}
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the plugin %s redacts, and does not read %s", p.Ref.Name, mediaType).
 		Fix("ask the operator of %s for a plugin that does", a.ts.Slug)
@@ -228,31 +237,24 @@ const noticeWithheld = "[withheld: the operator's filters could not be applied t
 
 // appendErrorBody appends the useful part of an error answer, as the filters leave it.
 func (a *rendering) appendErrorBody(dst []byte) []byte {
-	if !a.redacts() && !a.transformsErrors() || len(bytes.TrimSpace(a.body)) == 0 {
+	filtered, inspected := a.redacts() || a.transformsErrors(), a.inspection()
+	var piece []byte
+	var is string
+	shown, empty := false, len(bytes.TrimSpace(a.body)) == 0
+	if (filtered || inspected != nil) && !empty {
+		if piece, is, shown = a.errorPiece(); shown && inspected != nil {
+			inspected.input(partError, is, a.visible(piece, is))
+		}
+	}
+	switch {
+	case !filtered || empty:
 		body := a.body
 		if kindOf(a.contentType, body, true) == kindJSON {
 			body = a.stripDocument(body)
 		}
 		return appendErrorBody(dst, a.contentType, body)
-	}
-	piece, is := a.body, mediaText
-	switch kindOf(a.contentType, a.body, true) {
-	case kindJSON:
-		if v, err := jsonscan.Parse(a.body, jsonscan.DefaultMaxDepth); err == nil {
-			a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
-			piece, is = a.small, manifest.TypeJSON
-		}
-	case kindXML:
-		is = mediaXML
-		if doc, err := appendXML(a.form[:0], a.body); err == nil {
-			a.form, piece, is = doc, doc, manifest.TypeJSON
-		}
-	case kindHTML:
-		a.form = appendHTMLText(a.form[:0], a.body)
-		piece = a.form
-	case kindText, kindStream:
-	default:
-		return dst // not shown
+	case !shown:
+		return dst
 	}
 	out, is, err := a.filter(piece, is, partError)
 	switch {
@@ -264,8 +266,36 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 	return appendClipped(dst, bytes.TrimSpace(out), maxFailure)
 }
 
+// errorPiece is the body of an error answer as plugins get it, and what it is: a document
+// where it is one, else its text. What is no text is not shown.
+func (a *rendering) errorPiece() (piece []byte, is string, shown bool) {
+	switch kindOf(a.contentType, a.body, true) {
+	case kindJSON:
+		if v, err := jsonscan.Parse(a.body, jsonscan.DefaultMaxDepth); err == nil {
+			a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
+			return a.small, manifest.TypeJSON, true
+		}
+	case kindXML:
+		if doc, err := appendXML(a.form[:0], a.body); err == nil {
+			a.form = doc
+			return doc, manifest.TypeJSON, true
+		}
+		return a.body, mediaXML, true
+	case kindHTML:
+		a.form = appendHTMLText(a.form[:0], a.body)
+		return a.form, mediaText, true
+	case kindText, kindStream:
+	default:
+		return nil, "", false
+	}
+	return a.body, mediaText, true
+}
+
 // filterText gives the text that the agent would read to the plugins.
 func (a *rendering) filterText(mediaType string) error {
+	if i := a.inspection(); i != nil {
+		i.input(partAnswer, mediaType, a.visible(a.text, mediaType))
+	}
 	if len(a.ready.Plugins) == 0 && !a.ready.Answer.Redact {
 		return nil
 	}
@@ -316,6 +346,9 @@ func shownMediaType(m string) string {
 // filterFile gives a file to the plugins and returns what is left of it, and the type
 // that is shown of it.
 func (a *rendering) filterFile(file []byte, m string) (out []byte, shown string, err error) {
+	if i := a.inspection(); i != nil {
+		i.input(partAnswer, fileType([]byte(m)), nil)
+	}
 	if len(a.ready.Plugins) == 0 && !a.ready.Answer.Redact {
 		return file, m, nil
 	}

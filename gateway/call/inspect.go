@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 const (
@@ -14,6 +15,9 @@ const (
 	MaxInspected = 512 << 10
 	// maxInspectedHeaders limits the headers of an inspected request.
 	maxInspectedHeaders = 64
+	// maxInspectedInputs limits what is kept of an answer of many parts: golden cases are
+	// made of it, and the parts of one answer are much alike.
+	maxInspectedInputs = 8
 )
 
 // Masked stands for a credential in an inspected request.
@@ -29,7 +33,15 @@ type Inspection struct {
 	ContentType string            // of the answer
 	Received    []byte            // the answer as received
 	Shaped      []byte            // the same answer as JSON behind the response program and the plugins; nil: it is not JSON, or is as received
+	Inputs      []InspectedInput  // what third-party plugins get of the answer, bound or not, before any of them ran; at most 8
 	Cut         bool              // a text was cut
+}
+
+// InspectedInput is a part of an answer as the first plugin gets it.
+type InspectedInput struct {
+	Part, Type string // sluice.part and sluice.input_type
+	Body       []byte // nil: a file
+	Cut        bool   // Body is longer, and was cut
 }
 
 // InspectedHeader is a header of a request.
@@ -46,6 +58,39 @@ func (i *Inspection) add(name, value string) {
 	if len(i.Headers) < maxInspectedHeaders {
 		i.Headers = append(i.Headers, InspectedHeader{name, value})
 	}
+}
+
+// input keeps a part of the answer that plugins get; body nil: a file.
+func (i *Inspection) input(part, mediaType string, body []byte) {
+	if len(i.Inputs) == maxInspectedInputs {
+		return
+	}
+	in := InspectedInput{Part: part, Type: mediaType, Cut: len(body) > MaxInspected}
+	if body != nil {
+		in.Body = bytes.Clone(body[:min(len(body), MaxInspected)])
+	}
+	i.Inputs = append(i.Inputs, in)
+}
+
+// inspection is where the operator of the toolset reads what went on; nil: nobody asked.
+func (in *input) inspection() *Inspection {
+	if in.trace == nil {
+		return nil
+	}
+	return in.trace.Inspection
+}
+
+// inspectAnswer keeps the JSON document that plugins get.
+func (a *rendering) inspectAnswer() {
+	i := a.inspection()
+	if i == nil || !a.isJSON || a.isError {
+		return
+	}
+	body := a.small
+	if a.verbatim {
+		body = a.visible(a.body, manifest.TypeJSON)
+	}
+	i.input(partAnswer, manifest.TypeJSON, body)
 }
 
 // inspect keeps what the stage that ended left, for whoever asked for it.

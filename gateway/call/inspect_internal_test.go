@@ -17,3 +17,17 @@ func TestInspectedHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestInspectedInputsAreBounded: of an answer of many parts the first ones are kept.
+func TestInspectedInputsAreBounded(t *testing.T) {
+	var i Inspection
+	for n := range maxInspectedInputs + 1 {
+		i.input(partAnswer, mediaText, []byte{byte('a' + n)})
+		if want := min(n+1, maxInspectedInputs); len(i.Inputs) != want {
+			t.Errorf("of %d parts %d are kept", n+1, len(i.Inputs))
+		}
+	}
+	if last := i.Inputs[maxInspectedInputs-1]; string(last.Body) != string(rune('a'+maxInspectedInputs-1)) {
+		t.Errorf("the last one is %q", last.Body)
+	}
+}

@@ -16,6 +16,7 @@ var errNoPlugins = errors.New("this node runs no third-party plugins")
 // the one before made. One that fails leaves the answer as it got it, or ends the
 // call, as its binding says. Everything else that the agent reads goes through filter.
 func (a *rendering) plugins() error {
+	a.inspectAnswer()
 	if len(a.ready.Plugins) == 0 || !a.isJSON || a.isError {
 		return nil
 	}

@@ -13,11 +13,15 @@ const Mark = "[redacted]"
 // expressions take linear time, about a millisecond for this much.
 const MaxBytes = 64 << 10
 
+// secretWords are the words of names that promise a secret.
+const secretWords = `(?:passw(?:or)?d|passphrase|passwd|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|` +
+	`authorization|cookie|credential|signature|session)`
+
 var (
 	// named is a name that promises a secret, and its value, in JSON, in a query, in
 	// a header or in prose.
-	named = regexp.MustCompile(`(?i)([a-z0-9_\-]*(?:passw(?:or)?d|passphrase|passwd|secret|token|api[_\-]?key|access[_\-]?key|private[_\-]?key|` +
-		`authorization|cookie|credential|signature|session)[a-z0-9_\-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:bearer|basic|digest|token)\s+)?[^\s"'&,;<>{}]+)`)
+	named = regexp.MustCompile(`(?i)([a-z0-9_\-]*` + secretWords +
+		`[a-z0-9_\-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:bearer|basic|digest|token)\s+)?[^\s"'&,;<>{}]+)`)
 	// scheme is a credential of HTTP authentication without its header.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|digest)\s+[a-z0-9+/_\-.=~]{6,}`)
 	// userinfo of a URL.
@@ -38,25 +42,7 @@ func Text(s string, limit int) string {
 	if len(s) > MaxBytes {
 		s = s[:MaxBytes]
 	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	s = pem.ReplaceAllString(s, Mark)
-	s = userinfo.ReplaceAllString(s, "${1}"+Mark+"@")
-	s = named.ReplaceAllString(s, "${1}"+Mark)
-	s = scheme.ReplaceAllString(s, "${1} "+Mark)
-	s = email.ReplaceAllString(s, Mark)
-	s = jwt.ReplaceAllString(s, Mark)
-	s = run.ReplaceAllStringFunc(s, func(m string) string {
-		if random(m) {
-			return Mark
-		}
-		return m
-	})
-	s = number.ReplaceAllStringFunc(s, func(m string) string {
-		if timestamp.MatchString(m) {
-			return m
-		}
-		return Mark
-	})
+	s = replace(strings.ToValidUTF8(s, "\uFFFD"), true, func(kind, string) string { return Mark })
 	if len(s) <= limit {
 		return s
 	}
@@ -65,6 +51,49 @@ func Text(s string, limit int) string {
 		end--
 	}
 	return s[:end]
+}
+
+// kind is what was taken out.
+type kind byte
+
+const (
+	aSecret kind = iota
+	anEmail
+	aNumber // a telephone's, or of an account
+)
+
+// replace puts marks in the place of what looks like a secret, and of what names a person.
+func replace(s string, personal bool, mark func(k kind, found string) string) string {
+	secret := func(found string) string { return mark(aSecret, found) }
+	behind := func(of *regexp.Regexp, between, end string) { // the first part of each match stays
+		s = of.ReplaceAllStringFunc(s, func(m string) string {
+			first := of.FindStringSubmatch(m)[1]
+			return first + between + secret(m[len(first):]) + end
+		})
+	}
+	s = pem.ReplaceAllStringFunc(s, secret)
+	behind(userinfo, "", "@")
+	behind(named, "", "")
+	behind(scheme, " ", "")
+	if personal {
+		s = email.ReplaceAllStringFunc(s, func(m string) string { return mark(anEmail, m) })
+	}
+	s = jwt.ReplaceAllStringFunc(s, secret)
+	s = run.ReplaceAllStringFunc(s, func(m string) string {
+		if random(m) {
+			return secret(m)
+		}
+		return m
+	})
+	if !personal {
+		return s
+	}
+	return number.ReplaceAllStringFunc(s, func(m string) string {
+		if timestamp.MatchString(m) {
+			return m
+		}
+		return mark(aNumber, m)
+	})
 }
 
 // timestamp is a date and more, which number would take for a telephone's.

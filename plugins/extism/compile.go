@@ -88,9 +88,10 @@ func (p *Plugin) prepare() (*engine, *code, error) {
 	wasm, work, err := module.Prepare(nil, p.spec.Code)
 	switch {
 	case errors.Is(err, module.ErrUnmeterable):
-		return nil, nil, p.refuse(module.Remedy(err), "%v", err)
+		fault, remedy := module.Explain(err)
+		return nil, nil, p.refuse(remedy, "%s", fault)
 	case err != nil:
-		return nil, nil, p.refuse("build the plugin again; what a function may have is in docs/plugins/contract.md", "%v", err)
+		return nil, nil, p.refuse("build the plugin again; what a function may have is in docs/plugins/reference.md", "%v", err)
 	case m.interrupt:
 		wasm = p.spec.Code
 	}

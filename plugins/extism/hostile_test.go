@@ -325,10 +325,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}
 	}
-	f("empty", "not WebAssembly", nil)
-	f("text", "not WebAssembly", []byte("(module)"))
+	f("empty", "it is empty", nil)
+	f("text", "WebAssembly in its text form", []byte("(module)"))
 	f("100 MB", "more than", make([]byte, 100<<20))
-	f("cut", "too early", wasm("\x01\xff\x01"))
+	f("cut", "cut off", wasm("\x01\xff\x01"))
 	f("the meter", "does not exist", wasm(imported(module.MeterModule, module.MeterName)))
 	f("the kernel's host", "does not exist", wasm(imported(kernelModule, "log")))
 	f("a function of the kernel that plugins have no use for", "the kernel does not have", wasm(imported(envModule, "begin")))

@@ -97,7 +97,8 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 	p.limits.Deadline += h.o.Grace
 	m, err := module.Parse(s.Code)
 	if err != nil {
-		return nil, p.refuse(module.Remedy(err), "%v", err)
+		fault, remedy := module.Explain(err)
+		return nil, p.refuse(remedy, "%s", fault)
 	}
 	if err := p.check(m); err != nil {
 		return nil, err

@@ -61,7 +61,8 @@ const (
 func Open(code []byte) (*Package, error) {
 	m, err := module.Parse(code)
 	if err != nil {
-		return nil, refuse(module.Remedy(err), "the plugin is %v", err)
+		fault, remedy := module.Explain(err)
+		return nil, refuse(remedy, "the file cannot be used as a plugin: %s", fault)
 	}
 	raw, ok := m.Custom(manifest.Section)
 	if !ok {
@@ -82,6 +83,9 @@ func Open(code []byte) (*Package, error) {
 	if !exports(m, entry) && (man.Entry != "" || !p.Errors && !p.Arguments) {
 		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
 	}
+	if reads, said := man.ReadsErrors(); said && !reads && p.Errors {
+		return nil, refuse("export it no more, or take input.errors out of plugin.json", "input.errors of its manifest is false, and it exports %s", ErrorEntry)
+	}
 	if man.Tool != nil {
 		if err := checkOffered(man.Tool); err != nil {
 			return nil, refuse("correct tool in plugin.json and build it again", "the tool that it offers cannot be served: %v", err)
@@ -90,6 +94,17 @@ func Open(code []byte) (*Package, error) {
 	sum := sha256.Sum256(code)
 	p.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return p, nil
+}
+
+// CheckCode looks into the functions of the module, which [Open] does not: it finds the
+// extensions of WebAssembly that their instructions need, and what compiling refuses. It
+// fails with a [problem.InvalidPlugin].
+func (p *Package) CheckCode() error {
+	if _, err := module.Meter(nil, p.Code); err != nil {
+		fault, remedy := module.Explain(err)
+		return refuse(remedy, "the file cannot be used as a plugin: %s", fault)
+	}
+	return nil
 }
 
 func exports(m *module.Module, name string) bool {

@@ -65,6 +65,9 @@ func (m *Manifest) AppendHead(dst []byte) []byte {
 	if m.Input != nil {
 		w.open("input")
 		w.texts("types", m.Input.Types)
+		if m.Input.Errors != nil {
+			w.boolean("errors", *m.Input.Errors)
+		}
 		w.close()
 	}
 	if o := m.Output; o != nil {

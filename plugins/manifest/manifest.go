@@ -298,6 +298,9 @@ type Input struct {
 	// Types are media ranges in lower case (RFC 9110 §12.5.1): "application/json",
 	// "text/*", "*/*". At least one, unique.
 	Types []string
+	// Errors says whether the plugin understands the bodies of errors; nil: one that
+	// redacts does, and one that has a function of its own for them.
+	Errors *bool
 }
 
 // Output is what a filter or projection makes of an answer, so that the output
@@ -337,6 +340,15 @@ func (m *Manifest) Reads(mediaType string) bool {
 		}
 	}
 	return false
+}
+
+// ReadsErrors is what a filter or projection says of the bodies of errors; said is false when
+// it says nothing.
+func (m *Manifest) ReadsErrors() (reads, said bool) {
+	if m.Input == nil || m.Input.Errors == nil {
+		return false, false
+	}
+	return *m.Input.Errors, true
 }
 
 // Limits is what a third-party plugin needs at most.

@@ -56,7 +56,7 @@ func filter() *Manifest {
 	return &Manifest{
 		FormatVersion: 1, Kind: Filter, Name: "drop", Version: "2", Capabilities: &Capabilities{Hosts: []string{"a.example"}, Clock: true, Random: true},
 		Limits: &Limits{MemoryBytes: 1 << 20, DeadlineMS: 50}, Config: json.RawMessage(`{"type":"object"}`),
-		Input:  &Input{Types: []string{"application/json", "text/*", "*/*"}},
+		Input:  &Input{Types: []string{"application/json", "text/*", "*/*"}, Errors: new(bool)},
 		Output: &Output{Effect: EffectReplace, Schema: json.RawMessage(`{"type":"object"}`), Redacts: new(bool)},
 	}
 }
@@ -237,7 +237,8 @@ func TestRefused(t *testing.T) {
 	f(`"effect":"replace"`, `"effect":"subset"`, "/output", "a schema when", true)
 	f(`"effect":"replace","schema":{"type":"object"}`, `"effect":"replace"`, "/output", "a schema when", true)
 	f(`"kind":"filter"`, `"kind":"auth"`, "", `must not have "input"`, true)
-	f(`"input":{"types":["application/json","text/*","*/*"]}`, `"tools":[]`, "", "must not have", true)
+	f(`"input":{"types":["application/json","text/*","*/*"],"errors":false}`, `"tools":[]`, "", "must not have", true)
+	f(`"errors":false`, `"errors":"no"`, "/input/errors", "true or false", true)
 	f(`"redacts":false`, `"redacts":"no"`, "/output/redacts", "true or false", true)
 	f(`"text/*"`, `"Text/*"`, "/input/types/1", "media type", true)
 	f(`"text/*"`, `"*/json"`, "/input/types/1", "media type", true)

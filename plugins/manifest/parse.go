@@ -406,6 +406,10 @@ func (d *decoder) input(v jsonscan.Value) *Input {
 				}
 			}
 		}},
+		{"errors", false, func(v jsonscan.Value) {
+			errors := d.boolean(v)
+			in.Errors = &errors
+		}},
 	})
 	return in
 }

@@ -39,8 +39,11 @@ var (
 	errUnnamed       = &ExtensionError{"an instruction that came later", "build it for WebAssembly 2.0"}
 )
 
-// secTag is the section of exception handling.
-const secTag = 13
+// secTag is the section of exception handling, and kindTag an import or export of it.
+const (
+	secTag  = 13
+	kindTag = 4
+)
 
 // extensionOf is the extension that an instruction belongs to.
 func extensionOf(op byte, sub uint32) *ExtensionError {

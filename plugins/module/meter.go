@@ -95,7 +95,7 @@ func prepareWith(dst, code []byte, except []string, coarse, frame uint32) ([]byt
 	dst = append(dst, code[:8]...)
 	for _, s := range g.sections() {
 		if dst, err = g.section(dst, s); err != nil {
-			return dst[:start], 0, fmt.Errorf("section %d: %w", s.ID, err)
+			return dst[:start], 0, fmt.Errorf("%s: %w", sectionName(s.ID), err)
 		}
 	}
 	return dst, time.Duration(g.work) * 100, nil

@@ -94,30 +94,43 @@ type Section struct {
 	Start   int    // where the section begins in the module
 }
 
+// longestHead is the bytes of the id and the size of a section: a number of 32 bits has
+// five at most (Core 2.0 §5.2.2).
+const longestHead = 6
+
 // header is the magic number and version 1.
 const header = "\x00asm\x01\x00\x00\x00"
 
-// componentHeader is the magic number, and the version and layer of components.
-const componentHeader = "\x00asm\x0d\x00\x01\x00"
+// componentLayer is the layer of components, in byte 6 of their header. That of modules
+// is 0: it is the upper half of their version.
+const componentLayer = 1
 
 // Sections calls f for each section of code, whatever its size, and ends at the first
 // error. It fails with an error of its own when code is not made of whole sections.
 func Sections(code []byte, f func(Section) error) error {
 	switch {
 	case bytes.HasPrefix(code, []byte(header)):
-	case bytes.HasPrefix(code, []byte(componentHeader)):
+	case len(code) >= len(header) && bytes.HasPrefix(code, []byte(header[:4])) && code[6] == componentLayer:
 		return errComponents
-	case bytes.HasPrefix(code, []byte(header[:4])):
-		return errors.New("it has another version than 1")
+	case len(code) >= len(header) && bytes.HasPrefix(code, []byte(header[:4])):
+		return &FileError{fmt.Sprintf("WebAssembly of version %d, and plugins are of version 1", binary.LittleEndian.Uint32(code[4:])), rebuild}
 	default:
-		return errors.New("it is not WebAssembly: it does not begin with the bytes 00 61 73 6d")
+		return notModule(code)
 	}
 	for r := (reader{b: code, at: len(header)}); r.at < len(code); {
 		start := r.at
-		s := Section{r.byte(), r.bytes(r.u32()), start}
+		s := Section{ID: r.byte(), Start: start}
+		size := r.u32()
+		if r.err != nil && len(code)-start < longestHead {
+			return &FileError{"cut off: it ends in the head of a section", getWhole}
+		}
 		if r.err != nil {
 			return r.err
 		}
+		if left := len(code) - r.at; uint64(size) > uint64(left) {
+			return cutOff(sectionName(s.ID), int(size), left)
+		}
+		s.Payload = r.bytes(size)
 		if err := f(s); err != nil {
 			return err
 		}
@@ -155,7 +168,7 @@ func Parse(code []byte) (*Module, error) {
 
 func parse(code []byte) (*Module, error) {
 	if len(code) > MaxBytes {
-		return nil, fmt.Errorf("%d bytes, more than %d", len(code), MaxBytes)
+		return nil, TooLarge(int64(len(code)))
 	}
 	m := &Module{}
 	err := Sections(code, func(sec Section) error {
@@ -166,14 +179,28 @@ func parse(code []byte) (*Module, error) {
 			s.err = errors.New("bytes left over")
 		}
 		if s.err != nil {
-			return fmt.Errorf("section %d: %w", sec.ID, s.err)
+			return fmt.Errorf("%s: %w", sectionName(sec.ID), s.err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+	if err := m.checkLinked(); err != nil {
+		return nil, err
+	}
 	return m, m.checkTypeIndexes()
+}
+
+// checkLinked tells what a compiler wrote for a linker from a module: it imports its memory
+// and says how it is to be moved.
+func (m *Module) checkLinked() error {
+	for _, i := range m.Imports {
+		if _, ok := m.Custom("linking"); ok && i.Kind == Memory {
+			return &FileError{"an object file, which was not linked", "link it: wasm-ld --no-entry FILE.o -o FILE.wasm"}
+		}
+	}
+	return nil
 }
 
 // checkTypeIndexes finds functions of a type that the module lacks. wazero 1.12 checks
@@ -273,6 +300,8 @@ func (m *Module) readImport(r *reader) {
 		r.byte()
 		r.byte()
 		m.globals++
+	case kindTag:
+		r.fail("%w", errExceptions)
 	default:
 		r.fail("an import of kind %d", i.Kind)
 	}

@@ -57,6 +57,9 @@ func Languages() []string {
 	return names
 }
 
+// AuthLanguages are those that have projects of auth plugins.
+func AuthLanguages() []string { return []string{"go", "c"} }
+
 // Data is what a project is made for.
 type Data struct {
 	Name string // slug
@@ -70,7 +73,7 @@ type File struct {
 }
 
 // Files returns the files of a project in a language. It fails for a language that
-// is not in Languages, or has no projects of the kind: auth plugins are written in Go.
+// is not in Languages, or has no projects of the kind; see AuthLanguages.
 func Files(name string, d Data) ([]File, error) {
 	i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 	if i < 0 {

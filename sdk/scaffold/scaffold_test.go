@@ -104,8 +104,15 @@ func TestFiles(t *testing.T) {
 func TestGoProjects(t *testing.T) {
 	goProject(t, "auth", "PASS: TestVectors")
 	goProject(t, "workflow", "PASS: TestDiscussions")
-	if _, err := Files("c", Data{Name: "aws", Kind: "auth"}); err == nil {
-		t.Error("an auth project in C")
+	for _, l := range Languages() {
+		files, err := Files(l, Data{Name: "aws", Kind: "auth"})
+		if has := slices.Contains(AuthLanguages(), l); has != (err == nil) {
+			t.Errorf("an auth project in %s: %v", l, err)
+		} else if has && !slices.ContainsFunc(files, func(f File) bool {
+			return f.Path == "plugin.json" && bytes.Contains(f.Content, []byte(`"kind": "auth"`))
+		}) {
+			t.Errorf("%s: %v", l, files)
+		}
 	}
 }
 

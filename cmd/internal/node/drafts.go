@@ -84,6 +84,9 @@ func inspection(t *call.Trace, isError bool) *playground.Inspection {
 			out.Request.Headers = append(out.Request.Headers, playground.InspectedHeader{Name: h.Name, Value: playground.Text([]byte(h.Value))})
 		}
 	}
+	for _, in := range i.Inputs {
+		out.Inputs = append(out.Inputs, playground.InspectedInput{Part: in.Part, Type: in.Type, Text: playground.Text(in.Body), Cut: in.Cut, File: in.Body == nil})
+	}
 	for _, s := range t.StageTimes() {
 		out.Stages = append(out.Stages, playground.InspectedStage{Name: s.Name, Ms: playground.Milliseconds(s.Took)})
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -230,7 +231,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 
 func (a plugins) pluginBindings() *cobra.Command {
 	return &cobra.Command{
-		Use: "bindings TOOLSET", Short: "List the plugin bindings of a toolset, in the order they run", Args: command.Exactly(1, "a toolset"),
+		Use: "bindings TOOLSET", Short: "List the plugin bindings of a toolset, in the order they run: of its draft, and of what serves now", Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
@@ -240,7 +241,10 @@ func (a plugins) pluginBindings() *cobra.Command {
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &out); err != nil {
 				return err
 			}
-			return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
+			return a.Object(out, func(w io.Writer) {
+				printBindings(w, t.Slug, &out)
+				printLive(w, t.Slug, &out)
+			})
 		},
 	}
 }
@@ -285,15 +289,7 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 	}
 	for i := range p.Bindings {
 		b := &p.Bindings[i]
-		of := "every tool"
-		switch {
-		case b.Tool != "":
-			of = b.Tool
-		case b.Operation != nil:
-			of = b.Operation.Method + " " + b.Operation.Path
-		case b.Connector != "":
-			of = "tools of " + b.Connector
-		}
+		of := placeText(b.Tool, b.Operation, b.Connector)
 		if len(b.Calls) > 0 {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s\n", i+1, b.Plugin, b.Pinned, b.Version, workflowText(b))
 		} else {
@@ -332,6 +328,52 @@ func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 			fmt.Fprintf(w, "    %s is there: sluice plugin bind %s %s%s --update\n", b.Newer, slug, b.Plugin, placeFlag(b))
 		}
 	}
+}
+
+// placeText says where a plugin is bound.
+func placeText(tool string, operation *toolset.Operation, connector string) string {
+	switch {
+	case tool != "":
+		return tool
+	case operation != nil:
+		return operation.Method + " " + operation.Path
+	case connector != "":
+		return "tools of " + connector
+	}
+	return "every tool"
+}
+
+// printLive says what serves now beside the draft.
+func printLive(w io.Writer, slug string, p *admin.ToolsetPlugins) {
+	switch {
+	case p.LiveRevision == 0:
+		fmt.Fprintf(w, "live: nothing, %s was not deployed\n", slug)
+		return
+	case !p.Changed && len(p.Live) == 0:
+		fmt.Fprintf(w, "live: none (revision %d)\n", p.LiveRevision)
+		return
+	case !p.Changed:
+		fmt.Fprintf(w, "live: the same (revision %d)\n", p.LiveRevision)
+		return
+	case len(p.Live) == 0:
+		fmt.Fprintf(w, "live: none (revision %d); make the draft live: sluice toolset test %s\n", p.LiveRevision, slug)
+		return
+	}
+	fmt.Fprintf(w, "live (revision %d), which a deploy changes:\n", p.LiveRevision)
+	for i := range p.Live {
+		l := &p.Live[i]
+		of := placeText(l.Tool, l.Operation, l.Connector)
+		fmt.Fprintf(w, "%2d  %s %s  %s  on error: %s\n", i+1, l.Plugin, l.Version, of, l.OnError)
+		switch l.Status {
+		case "yanked":
+			fmt.Fprintf(w, "    ! this version was yanked: %s\n", terminal.Printable(l.YankReason))
+		case "revoked":
+			fmt.Fprintf(w, "    ! the key that signed it was revoked\n")
+		case "gone":
+			fmt.Fprintf(w, "    ! the workspace knows no such version any more\n")
+		}
+	}
+	fmt.Fprintf(w, "make the draft live: sluice toolset test %s\n", slug)
 }
 
 // printGrants says what a binding grants of what its plugin asks for.

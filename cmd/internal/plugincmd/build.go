@@ -97,7 +97,7 @@ func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) 
 	case m.Kind == manifest.Workflow:
 		k.Entry = "run_workflow"
 	case m.Kind == manifest.Auth:
-		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth"`)
+		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth", in Go, or in C with --lang c`)
 	case m.Entry != "" && m.Entry != k.Entry:
 		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
 	}
@@ -198,10 +198,14 @@ func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) 
 		return err
 	}
 	if code, err = module.AppendCustom(nil, code, manifest.Section, m.Append(nil)); err != nil {
-		return problem.New(problem.InvalidPlugin, "%s cannot be used: %v", filepath.Base(path), err).Fix("%s", module.Remedy(err))
+		fault, remedy := module.Explain(err)
+		return problem.New(problem.InvalidPlugin, "%s cannot be used as a plugin: %s", filepath.Base(path), fault).Fix("%s", remedy)
 	}
 	p, err := guest.Open(code)
 	if err != nil {
+		return err
+	}
+	if err := p.CheckCode(); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(out, code, 0o644); err != nil {

@@ -37,7 +37,7 @@ func Command(s *command.Session) *cobra.Command {
 	a := plugins{s}
 
 	cmd := &cobra.Command{Use: "plugin", Aliases: []string{"plugins"}, Short: "Write, build, test, publish and bind plugins"}
-	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginEmbed(), a.pluginTest(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
+	cmd.AddCommand(a.pluginNew(), a.pluginBuild(), a.pluginEmbed(), a.pluginTest(), a.pluginCapture(), a.pluginRun(), a.pluginInspect(), a.pluginSign(), a.pluginVerify(),
 		a.pluginPublish(), a.pluginList(), a.pluginShow(), a.pluginYank(), a.pluginKey(), a.pluginBind(), a.pluginUnbind(), a.pluginBindings())
 	return cmd
 }
@@ -66,8 +66,8 @@ package is copied into it, so that it builds without a network.`,
 			if !slices.Contains(scaffold.Languages(), language) {
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
 			}
-			if kind == string(manifest.Auth) && language != "go" {
-				return exit.Usagef("projects of auth plugins are in Go: leave --lang %s out", language)
+			if kind == string(manifest.Auth) && !slices.Contains(scaffold.AuthLanguages(), language) {
+				return exit.Usagef("projects of auth plugins are in %s, not in %s", strings.Join(scaffold.AuthLanguages(), " and "), language)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -124,7 +124,10 @@ func openPlugin(path string) (*guest.Package, string, error) {
 		return nil, "", err
 	}
 	p, err := guest.Open(code)
-	return p, path, err
+	if err != nil {
+		return nil, "", err
+	}
+	return p, path, p.CheckCode()
 }
 
 func readPluginFile(path string) ([]byte, error) {
@@ -133,7 +136,8 @@ func readPluginFile(path string) ([]byte, error) {
 		return nil, problem.New(problem.NotFound, "there is no plugin %s", path).Fix(`build it: "sluice plugin build"`).Because(err)
 	}
 	if info.Size() > module.MaxBytes {
-		return nil, problem.New(problem.TooLarge, "%s has %s, more than %s", path, terminal.ByteSize(info.Size()), terminal.ByteSize(module.MaxBytes)).Fix("strip it, or build it for size")
+		large := module.TooLarge(info.Size())
+		return nil, problem.New(problem.TooLarge, "%s cannot be used as a plugin: %s", path, large).Fix("%s", large.Remedy)
 	}
 	code, err := os.ReadFile(path)
 	if err != nil {
@@ -151,7 +155,7 @@ type inspected struct {
 	Imports  []string        `json:"imports"`
 	Exports  []string        `json:"exports"`
 	Memory   int64           `json:"memoryBytes"` // what it begins with
-	Metered  bool            `json:"metered"`     // false: it runs interrupted, slower in loops
+	Metered  bool            `json:"metered"`     // always: what cannot be metered is refused
 	Sections []string        `json:"sections"`
 }
 
@@ -164,7 +168,7 @@ func (a plugins) pluginInspect() *cobra.Command {
 				return err
 			}
 			raw, _ := p.Module.Custom(manifest.Section)
-			r := inspected{File: path, Digest: p.Digest, Bytes: len(p.Code), Manifest: raw, Imports: []string{}, Exports: []string{}}
+			r := inspected{File: path, Digest: p.Digest, Bytes: len(p.Code), Manifest: raw, Imports: []string{}, Exports: []string{}, Metered: true}
 			for _, i := range p.Module.Imports {
 				r.Imports = append(r.Imports, i.Module+" "+i.Name)
 			}
@@ -177,14 +181,16 @@ func (a plugins) pluginInspect() *cobra.Command {
 			for _, c := range p.Module.Customs {
 				r.Sections = append(r.Sections, c.Name)
 			}
-			_, err = module.Meter(nil, p.Code)
-			r.Metered = err == nil
 			return a.Object(r, func(w io.Writer) {
 				m := p.Manifest
 				line := func(k, format string, args ...any) {
 					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
 				}
-				line("plugin", "%s %s, a %s", m.Name, m.Version, m.Kind)
+				article := "a"
+				if m.Kind == manifest.Auth {
+					article = "an"
+				}
+				line("plugin", "%s %s, %s %s", m.Name, m.Version, article, m.Kind)
 				if m.Description != "" {
 					line("", "%s", m.Description)
 				}
@@ -194,6 +200,9 @@ func (a plugins) pluginInspect() *cobra.Command {
 				line("asks for", "%s", capabilitiesText(m.Capabilities))
 				if asks := m.Asks(); !asks.Empty() {
 					line("to grant", "--grant %s", asks.String())
+				}
+				if p.Manifest.Kind == manifest.Filter || p.Manifest.Kind == manifest.Projection {
+					line("reads", "%s", readsText(p))
 				}
 				if m.Output != nil {
 					line("output", "%s", m.Output.Effect)
@@ -206,12 +215,34 @@ func (a plugins) pluginInspect() *cobra.Command {
 				}
 				line("imports", "%s", strings.Join(r.Imports, ", "))
 				line("exports", "%s", strings.Join(r.Exports, ", "))
-				if !r.Metered {
-					line("metering", "not possible: it runs interrupted, which is slower in loops")
-				}
 			})
 		},
 	}
+}
+
+// readsText says which kinds of answers a filter or projection understands, and what
+// becomes of the others.
+func readsText(p *guest.Package) string {
+	types := []string{manifest.TypeJSON}
+	if p.Manifest.Input != nil {
+		types = p.Manifest.Input.Types
+	}
+	reads, said := p.Manifest.ReadsErrors()
+	errors := "no errors"
+	switch {
+	case p.Errors:
+		errors = "errors by " + guest.ErrorEntry
+	case reads || !said && p.Manifest.Redacts():
+		errors = "errors"
+	}
+	rest := "the rest goes on without it"
+	if p.Manifest.Redacts() {
+		rest = "the rest is withheld, unless its binding says pass"
+	}
+	if p.NoAnswers {
+		return errors + " alone; " + rest
+	}
+	return strings.Join(types, ", ") + "; " + errors + "; " + rest
 }
 
 func limitsText(l *manifest.Limits) string {

@@ -1,0 +1,79 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// addLive adds what serves now to the bindings of a draft, and says which of them a deploy
+// would change.
+func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft, out *ToolsetPlugins) error {
+	if d.ts.LiveRevision == 0 {
+		out.Changed = len(out.Bindings) > 0
+		return nil
+	}
+	now, err := s.o.Publisher.Toolset(ctx, d.ts.LiveRepository, registry.Digest(d.ts.LiveDigest))
+	if err != nil {
+		return err
+	}
+	out.LiveRevision, out.Live = d.ts.LiveRevision, []LivePlugin{}
+	names := make(map[toolset.Operation]string)
+	for _, t := range d.tools(false) {
+		names[t.Operation] = t.Name
+	}
+	for i := range now.Plugins {
+		one, err := s.showLive(ctx, ws, &now.Plugins[i], names)
+		if err != nil {
+			return err
+		}
+		out.Live = append(out.Live, *one)
+		now.Plugins[i].OnError = one.OnError // the same for a binding that says nothing and one that says the default
+	}
+	bound, err := d.bindings()
+	if err != nil {
+		return err
+	}
+	var next []registry.PluginRef
+	for i := range bound {
+		ref := bound[i].ref()
+		ref.OnError = out.Bindings[i].OnError
+		if out.Bindings[i].Status != "waiting" && out.Bindings[i].Status != "disabled" {
+			next = append(next, ref)
+		}
+		for j := range now.Plugins {
+			if plugin.SamePlace(&ref, &now.Plugins[j]) {
+				out.Bindings[i].Live = now.Plugins[j].Version
+			}
+		}
+	}
+	out.Changed = !plugin.SameBindings(next, now.Plugins)
+	return nil
+}
+
+func (s *Server) showLive(ctx context.Context, ws *store.Workspace, r *registry.PluginRef, names map[toolset.Operation]string) (*LivePlugin, error) {
+	standing, err := s.plugins.Standing(ctx, ws, r.Name, r.Version)
+	if err != nil {
+		return nil, err
+	}
+	out := &LivePlugin{
+		Plugin: r.Name, Version: r.Version, Digest: string(r.Digest), Status: standing.Status, YankReason: standing.Reason, Connector: r.Connector,
+		OnError: registry.EffectiveOnError(r.OnError, standing.Redacts), Grants: plugin.ShowGrants(r.Grants),
+	}
+	if r.Path != "" {
+		out.Operation = &toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
+		out.Tool = names[*out.Operation]
+	}
+	return out, nil
+}
+
+// ref is a binding as a bundle has it, but for where the plugin is stored.
+func (b *boundRecord) ref() registry.PluginRef {
+	return registry.PluginRef{
+		Name: b.Plugin, Version: b.Pinned, Digest: registry.Digest(b.Digest), Connector: b.Connector, Method: b.Method, Path: b.Path,
+		Config: b.Config, OnError: b.OnError, Grants: b.Grants, Unbind: b.Unbind, Calls: b.called(),
+	}
+}
