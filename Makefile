@@ -361,6 +361,15 @@ BUILDER    ?= https://github.com/sluicegate/sluice/blob/main/Makefile
 INVOCATION ?=
 SOURCE     ?= git+https://github.com/sluicegate/sluice
 
+# To be unpacked below /usr/local/share; the same commit gives the same bytes.
+SHARE ?= dist/sluice-share.tar.gz
+.PHONY: share
+share: build ## pack the manual pages and completions into dist/sluice-share.tar.gz
+	@mkdir -p $(dir $(SHARE)); work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; chmod 755 "$$work"; \
+	export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}; \
+	deploy/share.sh bin/sluice "$$work"; \
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$$SOURCE_DATE_EPOCH" -C "$$work" -c . | gzip -9n >$(SHARE); ls -l $(SHARE)
+
 .PHONY: release
 release: ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums
 	@rm -rf dist/release; mkdir -p dist/release; \
@@ -372,6 +381,7 @@ release: ## build the binaries of all platforms into dist/, with SBOMs, provenan
 	bin/sluice-supply provenance -version "$(VERSION)" -source "$(SOURCE)" -commit "$$(git rev-parse HEAD)" $$dirty -builder "$(BUILDER)" \
 	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
 	docs/llms-full.sh >dist/release/llms-full.txt; \
+	$(MAKE) share SHARE=dist/release/sluice-share.tar.gz; \
 	cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean
