@@ -158,7 +158,7 @@ type ListDeliveriesInput struct {
 	ListInput
 
 	Channel string `query:"channel" maxLength:"64" doc:"Only to this channel, by id or name."`
-	State   string `query:"state" enum:"pending,delivered,dead" doc:"Only in this state."`
+	State   string `query:"state" enum:"pending,delivered,dead,digested" doc:"Only in this state."`
 	Alert   string `query:"alert" maxLength:"64" doc:"Only of this alert."`
 }
 

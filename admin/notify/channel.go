@@ -49,9 +49,10 @@ type Routes struct {
 
 // Settings of a channel are what of it is no secret.
 type Settings struct {
-	Routes Routes `json:"routes,omitzero"`
-	Mail   *Mail  `json:"mail,omitempty" doc:"Of kind email."`
-	Quiet  *Quiet `json:"quiet,omitempty"`
+	Routes Routes  `json:"routes,omitzero"`
+	Mail   *Mail   `json:"mail,omitempty" doc:"Of kind email."`
+	Quiet  *Quiet  `json:"quiet,omitempty"`
+	Digest *Digest `json:"digest,omitempty"`
 	// Where is the address of a webhook without what may be secret in it.
 	Where string `json:"where,omitempty"`
 }
@@ -75,6 +76,7 @@ type Channel struct {
 	Routes    Routes    `json:"routes,omitzero"`
 	Mail      *Mail     `json:"mail,omitempty"`
 	Quiet     *Quiet    `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Digest    *Digest   `json:"digest,omitempty" doc:"When what is not critical is sent, in one message; absent: each notice at once."`
 	Disabled  string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
 	Secret    string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
 	CreatedAt time.Time `json:"createdAt"`
@@ -83,13 +85,14 @@ type Channel struct {
 
 // NewChannel asks for a channel.
 type NewChannel struct {
-	Name     string `json:"name" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" minLength:"1" maxLength:"63"`
-	Kind     string `json:"kind" enum:"webhook,slack,email"`
-	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Of webhook and slack."`
-	Routes   Routes `json:"routes,omitzero"`
-	Mail     *Mail  `json:"mail,omitempty" doc:"Of email."`
-	Password string `json:"password,omitempty" maxLength:"1024" doc:"Of mail.username."`
-	Quiet    *Quiet `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
+	Name     string  `json:"name" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" minLength:"1" maxLength:"63"`
+	Kind     string  `json:"kind" enum:"webhook,slack,email"`
+	URL      string  `json:"url,omitempty" maxLength:"2048" doc:"Of webhook and slack."`
+	Routes   Routes  `json:"routes,omitzero"`
+	Mail     *Mail   `json:"mail,omitempty" doc:"Of email."`
+	Password string  `json:"password,omitempty" maxLength:"1024" doc:"Of mail.username."`
+	Quiet    *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
+	Digest   *Digest `json:"digest,omitempty" doc:"What is not critical comes together in one message."`
 }
 
 // ChangeChannel changes a channel. What is absent stays.
@@ -97,6 +100,7 @@ type ChangeChannel struct {
 	Routes  *Routes `json:"routes,omitempty"`
 	Quiet   *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
 	Loud    bool    `json:"loud,omitempty" doc:"true: no quiet hours any more."`
+	Digest  *Digest `json:"digest,omitempty" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
 	Enabled *bool   `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
 }
 
@@ -117,7 +121,7 @@ type private struct {
 func Show(row *store.Channel) (Channel, error) {
 	s, err := settingsOf(row)
 	return Channel{
-		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Disabled: row.Disabled,
+		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Digest: s.Digest, Disabled: row.Disabled,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}, err
 }
@@ -161,8 +165,8 @@ func newSecret() secrets.Secret {
 func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) (*Channel, error) {
 	row := &store.Channel{ID: ws.NewID("chan"), Name: in.Name, Kind: in.Kind}
 	row.WorkspaceID = ws.ID()
-	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet}, &private{}
-	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check()); err != nil {
+	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet, Digest: in.Digest.wanted()}, &private{}
+	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check(), in.Digest.check()); err != nil {
 		return nil, err
 	}
 	switch in.Kind {
@@ -255,7 +259,7 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 			return nil, err
 		}
 	}
-	if err := in.Quiet.check(); err != nil {
+	if err := errors.Join(in.Quiet.check(), in.Digest.check()); err != nil {
 		return nil, err
 	}
 	var row *store.Channel
@@ -275,6 +279,14 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		}
 		if in.Quiet != nil || in.Loud {
 			s.Quiet = in.Quiet
+		}
+		if in.Digest != nil {
+			s.Digest = in.Digest.wanted()
+		}
+		if in.Digest != nil || in.Quiet != nil || in.Loud {
+			if err := tx.MoveDigest(ctx, row.ID, store.Time{Time: s.digestOr(tx.Now())}); err != nil {
+				return err
+			}
 		}
 		if in.Enabled != nil {
 			if row.Disabled = ""; !*in.Enabled {

@@ -165,7 +165,8 @@ func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.
 						return err
 					}
 					if s.takes(&channels[j], &events[i]) {
-						to = append(to, store.Delivery{ChannelID: channels[j].ID, NextAt: store.Time{Time: s.held(&events[i], tx.Now())}})
+						until, digest := s.held(&events[i], tx.Now())
+						to = append(to, store.Delivery{ChannelID: channels[j].ID, NextAt: store.Time{Time: until}, Digest: digest})
 					}
 				}
 				if _, err := tx.RouteEvent(ctx, &events[i], to); err != nil {
@@ -188,7 +189,11 @@ func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.
 // start delivers to a channel in a goroutine of its own, unless one does or nothing is
 // due.
 func (r *Room) start(ctx context.Context, ws *store.Workspace, channel string) error {
-	due, err := ws.DueDeliveries(ctx, channel, store.Time{Time: r.store.Now()}, 1)
+	now := store.Time{Time: r.store.Now()}
+	due, err := ws.DueDeliveries(ctx, channel, now, 1)
+	if err == nil && len(due) == 0 {
+		due, err = ws.DueDigest(ctx, channel, now, 1)
+	}
 	if err != nil || len(due) == 0 {
 		return err
 	}
