@@ -23,7 +23,7 @@ func (s *Server) openAlerts() (err error) {
 			return err
 		}
 	}
-	s.notify = notify.New(notify.Options{Store: s.o.Store, Keyring: s.o.Keyring, Dialer: d, Backoff: s.o.NotifyBackoff, Log: s.log, Attempted: s.metrics.Delivery})
+	s.notify = notify.New(notify.Options{Store: s.o.Store, Keyring: s.o.Keyring, Dialer: d, Backoff: s.o.NotifyBackoff, PublicURL: s.o.PublicURL, Log: s.log, Attempted: s.metrics.Delivery})
 	s.alerts = alert.New(alert.Room{Store: s.o.Store, Log: s.log, Space: s.o.Space, Told: s.notify.Wake})
 	return nil
 }

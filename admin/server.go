@@ -522,6 +522,8 @@ func (s *Server) routes() {
 			s.serveCallback(w, r)
 		case strings.HasPrefix(at, userLoginPath):
 			s.serveUserLogin(w, r)
+		case strings.HasPrefix(at, notify.UnsubscribePath):
+			s.serveUnsubscribe(w, r)
 		case strings.HasPrefix(at, confirmPath):
 			s.serveConfirm(w, r)
 		case at == openIDPath:

@@ -53,6 +53,8 @@ type Settings struct {
 	Mail   *Mail   `json:"mail,omitempty" doc:"Of kind email."`
 	Quiet  *Quiet  `json:"quiet,omitempty"`
 	Digest *Digest `json:"digest,omitempty"`
+	// Unsubscribed are addresses of Mail.To that get no reminders, in lower case.
+	Unsubscribed []string `json:"unsubscribed,omitempty"`
 	// Where is the address of a webhook without what may be secret in it.
 	Where string `json:"where,omitempty"`
 }
@@ -69,18 +71,20 @@ type Mail struct {
 
 // Channel is a channel as the API shows it.
 type Channel struct {
-	ID        string    `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind" enum:"webhook,slack,email"`
-	Where     string    `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
-	Routes    Routes    `json:"routes,omitzero"`
-	Mail      *Mail     `json:"mail,omitempty"`
-	Quiet     *Quiet    `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
-	Digest    *Digest   `json:"digest,omitempty" doc:"When what is not critical is sent, in one message; absent: each notice at once."`
-	Disabled  string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
-	Secret    string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
+	ID     string  `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Name   string  `json:"name"`
+	Kind   string  `json:"kind" enum:"webhook,slack,email"`
+	Where  string  `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
+	Routes Routes  `json:"routes,omitzero"`
+	Mail   *Mail   `json:"mail,omitempty"`
+	Quiet  *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Digest *Digest `json:"digest,omitempty" doc:"When what is not critical is sent, in one message; absent: each notice at once."`
+	// Unsubscribed are addresses of mail.to.
+	Unsubscribed []string  `json:"unsubscribed,omitempty" doc:"Addresses that get no reminders any more, because the link in one of them was used."`
+	Disabled     string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
+	Secret       string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
+	CreatedAt    time.Time `json:"createdAt"`
+	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
 // NewChannel asks for a channel.
@@ -97,11 +101,12 @@ type NewChannel struct {
 
 // ChangeChannel changes a channel. What is absent stays.
 type ChangeChannel struct {
-	Routes  *Routes `json:"routes,omitempty"`
-	Quiet   *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
-	Loud    bool    `json:"loud,omitempty" doc:"true: no quiet hours any more."`
-	Digest  *Digest `json:"digest,omitempty" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
-	Enabled *bool   `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
+	Routes      *Routes  `json:"routes,omitempty"`
+	Quiet       *Quiet   `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Loud        bool     `json:"loud,omitempty" doc:"true: no quiet hours any more."`
+	Digest      *Digest  `json:"digest,omitempty" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
+	Resubscribe []string `json:"resubscribe,omitempty" maxItems:"50" doc:"Addresses of unsubscribed that get reminders again."`
+	Enabled     *bool    `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
 }
 
 // key signs messages. Until is when the secret before the newest is not used any more.
@@ -121,7 +126,7 @@ type private struct {
 func Show(row *store.Channel) (Channel, error) {
 	s, err := settingsOf(row)
 	return Channel{
-		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Digest: s.Digest, Disabled: row.Disabled,
+		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Digest: s.Digest, Unsubscribed: s.Unsubscribed, Disabled: row.Disabled,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}, err
 }
@@ -283,6 +288,9 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		if in.Digest != nil {
 			s.Digest = in.Digest.wanted()
 		}
+		if err := s.resubscribe(in.Resubscribe); err != nil {
+			return err
+		}
 		if in.Digest != nil || in.Quiet != nil || in.Loud {
 			if err := tx.MoveDigest(ctx, row.ID, store.Time{Time: s.digestOr(tx.Now())}); err != nil {
 				return err
@@ -368,7 +376,7 @@ func (s *Settings) takes(row *store.Channel, ev *store.Event) bool {
 		return ev.ChannelID == row.ID
 	case len(r.Toolsets) > 0 && !concerns(ev, r.Toolsets):
 		return false
-	case Worse(r.MinSeverity, ev.Severity):
+	case Worse(r.MinSeverity, ev.Severity), s.unheard(ev):
 		return false
 	case len(r.Kinds) == 0:
 		return true

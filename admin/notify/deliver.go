@@ -217,7 +217,7 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, id string) error {
 		}
 		return Add(ctx, tx, &Notice{
 			Type: TypeTest, Severity: Info, ChannelID: row.ID, Title: "This is a test of channel " + row.Name,
-			Lines: []Line{{"Workspace", ws.ID()}}, Data: map[string]string{"workspace": ws.ID(), "channel": row.ID},
+			Lines: []Line{{Name: "Workspace", Value: ws.ID()}}, Data: map[string]string{"workspace": ws.ID(), "channel": row.ID},
 		})
 	})
 	r.Wake()

@@ -162,7 +162,7 @@ func (r *Room) collect(ctx context.Context, ws *store.Workspace, channel string)
 
 // digestOf is what a digest of deliveries says.
 func digestOf(ctx context.Context, tx *store.Tx, due []store.Delivery) (*store.Event, error) {
-	doc := document{Title: fmt.Sprintf("%d notices", len(due))}
+	doc := document{Title: digestTitle(len(due))}
 	data := digestData{Workspace: tx.ID(), Notices: make([]digestNotice, len(due))}
 	severity := Info
 	for i := range due {
@@ -181,7 +181,8 @@ func digestOf(ctx context.Context, tx *store.Tx, due []store.Delivery) (*store.E
 		if m.doc.Remedy != "" {
 			said += ". Remedy: " + m.doc.Remedy
 		}
-		doc.Lines = append(doc.Lines, Line{ev.At.UTC().Format("2006-01-02 15:04 UTC"), said})
+		doc.Lines = append(doc.Lines, Line{Name: ev.At.UTC().Format("2006-01-02 15:04 UTC"), Value: said, Reminder: m.doc.Reminder})
+		doc.Reminder = doc.Reminder || m.doc.Reminder
 		data.Notices[i] = digestNotice{due[i].ID, bodyOf(&m)}
 	}
 	b, err := json.Marshal(data)
@@ -190,4 +191,11 @@ func digestOf(ctx context.Context, tx *store.Tx, due []store.Delivery) (*store.E
 	}
 	doc.Data = b
 	return &store.Event{Type: TypeDigest, Subject: TypeDigest, Severity: severity, Document: store.JSON(doc)}, nil
+}
+
+func digestTitle(n int) string {
+	if n == 1 {
+		return "1 notice"
+	}
+	return fmt.Sprintf("%d notices", n)
 }

@@ -99,7 +99,7 @@ func (c *clocked) open(t *testing.T) {
 	if err := st.EnsureWorkspace(t.Context(), "one", "one"); err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{Store: st, Keyring: ring, Dialer: d, Backoff: []time.Duration{time.Millisecond, time.Millisecond}})
+	r := New(Options{Store: st, Keyring: ring, Dialer: d, Backoff: []time.Duration{time.Millisecond, time.Millisecond}, PublicURL: "https://sluice.example/"})
 	c.hall = &hall{r, t, st, st.Workspace("one")}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
@@ -282,9 +282,9 @@ func TestDigestChanged(t *testing.T) {
 func TestDigestTexts(t *testing.T) {
 	m := &message{
 		ev:  &store.Event{Severity: Warning},
-		doc: &document{Title: "2 notices", Lines: []Line{{"2026-03-10 09:20 UTC", "Warning: B. Remedy: do it"}, {"2026-03-10 09:21 UTC", "Resolved: B"}}},
+		doc: &document{Title: "2 notices", Lines: []Line{{Name: "2026-03-10 09:20 UTC", Value: "Warning: B. Remedy: do it"}, {Name: "2026-03-10 09:21 UTC", Value: "Resolved: B"}}},
 	}
-	text, _ := mailText(m)
+	text, _ := mailText(m, "")
 	slack, err := json.Marshal(slackBody(m))
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,10 @@ type Options struct {
 	// Backoff is how long after each failed attempt of a message the next one comes;
 	// after the last it is dead. Default: [DefaultBackoff].
 	Backoff []time.Duration
-	Log     *slog.Logger // default: discard
+	// PublicURL is where browsers reach the admin listener. Links to unsubscribe are below it
+	// when it is https (RFC 8058). Default: mail has no such links.
+	PublicURL string
+	Log       *slog.Logger // default: discard
 	// Attempted counts an attempt by the kind of the channel and how it ended: delivered,
 	// failed or dead. May be nil.
 	Attempted func(channel, outcome string)
@@ -50,6 +54,7 @@ type Room struct {
 	keyring *secrets.Keyring
 	dialer  *safedial.Dialer
 	backoff []time.Duration
+	public  string // [Options.PublicURL]
 	log     *slog.Logger
 	client  *http.Client
 	counted func(channel, outcome string)
@@ -75,7 +80,7 @@ func New(o Options) *Room {
 	}
 	return &Room{
 		counted: o.Attempted,
-		store:   o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
+		store:   o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, public: strings.TrimSuffix(o.PublicURL, "/"), log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
 		client: &http.Client{
 			Timeout: sendTimeout,
 			Transport: &http.Transport{

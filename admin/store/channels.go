@@ -114,10 +114,10 @@ type Delivery struct {
 	Type      string `bun:"type"`
 	State     string `bun:"state"`
 	Attempts  int64  `bun:"attempts"`
-	NextAt    Time   `bun:"next_at"` // of the next attempt
-	Status    int    `bun:"status"`  // HTTP status of the last answer; 0: there was none
-	Fault     string `bun:"fault"`   // of the last attempt; empty: it worked
-	Log       string `bun:"log"`     // JSON: the last attempts
+	NextAt    Time   `bun:"next_at"`   // of the next attempt
+	Status    int    `bun:"status"`    // HTTP status of the last answer; 0: there was none
+	Fault     string `bun:"fault"`     // of the last attempt; empty: it worked
+	Log       string `bun:"log"`       // JSON: the last attempts
 	Digest    bool   `bun:"digest"`    // while it is pending: it waits for the next digest
 	DigestID  string `bun:"digest_id"` // the digest that it was part of; empty: of none
 	CreatedAt Time   `bun:"created_at"`
@@ -167,15 +167,17 @@ func (c *scope) DueDigest(ctx context.Context, channel string, now Time, limit i
 // EndDigest ends the deliveries that became part of a digest. It fails with [ErrStale] when
 // one of them was not waiting for it any more.
 func (t *Tx) EndDigest(ctx context.Context, rows []Delivery, digest string) error {
+	ids := make([]string, len(rows))
 	for i := range rows {
-		n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = ?", DeliveryDigested).Set("digest_id = ?", digest).Set("ended_at = ?", Time{t.Now()}).
-			Where("id = ?", rows[i].ID).Where("state = 'pending'").Where("digest = ?", true).Exec(ctx))
-		if err == nil && n == 0 {
-			err = ErrStale
-		}
-		if err != nil {
-			return fmt.Errorf("writing delivery %s: %w", rows[i].ID, err)
-		}
+		ids[i] = rows[i].ID
+	}
+	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = ?", DeliveryDigested).Set("digest_id = ?", digest).Set("ended_at = ?", Time{t.Now()}).
+		Where("id IN (?)", bun.List(ids)).Where("state = 'pending'").Where("digest = ?", true).Exec(ctx))
+	if err == nil && n != int64(len(rows)) {
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("writing what digest %s is made of: %w", digest, err)
 	}
 	return nil
 }

@@ -55,7 +55,9 @@ func testDigests(t *testing.T, h harness) {
 	if err := w.Update(ctx, func(tx *store.Tx) error { return tx.EndDigest(ctx, all, "msg_digest") }); !errors.Is(err, store.ErrStale) {
 		t.Errorf("ending a digest with one that left it: %v", err)
 	}
-	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.MoveDigest(ctx, channel.ID, store.Time{Time: now}) })
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.MoveDigest(ctx, channel.ID, store.Time{Time: now})
+	})
 	f(true, store.Time{Time: now}, 1, 3)
 	update(t, w, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.LeaveDigest(ctx, rest[1].ID), tx.EndDigest(ctx, rest[:1], "msg_digest"))

@@ -51,14 +51,16 @@ func (h *hours) given() (quiet *notify.Quiet, digest *notify.Digest, err error) 
 
 func channelSet(s *command.Session) *cobra.Command {
 	var times *hours
+	var again []string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change the quiet hours and digests of a channel", Args: command.Exactly(1, "one channel"),
+		Use: "set NAME", Short: "Change the quiet hours, digests and unsubscribed addresses of a channel", Args: command.Exactly(1, "one channel"),
 		Long: `Change when a channel is told of what is not critical: "off" ends quiet hours and
-digests. What waits for a digest goes with the next of the new ones, or at once.`,
+digests. What waits for a digest goes with the next of the new ones, or at once. Addresses
+that used the link of a reminder get reminders again with --resubscribe.`,
 		Example: "  sluice notify channel set mail --digest daily --digest-at 17:30 --digest-zone Europe/Berlin\n" +
 			"  sluice notify channel set ops --quiet 22:00-07:00 --digest off",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var in notify.ChangeChannel
+			in := notify.ChangeChannel{Resubscribe: again}
 			given := *times
 			if given.quiet == off && given.quietZone == "" {
 				in.Loud, given.quiet = true, ""
@@ -67,8 +69,8 @@ digests. What waits for a digest goes with the next of the new ones, or at once.
 			if in.Quiet, in.Digest, err = given.given(); err != nil {
 				return err
 			}
-			if in.Quiet == nil && in.Digest == nil && !in.Loud {
-				return exit.Usagef("there is nothing to change: give --quiet or --digest")
+			if in.Quiet == nil && in.Digest == nil && !in.Loud && len(again) == 0 {
+				return exit.Usagef("there is nothing to change: give --quiet, --digest or --resubscribe")
 			}
 			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPatch, Path: channelPath(args[0]), In: in}, func(w io.Writer, c *notify.Channel) {
 				s.Say("%s gets: %s", c.Name, gets(*c))
@@ -76,5 +78,6 @@ digests. What waits for a digest goes with the next of the new ones, or at once.
 		},
 	}
 	times = hoursOf(cmd)
+	cmd.Flags().StringSliceVar(&again, "resubscribe", nil, "addresses that get reminders again")
 	return cmd
 }

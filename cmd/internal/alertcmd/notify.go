@@ -56,6 +56,9 @@ func gets(c notify.Channel) string {
 	if d := c.Digest; d != nil {
 		parts = append(parts, strings.Join(strings.Fields("digest "+d.Every+" "+d.At+" "+d.Zone), " "))
 	}
+	if len(c.Unsubscribed) > 0 {
+		parts = append(parts, "no reminders to "+strings.Join(c.Unsubscribed, " "))
+	}
 	return strings.Join(parts, ", ")
 }
 
