@@ -25,7 +25,7 @@ func testDigests(t *testing.T, h harness) {
 			return err
 		}
 		for i, alert := range []string{"", "alert_1", ""} {
-			if err := tx.AddDelivery(ctx, &store.Delivery{ChannelID: channel.ID, EventSeq: uint64(i + 1), AlertID: alert, NextAt: later, Digest: true}); err != nil { //nolint:gosec // a test
+			if err := tx.AddDelivery(ctx, &store.Delivery{ChannelID: channel.ID, EventSeq: uint64(i + 1), AlertID: alert, NextAt: later, Digest: true}); err != nil {
 				return err
 			}
 		}

@@ -24,7 +24,7 @@ func (a *app) manCommand() *cobra.Command {
 		Hidden: true,
 		Args:   command.Exactly(1, "a directory"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // manual pages are for everybody
 				return fmt.Errorf("create the directory of the manual pages: %w", err)
 			}
 			root := (&app{}).rootCommand() // of its own, because its texts are changed
