@@ -28,6 +28,7 @@ RUST_TARGETS = $(shell for t in wasm32-unknown-unknown wasm32-wasip1; do [ -e "$
 
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 E2E      := bin/e2e
+E2E_PYTHON := bin/e2e-python
 CONSOLE := admin/console
 INTEROP  := bin/interop
 GITHUB_SPEC := $(E2E)/node_modules/@octokit/openapi/generated/api.github.com.json
@@ -59,11 +60,11 @@ WAZEVO    := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE       = -race $(foreach p,modernc.org/sqlite/lib $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/...,-gcflags=$(p)=-race=false)
 PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice
 .PHONY: test
-test: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
+test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
 	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -- -timeout=10m $(PLAIN_PKGS) -- $(RACE) -timeout=15m $(PKG)
 
 .PHONY: flaky
-flaky: $(E2E)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
+flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
@@ -334,6 +335,12 @@ $(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json
 	  find $(E2E)/node_modules/@octokit/openapi/generated -name '*.json' ! -name api.github.com.json -delete; touch $@; \
 	else echo "WARNING: npm ci did not succeed: the tests with Prism will be skipped" >&2; fi
 
+# What the tests generate a Python client with, at the versions of requirements.txt.
+$(E2E_PYTHON)/.ready: cmd/sluice/e2e/requirements.txt
+	@if ! command -v python3 >/dev/null; then echo "WARNING: no python3: the test of the Python client will be skipped" >&2; \
+	elif python3 -m venv --clear $(E2E_PYTHON) && $(E2E_PYTHON)/bin/pip install --quiet --disable-pip-version-check --no-deps -r $<; then touch $@; \
+	else echo "WARNING: pip install did not succeed: the test of the Python client will be skipped" >&2; fi
+
 .PHONY: image
 image: ## build the release image with buildah from a binary built here
 	GOOS=linux GOARCH=$$(go env GOHOSTARCH) $(GO_BUILD) -o dist/image/linux/$$(go env GOHOSTARCH)/sluice ./cmd/sluice
@@ -354,6 +361,15 @@ BUILDER    ?= https://github.com/sluicegate/sluice/blob/main/Makefile
 INVOCATION ?=
 SOURCE     ?= git+https://github.com/sluicegate/sluice
 
+# To be unpacked below /usr/local/share; the same commit gives the same bytes.
+SHARE ?= dist/sluice-share.tar.gz
+.PHONY: share
+share: build ## pack the manual pages and completions into dist/sluice-share.tar.gz
+	@mkdir -p $(dir $(SHARE)); work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; chmod 755 "$$work"; \
+	export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}; \
+	deploy/share.sh bin/sluice "$$work"; \
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$$SOURCE_DATE_EPOCH" -C "$$work" -c . | gzip -9n >$(SHARE); ls -l $(SHARE)
+
 .PHONY: release
 release: ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums
 	@rm -rf dist/release; mkdir -p dist/release; \
@@ -365,6 +381,7 @@ release: ## build the binaries of all platforms into dist/, with SBOMs, provenan
 	bin/sluice-supply provenance -version "$(VERSION)" -source "$(SOURCE)" -commit "$$(git rev-parse HEAD)" $$dirty -builder "$(BUILDER)" \
 	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
 	docs/llms-full.sh >dist/release/llms-full.txt; \
+	$(MAKE) share SHARE=dist/release/sluice-share.tar.gz; \
 	cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean

@@ -8,16 +8,14 @@ import (
 
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/alert/rule"
+	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/usage"
 )
 
-// AlertRules are the rules of a workspace.
-type AlertRules struct {
-	Items []alert.Rule `json:"items" doc:"Presets first, then own rules by name."`
-}
-
 type listAlertRulesInput struct {
+	ListInput
+
 	Toolset string `query:"toolset" maxLength:"128" doc:"Only rules that count for this toolset, by id or slug."`
 }
 
@@ -66,15 +64,8 @@ func (s *Server) registerAlertRules() {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alert-rules", Method: http.MethodGet, Path: "/v1/alert-rules", Summary: "List the rules over usage", Tags: tags,
-		Description: "Presets are there from the start; each is listed for the workspace, and once more for every toolset that has settings of its own.",
-	}, func(ctx context.Context, in *listAlertRulesInput) (*bodyOutput[AlertRules], error) {
-		ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
-		if err != nil {
-			return nil, err
-		}
-		items, err := s.alerts.Rules(ctx, s.workspace(ctx), ts)
-		return &bodyOutput[AlertRules]{AlertRules{items}}, err
-	})
+		Description: "Presets first, then own rules by name, unless orderBy says otherwise. Presets are there from the start; each is listed for the workspace, and once more for every toolset that has settings of its own.",
+	}, s.listAlertRules)
 	register(s, huma.Operation{
 		OperationID: "create-alert-rule", Method: http.MethodPost, Path: "/v1/alert-rules", Summary: "Add a rule over usage", Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *createAlertRuleInput) (*alertRuleOutput, error) {
@@ -132,4 +123,29 @@ func (s *Server) registerAlertRules() {
 		}
 		return &bodyOutput[alert.RuleTest]{*out}, nil
 	})
+}
+
+func (s *Server) listAlertRules(ctx context.Context, in *listAlertRulesInput) (*listOutput[alert.Rule], error) {
+	const path = "/v1/alert-rules"
+	ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
+	if err != nil {
+		return nil, err
+	}
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	q, err := listing.Parse(&alert.RuleList.Spec, p.Q, p.Filter, p.OrderBy, s.now())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.alerts.Rules(ctx, s.workspace(ctx), ts)
+	if err != nil {
+		return nil, err
+	}
+	rules, next, err := alert.RuleList.Page(all, q, p.After, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return list(&in.ListInput, path, rules, next, same), nil
 }

@@ -23,7 +23,7 @@ func (s *Server) openAlerts() (err error) {
 			return err
 		}
 	}
-	s.notify = notify.New(notify.Options{Store: s.o.Store, Keyring: s.o.Keyring, Dialer: d, Backoff: s.o.NotifyBackoff, Log: s.log, Attempted: s.metrics.Delivery})
+	s.notify = notify.New(notify.Options{Store: s.o.Store, Keyring: s.o.Keyring, Dialer: d, Backoff: s.o.NotifyBackoff, PublicURL: s.o.PublicURL, Log: s.log, Attempted: s.metrics.Delivery})
 	s.alerts = alert.New(alert.Room{Store: s.o.Store, Log: s.log, Space: s.o.Space, Told: s.notify.Wake})
 	return nil
 }
@@ -158,7 +158,7 @@ type ListDeliveriesInput struct {
 	ListInput
 
 	Channel string `query:"channel" maxLength:"64" doc:"Only to this channel, by id or name."`
-	State   string `query:"state" enum:"pending,delivered,dead" doc:"Only in this state."`
+	State   string `query:"state" enum:"pending,delivered,dead,digested" doc:"Only in this state."`
 	Alert   string `query:"alert" maxLength:"64" doc:"Only of this alert."`
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/metrics"
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/promtext"
@@ -81,7 +82,7 @@ func outerRoute(at string) string {
 	case "/livez", "/healthz", "/readyz", "/metrics":
 		return at
 	}
-	for _, prefix := range []string{"/v1/", "/edge/v1/", "/v2/", "/oauth/", "/assets/"} {
+	for _, prefix := range []string{"/v1/", "/edge/v1/", "/v2/", "/oauth/", "/assets/", notify.UnsubscribePath} {
 		if strings.HasPrefix(at, prefix) {
 			return prefix
 		}

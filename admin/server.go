@@ -521,6 +521,8 @@ func (s *Server) routes() {
 			s.serveCallback(w, r)
 		case strings.HasPrefix(at, login.UserPath):
 			s.serveUserLogin(w, r)
+		case strings.HasPrefix(at, notify.UnsubscribePath):
+			s.serveUnsubscribe(w, r)
 		case strings.HasPrefix(at, login.ConfirmPath):
 			s.serveConfirm(w, r)
 		case at == openIDPath:

@@ -27,7 +27,10 @@ cmp "$new" "$(./deb.sh v1.0.1-3-gabcdef0 "$arch" "$binary" "$work/again" 2>/dev/
 
 dpkg --install "$old"
 is "1.0.0 installed" install
-for f in usr/bin/sluice lib/systemd/system/sluice.service lib/systemd/system/sluice-edge.service etc/sluice/sluice.yaml etc/sluice/edge.env; do have $f install; done
+for f in usr/bin/sluice lib/systemd/system/sluice.service lib/systemd/system/sluice-edge.service etc/sluice/sluice.yaml etc/sluice/edge.env \
+	usr/share/bash-completion/completions/sluice usr/share/zsh/vendor-completions/_sluice usr/share/fish/vendor_completions.d/sluice.fish \
+	usr/share/man/man1/sluice.1.gz usr/share/man/man1/sluice-toolset-list.1.gz; do have $f install; done
+gzip -dc "$root/usr/share/man/man1/sluice-add.1.gz" | grep -q '^\.TH "SLUICE' || fail "sluice-add.1.gz is no manual page"
 "$root/usr/bin/sluice" version >/dev/null || fail "the installed program does not run"
 (cd "$root" && md5sum --check --quiet var/lib/dpkg/info/sluice.md5sums) || fail "files differ from the package's list"
 
@@ -45,6 +48,7 @@ have var/lib/sluice/keys/master.key upgrade
 
 dpkg --remove sluice
 gone usr/bin/sluice remove
+gone usr/share/man/man1/sluice.1.gz remove
 gone lib/systemd/system/sluice.service remove
 have etc/sluice/sluice.yaml remove
 have var/lib/sluice/keys/master.key remove

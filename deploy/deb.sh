@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds DIR/sluice_VERSION_ARCH.deb around a binary, with dpkg-deb. The same binary and
-# version give the same bytes. PROGRAM writes the completions, where BINARY cannot run here.
+# version give the same bytes. PROGRAM writes the manual pages and completions, where BINARY cannot run here.
 set -euo pipefail
 [ $# = 4 ] || { echo "usage: deploy/deb.sh VERSION ARCH BINARY DIR" >&2; exit 2; }
 arch=$2 binary=$(realpath "$3") out=$(realpath "$4") program=$(realpath "${PROGRAM:-$3}")
@@ -12,16 +12,14 @@ version=${1#v}
 version=${version//-/.}
 [[ $version =~ ^[0-9]+\. ]] || version=0~$version
 
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 install -D -m 755 "$binary" "$root/usr/bin/sluice"
 install -D -m 644 -t "$root/lib/systemd/system" systemd/sluice.service systemd/sluice-edge.service
 install -D -m 644 -t "$root/etc/sluice" debian/sluice.yaml debian/edge.yaml debian/edge.env
 install -D -m 644 ../LICENSE "$root/usr/share/doc/sluice/copyright"
-install -d "$root/usr/share/bash-completion/completions" "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
-"$program" completion bash >"$root/usr/share/bash-completion/completions/sluice"
-"$program" completion zsh >"$root/usr/share/zsh/vendor-completions/_sluice"
-"$program" completion fish >"$root/usr/share/fish/vendor_completions.d/sluice.fish"
+ZSH=zsh/vendor-completions ./share.sh "$program" "$root/usr/share"
 
 size=$(find "$root" -type f -printf "%s\n" | awk '{ n += $1 } END { print int(n / 1024) + 1 }')
 install -d -m 755 "$root/DEBIAN"
@@ -32,7 +30,6 @@ install -m 755 -t "$root/DEBIAN" debian/postinst debian/prerm debian/postrm
 chmod 755 "$root"
 chmod -R u=rwX,go=rX "$root"
 
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 dpkg-deb --root-owner-group -Z"${COMPRESSION:-xz}" --build "$root" "$out/sluice_${version}_$arch.deb" >&2
 echo "$out/sluice_${version}_$arch.deb"

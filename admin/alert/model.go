@@ -117,6 +117,7 @@ func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 	n := &notify.Notice{
 		Type: kind, Subject: row.Kind, Severity: row.Severity, ToolsetID: row.ToolsetID, Toolsets: d.ToolsetIDs, AlertID: row.ID, Title: row.Title,
 		Remedy: d.Remedy, Command: d.Command, Data: noticeData{row.WorkspaceID, a},
+		Reminder: !d.DueAt.IsZero() && row.Severity != notify.Critical, // what stopped working is no reminder
 	}
 	if kind == TypeResolved {
 		n.Title, n.Over, n.Remedy, n.Command = "Resolved: "+row.Title, true, "", ""

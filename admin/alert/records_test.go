@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -47,6 +48,24 @@ func TestRotationReminders(t *testing.T) {
 	})
 	h.later(0)
 	h.told("alert.resolved key.rotation_due")
+}
+
+// TestReminderNotices: who gets a notice of something that is due by e-mail can unsubscribe,
+// until it is critical.
+func TestReminderNotices(t *testing.T) {
+	f := func(kind, severity, document string, want bool) {
+		t.Helper()
+		n, err := noticeOf(kind, &store.Alert{Kind: KindCertificate, Severity: severity, Document: document})
+		if err != nil || n.Reminder != want {
+			t.Errorf("%s %s %s: a reminder: %v, want %v; %v", kind, severity, document, n.Reminder, want, err)
+		}
+	}
+	const due = `{"dueAt":"2026-03-01T12:00:00Z"}`
+	f(TypeFired, notify.Info, due, true)
+	f(TypeChanged, notify.Warning, due, true)
+	f(TypeResolved, notify.Warning, due, true)
+	f(TypeChanged, notify.Critical, due, false)
+	f(TypeFired, notify.Warning, `{}`, false)
 }
 
 // TestCertificate: a client certificate that ends.

@@ -56,17 +56,23 @@ type RuleTest struct {
 
 // showRule shows a rule; row is what people set of it, nil: nothing.
 func showRule(ctx context.Context, ws *store.Workspace, r *rule.Rule, row *store.AlertRule) (*Rule, error) {
+	return named(ctx, ws, r, row, map[string]string{})
+}
+
+// named is showRule with the slugs that are known, by the toolsets' ids.
+func named(ctx context.Context, ws *store.Workspace, r *rule.Rule, row *store.AlertRule, known map[string]string) (*Rule, error) {
 	out := &Rule{Name: r.Name, Preset: r.Preset, About: rule.About(r.Name), ToolsetID: r.Toolset, Unit: r.Unit(), Settings: r.Settings()}
 	if row != nil {
 		out.Version, out.UpdatedAt, out.Changed = row.Version, row.UpdatedAt.Time, r.Preset
 	}
-	if r.Toolset != "" {
+	if r.Toolset != "" && known[r.Toolset] == "" {
 		names, err := slugs(ctx, ws, []string{r.Toolset})
 		if err != nil {
 			return nil, err
 		}
-		out.Toolset = names[0]
+		known[r.Toolset] = names[0]
 	}
+	out.Toolset = known[r.Toolset]
 	return out, nil
 }
 
@@ -102,7 +108,7 @@ func (r *Room) Rules(ctx context.Context, ws *store.Workspace, toolset string) (
 			set[rows[i].Name] = &rows[i]
 		}
 	}
-	out := []Rule{}
+	out, slugs := []Rule{}, map[string]string{}
 	add := func(row, workspace *store.AlertRule, known bool) error {
 		made, err := madeOf(row, workspace)
 		if err != nil {
@@ -111,7 +117,7 @@ func (r *Room) Rules(ctx context.Context, ws *store.Workspace, toolset string) (
 		if !known {
 			row = nil
 		}
-		shown, err := showRule(ctx, ws, made, row)
+		shown, err := named(ctx, ws, made, row, slugs)
 		if err == nil {
 			out = append(out, *shown)
 		}

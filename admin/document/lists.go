@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/store"
@@ -21,7 +22,7 @@ var listSpecs = map[string]*listing.Spec{
 	"list-plugins": store.PluginList, "list-publisher-keys": store.PublisherKeyList, "list-jobs": store.JobList, "list-audit": store.AuditList,
 	"list-members": store.MemberList, "list-tokens": store.TokenList, "list-sessions": store.SessionList, "list-edges": store.EdgeList,
 	"list-join-tokens": store.JoinTokenList, "list-alerts": store.AlertList, "list-channels": store.ChannelList, "list-deliveries": store.DeliveryList,
-	"list-calls": store.CallList, "list-workspaces": store.WorkspaceList, "list-domains": store.DomainList, "list-toolset-domains": store.DomainList,
+	"list-alert-rules": &alert.RuleList.Spec, "list-calls": store.CallList, "list-workspaces": store.WorkspaceList, "list-domains": store.DomainList, "list-toolset-domains": store.DomainList,
 }
 
 // documentLists says of each list which fields it can be searched, filtered and sorted by.

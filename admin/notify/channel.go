@@ -49,9 +49,12 @@ type Routes struct {
 
 // Settings of a channel are what of it is no secret.
 type Settings struct {
-	Routes Routes `json:"routes,omitzero"`
-	Mail   *Mail  `json:"mail,omitempty" doc:"Of kind email."`
-	Quiet  *Quiet `json:"quiet,omitempty"`
+	Routes Routes  `json:"routes,omitzero"`
+	Mail   *Mail   `json:"mail,omitempty" doc:"Of kind email."`
+	Quiet  *Quiet  `json:"quiet,omitempty"`
+	Digest *Digest `json:"digest,omitempty"`
+	// Unsubscribed are addresses of Mail.To that get no reminders, in lower case.
+	Unsubscribed []string `json:"unsubscribed,omitempty"`
 	// Where is the address of a webhook without what may be secret in it.
 	Where string `json:"where,omitempty"`
 }
@@ -68,36 +71,42 @@ type Mail struct {
 
 // Channel is a channel as the API shows it.
 type Channel struct {
-	ID        string    `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind" enum:"webhook,slack,email"`
-	Where     string    `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
-	Routes    Routes    `json:"routes,omitzero"`
-	Mail      *Mail     `json:"mail,omitempty"`
-	Quiet     *Quiet    `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
-	Disabled  string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
-	Secret    string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
+	ID     string  `json:"id" example:"chan_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
+	Name   string  `json:"name"`
+	Kind   string  `json:"kind" enum:"webhook,slack,email"`
+	Where  string  `json:"where" doc:"Where it leads; of webhooks without what may be a secret."`
+	Routes Routes  `json:"routes,omitzero"`
+	Mail   *Mail   `json:"mail,omitempty"`
+	Quiet  *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Digest *Digest `json:"digest,omitempty" doc:"When what is not critical is sent, in one message; absent: each notice at once."`
+	// Unsubscribed are addresses of mail.to.
+	Unsubscribed []string  `json:"unsubscribed,omitempty" doc:"Addresses that get no reminders any more, because the link in one of them was used."`
+	Disabled     string    `json:"disabled,omitempty" doc:"Why nothing is sent to it."`
+	Secret       string    `json:"secret,omitempty" doc:"Of a webhook: what its messages are signed with. It is in this answer only."`
+	CreatedAt    time.Time `json:"createdAt"`
+	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
 // NewChannel asks for a channel.
 type NewChannel struct {
-	Name     string `json:"name" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" minLength:"1" maxLength:"63"`
-	Kind     string `json:"kind" enum:"webhook,slack,email"`
-	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Of webhook and slack."`
-	Routes   Routes `json:"routes,omitzero"`
-	Mail     *Mail  `json:"mail,omitempty" doc:"Of email."`
-	Password string `json:"password,omitempty" maxLength:"1024" doc:"Of mail.username."`
-	Quiet    *Quiet `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
+	Name     string  `json:"name" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" minLength:"1" maxLength:"63"`
+	Kind     string  `json:"kind" enum:"webhook,slack,email"`
+	URL      string  `json:"url,omitempty" maxLength:"2048" doc:"Of webhook and slack."`
+	Routes   Routes  `json:"routes,omitzero"`
+	Mail     *Mail   `json:"mail,omitempty" doc:"Of email."`
+	Password string  `json:"password,omitempty" maxLength:"1024" doc:"Of mail.username."`
+	Quiet    *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
+	Digest   *Digest `json:"digest,omitempty" doc:"What is not critical comes together in one message."`
 }
 
 // ChangeChannel changes a channel. What is absent stays.
 type ChangeChannel struct {
-	Routes  *Routes `json:"routes,omitempty"`
-	Quiet   *Quiet  `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
-	Loud    bool    `json:"loud,omitempty" doc:"true: no quiet hours any more."`
-	Enabled *bool   `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
+	Routes      *Routes  `json:"routes,omitempty"`
+	Quiet       *Quiet   `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
+	Loud        bool     `json:"loud,omitempty" doc:"true: no quiet hours any more."`
+	Digest      *Digest  `json:"digest,omitempty" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
+	Resubscribe []string `json:"resubscribe,omitempty" maxItems:"50" doc:"Addresses of unsubscribed that get reminders again."`
+	Enabled     *bool    `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
 }
 
 // key signs messages. Until is when the secret before the newest is not used any more.
@@ -117,7 +126,7 @@ type private struct {
 func Show(row *store.Channel) (Channel, error) {
 	s, err := settingsOf(row)
 	return Channel{
-		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Disabled: row.Disabled,
+		ID: row.ID, Name: row.Name, Kind: row.Kind, Where: s.Where, Routes: s.Routes, Mail: s.Mail, Quiet: s.Quiet, Digest: s.Digest, Unsubscribed: s.Unsubscribed, Disabled: row.Disabled,
 		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}, err
 }
@@ -161,8 +170,8 @@ func newSecret() secrets.Secret {
 func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) (*Channel, error) {
 	row := &store.Channel{ID: ws.NewID("chan"), Name: in.Name, Kind: in.Kind}
 	row.WorkspaceID = ws.ID()
-	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet}, &private{}
-	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check()); err != nil {
+	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet, Digest: in.Digest.wanted()}, &private{}
+	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check(), in.Digest.check()); err != nil {
 		return nil, err
 	}
 	switch in.Kind {
@@ -255,7 +264,7 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 			return nil, err
 		}
 	}
-	if err := in.Quiet.check(); err != nil {
+	if err := errors.Join(in.Quiet.check(), in.Digest.check()); err != nil {
 		return nil, err
 	}
 	var row *store.Channel
@@ -275,6 +284,17 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		}
 		if in.Quiet != nil || in.Loud {
 			s.Quiet = in.Quiet
+		}
+		if in.Digest != nil {
+			s.Digest = in.Digest.wanted()
+		}
+		if err := s.resubscribe(in.Resubscribe); err != nil {
+			return err
+		}
+		if in.Digest != nil || in.Quiet != nil || in.Loud {
+			if err := tx.MoveDigest(ctx, row.ID, store.Time{Time: s.digestOr(tx.Now())}); err != nil {
+				return err
+			}
 		}
 		if in.Enabled != nil {
 			if row.Disabled = ""; !*in.Enabled {
@@ -356,7 +376,7 @@ func (s *Settings) takes(row *store.Channel, ev *store.Event) bool {
 		return ev.ChannelID == row.ID
 	case len(r.Toolsets) > 0 && !concerns(ev, r.Toolsets):
 		return false
-	case Worse(r.MinSeverity, ev.Severity):
+	case Worse(r.MinSeverity, ev.Severity), s.unheard(ev):
 		return false
 	case len(r.Kinds) == 0:
 		return true

@@ -36,6 +36,13 @@ func (r *Room) drain(ctx context.Context, ws *store.Workspace, channel string) {
 		if err != nil || row.Disabled != "" {
 			return // it was removed, or switched off
 		}
+		if err := r.collect(ctx, ws, channel); err != nil {
+			if ctx.Err() == nil {
+				r.log.LogAttrs(ctx, slog.LevelWarn, "a digest was not made: it is tried again", slog.String("channel", row.Name), slog.Any("error", err))
+				_ = retry.Sleep(ctx, time.Second) // the loop looks at ctx
+			}
+			return
+		}
 		due, err := ws.DueDeliveries(ctx, channel, store.Time{Time: r.store.Now()}, parallel)
 		if err != nil || len(due) == 0 {
 			return
@@ -140,11 +147,13 @@ type Delivery struct {
 	Channel   string    `json:"channel" doc:"Id of the channel."`
 	Type      string    `json:"type"`
 	AlertID   string    `json:"alertId,omitempty"`
-	State     string    `json:"state" enum:"pending,delivered,dead" doc:"dead: no attempt is left; it can be delivered again."`
+	State     string    `json:"state" enum:"pending,delivered,dead,digested" doc:"dead: no attempt is left; it can be delivered again. digested: it was part of the digest that digestId names."`
 	Attempts  int64     `json:"attempts" doc:"Since it was made, or made pending again."`
 	Status    int       `json:"status,omitempty" doc:"HTTP status of the last answer."`
 	Fault     string    `json:"fault,omitempty" doc:"Of the last attempt."`
 	NextAt    time.Time `json:"nextAt,omitzero" doc:"Of the next attempt."`
+	Digest    bool      `json:"digest,omitempty" doc:"It waits for the next digest of the channel."`
+	DigestID  string    `json:"digestId,omitempty" doc:"Message of the digest that it was part of." example:"msg_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
 	Log       []Attempt `json:"log" doc:"The last 20 attempts."`
 	CreatedAt time.Time `json:"createdAt"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
@@ -154,10 +163,10 @@ type Delivery struct {
 func ShowDelivery(row *store.Delivery) (Delivery, error) {
 	d := Delivery{
 		ID: row.ID, Channel: row.ChannelID, Type: row.Type, AlertID: row.AlertID, State: row.State, Attempts: row.Attempts, Status: row.Status, Fault: row.Fault,
-		Log: []Attempt{}, CreatedAt: row.CreatedAt.Time, EndedAt: row.EndedAt.Time,
+		DigestID: row.DigestID, Log: []Attempt{}, CreatedAt: row.CreatedAt.Time, EndedAt: row.EndedAt.Time,
 	}
 	if row.State == store.DeliveryPending {
-		d.NextAt = row.NextAt.Time
+		d.NextAt, d.Digest = row.NextAt.Time, row.Digest
 	}
 	if err := json.Unmarshal([]byte(row.Log), &d.Log); err != nil {
 		return d, fmt.Errorf("reading delivery %s: %w", row.ID, err)
@@ -208,7 +217,7 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, id string) error {
 		}
 		return Add(ctx, tx, &Notice{
 			Type: TypeTest, Severity: Info, ChannelID: row.ID, Title: "This is a test of channel " + row.Name,
-			Lines: []Line{{"Workspace", ws.ID()}}, Data: map[string]string{"workspace": ws.ID(), "channel": row.ID},
+			Lines: []Line{{Name: "Workspace", Value: ws.ID()}}, Data: map[string]string{"workspace": ws.ID(), "channel": row.ID},
 		})
 	})
 	r.Wake()

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"html"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/wneessen/go-mail"
@@ -17,20 +19,10 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 	if s == nil {
 		return outcome{fault: "the channel has no mail server"}
 	}
-	msg := mail.NewMsg()
-	if err := msg.From(s.From); err != nil {
-		return outcome{fault: "the sender's address is not valid"}
+	messages, fault := r.letters(m)
+	if fault != "" || len(messages) == 0 {
+		return outcome{fault: fault}
 	}
-	if err := msg.To(s.To...); err != nil {
-		return outcome{fault: "an address of the channel is not valid"}
-	}
-	_, domain, _ := strings.Cut(s.From, "@")
-	msg.SetMessageIDWithValue(m.id + "@" + strings.Trim(domain, "> ")) // the same in every attempt: clients drop repeats
-	msg.SetDateWithValue(m.now)
-	msg.Subject(cut(m.head(), 200))
-	text, page := mailText(m)
-	msg.SetBodyString(mail.TypeTextPlain, text)
-	msg.AddAlternativeString(mail.TypeTextHTML, page)
 	dial := r.dialer.DialContext
 	trust := &tls.Config{ServerName: s.Host, RootCAs: r.roots, MinVersion: tls.VersionTLS12}
 	options := []mail.Option{mail.WithTimeout(sendTimeout), mail.WithTLSConfig(trust)}
@@ -63,13 +55,69 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	if err := c.DialAndSendWithContext(ctx, msg); err != nil {
+	if err := c.DialAndSendWithContext(ctx, messages...); err != nil {
 		if ctx.Err() != nil {
 			return outcome{fault: "the mail server did not answer in " + sendTimeout.String()}
 		}
 		return outcome{fault: "the mail server did not take the message: " + cut(strings.ReplaceAll(err.Error(), "\n", " "), faultBytes/2)}
 	}
 	return outcome{}
+}
+
+// letters are the mails of a message: one to all addresses, or of a reminder one to each, so
+// that each has a link of its own. fault: why there are none.
+func (r *Room) letters(m *message) (out []*mail.Msg, fault string) {
+	s := m.set.Mail
+	if !m.doc.Reminder {
+		msg, fault := letter(m, m.id, s.To, "")
+		return []*mail.Msg{msg}, fault
+	}
+	for i, to := range s.To {
+		of, address, link := *m, addressOf(to), ""
+		if slices.Contains(m.set.Unsubscribed, address) {
+			if of.doc = m.doc.withoutReminders(); of.doc == nil {
+				continue
+			}
+		} else {
+			var err error
+			if link, err = r.link(subscription{m.row.WorkspaceID, m.row.ID, address}); err != nil {
+				return nil, "the link to unsubscribe cannot be made"
+			}
+		}
+		id := m.id
+		if len(s.To) > 1 {
+			id += "." + strconv.Itoa(i)
+		}
+		msg, fault := letter(&of, id, []string{to}, link)
+		if fault != "" {
+			return nil, fault
+		}
+		out = append(out, msg)
+	}
+	return out, ""
+}
+
+// letter is one mail. link is where its recipient unsubscribes; "": nowhere.
+func letter(m *message, id string, to []string, link string) (msg *mail.Msg, fault string) {
+	msg = mail.NewMsg()
+	if err := msg.From(m.set.Mail.From); err != nil {
+		return nil, "the sender's address is not valid"
+	}
+	if err := msg.To(to...); err != nil {
+		return nil, "an address of the channel is not valid"
+	}
+	_, domain, _ := strings.Cut(m.set.Mail.From, "@")
+	msg.SetMessageIDWithValue(id + "@" + strings.Trim(domain, "> ")) // the same in every attempt: clients drop repeats
+	msg.SetDateWithValue(m.now)
+	msg.Subject(cut(m.head(), 200))
+	if link != "" {
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+link+">") // a folded URL is read by few
+		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
+	}
+	text, page := mailText(m, link)
+	msg.SetBodyString(mail.TypeTextPlain, text)
+	msg.AddAlternativeString(mail.TypeTextHTML, page)
+	return msg, ""
 }
 
 // dialTLS dials a mail server that speaks TLS from the first byte.
@@ -87,8 +135,9 @@ func (r *Room) dialTLS(trust *tls.Config) mail.DialContextFunc {
 	}
 }
 
-// mailText is a message as text and as HTML.
-func mailText(m *message) (text, page string) {
+// mailText is a message as text and as HTML. link is where its recipient unsubscribes from
+// reminders; "": nowhere.
+func mailText(m *message, link string) (text, page string) {
 	var t, h strings.Builder
 	t.WriteString(m.doc.Title + "\r\n\r\n")
 	h.WriteString(`<!doctype html><html><body style="font-family:sans-serif"><h2 style="font-size:1.1em">` + html.EscapeString(m.doc.Title) + `</h2><table>`)
@@ -104,6 +153,10 @@ func mailText(m *message) (text, page string) {
 	if m.doc.Command != "" {
 		t.WriteString("\r\n    " + m.doc.Command + "\r\n")
 		h.WriteString(`<pre>` + html.EscapeString(m.doc.Command) + `</pre>`)
+	}
+	if link != "" {
+		t.WriteString("\r\nNo reminders any more: " + link + "\r\n")
+		h.WriteString(`<p style="color:#555;font-size:.9em"><a href="` + html.EscapeString(link) + `">No reminders any more</a></p>`)
 	}
 	h.WriteString(`</body></html>`)
 	return t.String(), h.String()

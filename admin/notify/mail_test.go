@@ -155,7 +155,7 @@ func TestMail(t *testing.T) {
 			Host: "127.0.0.1", Port: s.Addr().(*net.TCPAddr).Port, Security: security, Username: user, From: "Sluice <sluice@a.example>", To: []string{"ops@a.example"},
 		}})
 		h.run()
-		h.add(&Notice{Type: "a", Severity: Critical, Title: "Señor <b>", Lines: []Line{{"Cause", "a < b"}}, Command: "sluice doctor"})
+		h.add(&Notice{Type: "a", Severity: Critical, Title: "Señor <b>", Lines: []Line{{Name: "Cause", Value: "a < b"}}, Command: "sluice doctor"})
 		h.until("an attempt", func() bool {
 			rows := h.deliveries(store.DeliveryFilter{})
 			return len(rows) == 1 && rows[0].Attempts == 1

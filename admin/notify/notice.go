@@ -30,6 +30,7 @@ type Notice struct {
 	Subject   string   // what it is routed by: the kind of an alert; "": Type
 	Severity  string   // Info, Warning or Critical; of what is over, what it was
 	Over      bool     // it says that something is over: people are not shown its severity
+	Reminder  bool     // of something that is due: who gets it by e-mail can unsubscribe
 	ToolsetID string   // "": of no toolset, or of several
 	Toolsets  []string // all that it is about; nil: ToolsetID
 	AlertID   string   // notices of one alert are delivered in their order; "": of no alert
@@ -44,8 +45,9 @@ type Notice struct {
 
 // Line is one fact of a notice.
 type Line struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
+	Name     string `json:"name"`
+	Value    string `json:"value"`
+	Reminder bool   `json:"reminder,omitempty"` // of a digest: the line is a reminder
 }
 
 // document is what the outbox keeps of a notice.
@@ -53,6 +55,7 @@ type document struct {
 	Title    string          `json:"title"`
 	Toolsets []string        `json:"toolsets,omitempty"`
 	Over     bool            `json:"over,omitempty"`
+	Reminder bool            `json:"reminder,omitempty"` // or it has one in it
 	Lines    []Line          `json:"lines,omitempty"`
 	Remedy   string          `json:"remedy,omitempty"`
 	Command  string          `json:"command,omitempty"`
@@ -75,7 +78,7 @@ func Add(ctx context.Context, tx *store.Tx, n *Notice) error {
 	}
 	return tx.AddEvent(ctx, &store.Event{
 		Type: n.Type, Subject: subject, Severity: n.Severity, ToolsetID: n.ToolsetID, AlertID: n.AlertID, ChannelID: n.ChannelID,
-		Document: store.JSON(document{Title: n.Title, Toolsets: n.Toolsets, Over: n.Over, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Data: data}),
+		Document: store.JSON(document{Title: n.Title, Toolsets: n.Toolsets, Over: n.Over, Reminder: n.Reminder, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Data: data}),
 	})
 }
 

@@ -389,7 +389,7 @@ func TestSlack(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	h.run()
-	h.add(&Notice{Type: "a", Severity: Critical, Title: "<!channel> & co", Lines: []Line{{"Cause", "a < b"}}, Remedy: "mend it", Command: "sluice doctor"})
+	h.add(&Notice{Type: "a", Severity: Critical, Title: "<!channel> & co", Lines: []Line{{Name: "Cause", Value: "a < b"}}, Remedy: "mend it", Command: "sluice doctor"})
 	h.until("posted", func() bool { return x.count() == 1 })
 	var m slackMessage
 	if err := json.Unmarshal([]byte(x.body[0]), &m); err != nil || m.Text != "Critical: &lt;!channel&gt; &amp; co" || len(m.Blocks) != 2 ||

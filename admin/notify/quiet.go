@@ -56,11 +56,15 @@ func (q *Quiet) until(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// held is until when an event waits; zero: it does not. What is critical never does, and what
-// somebody asks for to try a channel does not.
-func (s *Settings) held(ev *store.Event, now time.Time) time.Time {
+// held is until when an event waits, and whether it is part of the digest that comes then;
+// zero: it does not. What is critical never does, and what somebody asks for to try a channel
+// does not.
+func (s *Settings) held(ev *store.Event, now time.Time) (until time.Time, digest bool) {
 	if ev.Severity == Critical || ev.Type == TypeTest {
-		return time.Time{}
+		return time.Time{}, false
 	}
-	return s.Quiet.until(now)
+	if at := s.digestDue(now); !at.IsZero() {
+		return at, true
+	}
+	return s.Quiet.until(now), false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,10 @@ type Options struct {
 	// Backoff is how long after each failed attempt of a message the next one comes;
 	// after the last it is dead. Default: [DefaultBackoff].
 	Backoff []time.Duration
-	Log     *slog.Logger // default: discard
+	// PublicURL is where browsers reach the admin listener. Links to unsubscribe are below it
+	// when it is https (RFC 8058). Default: mail has no such links.
+	PublicURL string
+	Log       *slog.Logger // default: discard
 	// Attempted counts an attempt by the kind of the channel and how it ended: delivered,
 	// failed or dead. May be nil.
 	Attempted func(channel, outcome string)
@@ -50,6 +54,7 @@ type Room struct {
 	keyring *secrets.Keyring
 	dialer  *safedial.Dialer
 	backoff []time.Duration
+	public  string // [Options.PublicURL]
 	log     *slog.Logger
 	client  *http.Client
 	counted func(channel, outcome string)
@@ -75,7 +80,7 @@ func New(o Options) *Room {
 	}
 	return &Room{
 		counted: o.Attempted,
-		store:   o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
+		store:   o.Store, keyring: o.Keyring, dialer: o.Dialer, backoff: o.Backoff, public: strings.TrimSuffix(o.PublicURL, "/"), log: o.Log, wake: make(chan struct{}, 1), running: map[string]bool{},
 		client: &http.Client{
 			Timeout: sendTimeout,
 			Transport: &http.Transport{
@@ -165,7 +170,8 @@ func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.
 						return err
 					}
 					if s.takes(&channels[j], &events[i]) {
-						to = append(to, store.Delivery{ChannelID: channels[j].ID, NextAt: store.Time{Time: s.held(&events[i], tx.Now())}})
+						until, digest := s.held(&events[i], tx.Now())
+						to = append(to, store.Delivery{ChannelID: channels[j].ID, NextAt: store.Time{Time: until}, Digest: digest})
 					}
 				}
 				if _, err := tx.RouteEvent(ctx, &events[i], to); err != nil {
@@ -188,7 +194,11 @@ func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.
 // start delivers to a channel in a goroutine of its own, unless one does or nothing is
 // due.
 func (r *Room) start(ctx context.Context, ws *store.Workspace, channel string) error {
-	due, err := ws.DueDeliveries(ctx, channel, store.Time{Time: r.store.Now()}, 1)
+	now := store.Time{Time: r.store.Now()}
+	due, err := ws.DueDeliveries(ctx, channel, now, 1)
+	if err == nil && len(due) == 0 {
+		due, err = ws.DueDigest(ctx, channel, now, 1)
+	}
 	if err != nil || len(due) == 0 {
 		return err
 	}

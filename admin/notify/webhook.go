@@ -34,6 +34,14 @@ type webhookBody struct {
 	Data      json.RawMessage `json:"data"`
 }
 
+func bodyOf(m *message) webhookBody {
+	data := m.doc.Data
+	if len(data) == 0 {
+		data = json.RawMessage("{}")
+	}
+	return webhookBody{m.ev.Type, m.ev.At.Time, m.doc.Title, m.ev.Severity, data}
+}
+
 // message is one attempt to deliver an event to a channel.
 type message struct {
 	id  string
@@ -55,11 +63,7 @@ type outcome struct {
 
 // sendWebhook posts a message signed as Standard Webhooks says.
 func (r *Room) sendWebhook(ctx context.Context, m *message) outcome {
-	data := m.doc.Data
-	if len(data) == 0 {
-		data = json.RawMessage("{}")
-	}
-	body, err := json.Marshal(webhookBody{m.ev.Type, m.ev.At.Time, m.doc.Title, m.ev.Severity, data})
+	body, err := json.Marshal(bodyOf(m))
 	if err != nil {
 		return outcome{fault: "the message cannot be encoded"}
 	}

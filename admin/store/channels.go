@@ -100,6 +100,7 @@ const (
 	DeliveryPending   = "pending"   // it waits for its first attempt, or for the next
 	DeliveryDelivered = "delivered" // the channel took it
 	DeliveryDead      = "dead"      // no attempt is left; it can be delivered again by hand
+	DeliveryDigested  = "digested"  // it was part of a digest, which is another delivery
 )
 
 // Delivery is one event on its way to one channel.
@@ -113,10 +114,12 @@ type Delivery struct {
 	Type      string `bun:"type"`
 	State     string `bun:"state"`
 	Attempts  int64  `bun:"attempts"`
-	NextAt    Time   `bun:"next_at"` // of the next attempt
-	Status    int    `bun:"status"`  // HTTP status of the last answer; 0: there was none
-	Fault     string `bun:"fault"`   // of the last attempt; empty: it worked
-	Log       string `bun:"log"`     // JSON: the last attempts
+	NextAt    Time   `bun:"next_at"`   // of the next attempt
+	Status    int    `bun:"status"`    // HTTP status of the last answer; 0: there was none
+	Fault     string `bun:"fault"`     // of the last attempt; empty: it worked
+	Log       string `bun:"log"`       // JSON: the last attempts
+	Digest    bool   `bun:"digest"`    // while it is pending: it waits for the next digest
+	DigestID  string `bun:"digest_id"` // the digest that it was part of; empty: of none
 	CreatedAt Time   `bun:"created_at"`
 	EndedAt   Time   `bun:"ended_at"` // zero: it is pending
 }
@@ -134,11 +137,12 @@ func (t *Tx) AddDelivery(ctx context.Context, row *Delivery) error {
 }
 
 // DueDeliveries lists what is to be sent to a channel now, in the order of its events,
-// without what another message of the same alert must come before.
+// without what another message of the same alert must come before and without what is part
+// of a digest.
 func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, limit int) ([]Delivery, error) {
 	var rows []Delivery
 	err := c.db.NewSelect().Model(&rows).Where("d.workspace_id = ?", c.id).Where("d.channel_id = ?", channel).Where("d.state = 'pending'").
-		Where("d.next_at <= ?", now).
+		Where("d.next_at <= ?", now).Where("d.digest = ?", false).
 		Where("(d.alert_id = '' OR NOT EXISTS (SELECT 1 FROM deliveries AS o WHERE o.workspace_id = d.workspace_id AND o.channel_id = d.channel_id "+
 			"AND o.alert_id = d.alert_id AND o.state = 'pending' AND o.event_seq < d.event_seq))").
 		Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.limit()).Scan(ctx)
@@ -148,9 +152,57 @@ func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, lim
 	return rows, nil
 }
 
-// HastenDeliveries makes what waits for its first attempt of an alert due now.
+// DueDigest lists what the digest of a channel that is due now is made of, in the order of
+// its events.
+func (c *scope) DueDigest(ctx context.Context, channel string, now Time, limit int) ([]Delivery, error) {
+	var rows []Delivery
+	err := c.from(&rows).Where("d.channel_id = ?", channel).Where("d.state = 'pending'").Where("d.digest = ?", true).
+		Where("d.next_at <= ?", now).Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.limit()).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing what a digest is made of: %w", err)
+	}
+	return rows, nil
+}
+
+// EndDigest ends the deliveries that became part of a digest. It fails with [ErrStale] when
+// one of them was not waiting for it any more.
+func (t *Tx) EndDigest(ctx context.Context, rows []Delivery, digest string) error {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = ?", DeliveryDigested).Set("digest_id = ?", digest).Set("ended_at = ?", Time{t.Now()}).
+		Where("id IN (?)", bun.List(ids)).Where("state = 'pending'").Where("digest = ?", true).Exec(ctx))
+	if err == nil && n != int64(len(rows)) {
+		err = ErrStale
+	}
+	if err != nil {
+		return fmt.Errorf("writing what digest %s is made of: %w", digest, err)
+	}
+	return nil
+}
+
+// LeaveDigest sends a delivery that waits for a digest by itself.
+func (t *Tx) LeaveDigest(ctx context.Context, id string) error {
+	if _, err := t.updateOf((*Delivery)(nil)).Set("digest = ?", false).Where("id = ?", id).Where("state = 'pending'").Exec(ctx); err != nil {
+		return fmt.Errorf("writing delivery %s: %w", id, err)
+	}
+	return nil
+}
+
+// MoveDigest changes when the next digest of a channel is due.
+func (t *Tx) MoveDigest(ctx context.Context, channel string, at Time) error {
+	_, err := t.updateOf((*Delivery)(nil)).Set("next_at = ?", at).Where("channel_id = ?", channel).Where("state = 'pending'").Where("digest = ?", true).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("writing deliveries: %w", err)
+	}
+	return nil
+}
+
+// HastenDeliveries makes what waits for its first attempt of an alert due now, also what
+// waits for a digest.
 func (t *Tx) HastenDeliveries(ctx context.Context, alert string) error {
-	_, err := t.tx.NewUpdate().Model((*Delivery)(nil)).Set("next_at = ?", Time{t.Now()}).Where("workspace_id = ?", t.id).Where("alert_id = ?", alert).
+	_, err := t.tx.NewUpdate().Model((*Delivery)(nil)).Set("next_at = ?", Time{t.Now()}).Set("digest = ?", false).Where("workspace_id = ?", t.id).Where("alert_id = ?", alert).
 		Where("state = 'pending'").Where("attempts = 0").Where("next_at > ?", Time{t.Now()}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing deliveries: %w", err)

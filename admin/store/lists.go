@@ -42,7 +42,7 @@ var (
 	ChannelList = spec(by("id", "id"),
 		text("name", "name"), word("kind", "kind"), text("disabled", "disabled"), created, updated)
 	DeliveryList = spec(newest,
-		word("state", "state", "pending", "delivered", "dead"), word("type", "type"), word("alertId", "alert_id"), number("status", "status"), text("fault", "fault"), created, when("endedAt", "ended_at"))
+		word("state", "state", "pending", "delivered", "dead", "digested"), word("type", "type"), word("alertId", "alert_id"), word("digestId", "digest_id"), number("status", "status"), text("fault", "fault"), created, when("endedAt", "ended_at"))
 	EventList            = spec([]listing.Order{{Field: number("seq", "seq"), Desc: true}}, word("type", "type"), word("severity", "severity"), when("at", "at"))
 	ConnectorRequestList = spec([]listing.Order{{Field: number("votes", "votes"), Desc: true}, {Field: word("id", "id")}},
 		text("serviceName", "name"), text("website", "website"), text("useCase", "use_case"), word("state", "state"), number("votes", "votes"), created, updated)

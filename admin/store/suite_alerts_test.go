@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,62 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
+
+// testDigests: what waits for a digest is due to nothing else, ends with it once, and leaves
+// it when its alert cannot wait.
+func testDigests(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	w, ctx := h.open(t, func() time.Time { return now }).Workspace("one"), t.Context()
+	channel := &store.Channel{ID: w.NewID("chan"), Name: "ops", Kind: "webhook", Settings: "{}", Sealed: []byte{}}
+	later := store.Time{Time: now.Add(time.Hour)}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.AddChannel(ctx, channel); err != nil {
+			return err
+		}
+		for i, alert := range []string{"", "alert_1", ""} {
+			if err := tx.AddDelivery(ctx, &store.Delivery{ChannelID: channel.ID, EventSeq: uint64(i + 1), AlertID: alert, NextAt: later, Digest: true}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	f := func(digest bool, at store.Time, want ...uint64) (rows []store.Delivery) {
+		t.Helper()
+		rows, err := w.DueDeliveries(ctx, channel.ID, at, 10)
+		if digest {
+			rows, err = w.DueDigest(ctx, channel.ID, at, 10)
+		}
+		var got []uint64
+		for i := range rows {
+			got = append(got, rows[i].EventSeq)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("digest %v: %v are due, want %v: %v", digest, got, want, err)
+		}
+		return rows
+	}
+	f(true, store.Time{Time: now})
+	f(false, later)
+	all := f(true, later, 1, 2, 3)
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.HastenDeliveries(ctx, "alert_1") })
+	f(false, store.Time{Time: now}, 2)
+	rest := f(true, later, 1, 3)
+	if err := w.Update(ctx, func(tx *store.Tx) error { return tx.EndDigest(ctx, all, "msg_digest") }); !errors.Is(err, store.ErrStale) {
+		t.Errorf("ending a digest with one that left it: %v", err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.MoveDigest(ctx, channel.ID, store.Time{Time: now})
+	})
+	f(true, store.Time{Time: now}, 1, 3)
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.LeaveDigest(ctx, rest[1].ID), tx.EndDigest(ctx, rest[:1], "msg_digest"))
+	})
+	f(true, later)
+	f(false, later, 2, 3)
+	if d, err := w.Delivery(ctx, rest[0].ID); err != nil || d.State != store.DeliveryDigested || d.DigestID != "msg_digest" || !d.EndedAt.Equal(now) {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
 
 // testEvents: events are numbered, leave the outbox once, and are delivered in the order
 // of their alert.

@@ -116,6 +116,7 @@ func suite(t *testing.T, h harness) {
 	f("audit", testAudit)
 	f("grants", testGrants)
 	f("events", testEvents)
+	f("digests", testDigests)
 	f("alerts", testAlerts)
 	f("alert rules", testAlertRules)
 	f("connector requests", testConnectorRequests)

@@ -113,6 +113,7 @@ over the Model Context Protocol at one toolset URL.
 	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), domaincmd.Command(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Session(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Job(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
+	root.AddCommand(a.manCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	a.Complete(root, a.prepare)

@@ -132,6 +132,28 @@ func pages(t *testing.T) map[string]*page {
 	return out
 }
 
+// TestReadme: the first page is short, and each figure of its table has a command.
+func TestReadme(t *testing.T) {
+	const mostLines = 60
+	b, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(b), "\n"); n > mostLines {
+		t.Errorf("README.md has %d lines, want at most %d: move something to docs", n, mostLines)
+	}
+	_, table, found := strings.Cut(string(b), "| measured | | repeat it |\n| --- | --- | --- |\n")
+	rows, _, _ := strings.Cut(table, "\n\n")
+	if !found || rows == "" {
+		t.Fatal("README.md has no table of what was measured")
+	}
+	for row := range strings.Lines(rows) {
+		if !strings.Contains(row, "](docs/") || !strings.Contains(row, "| `make ") {
+			t.Errorf("README.md does not say where this is measured, or how: %s", row)
+		}
+	}
+}
+
 // TestLinks: each link to a file of the project leads to one, and to a heading that is there,
 // and to each page of the documentation leads one, or one to its folder.
 func TestLinks(t *testing.T) {

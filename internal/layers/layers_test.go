@@ -86,7 +86,7 @@ var within = map[string][]string{
 	"admin/suggest":                      {"admin/suggest/naming"},
 	"admin/oidc":                         {"admin/request", "admin/store"},
 	"admin/workflow":                     {"admin/plugin", "admin/toolset"},
-	"admin/alert":                        {"admin/alert/rule", "admin/notify", "admin/request", "admin/store"},
+	"admin/alert":                        {"admin/alert/rule", "admin/listing", "admin/notify", "admin/request", "admin/store"},
 	"admin/catalog":                      {"admin/listing", "admin/request", "admin/store", "admin/toolset"},
 	"admin/choice":                       {"admin/store", "admin/toolset"},
 	"admin/alert/rule":                   {},

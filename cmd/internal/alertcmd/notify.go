@@ -53,6 +53,12 @@ func gets(c notify.Channel) string {
 	if q := c.Quiet; q != nil {
 		parts = append(parts, strings.TrimSpace("quiet "+q.From+"-"+q.To+" "+q.Zone))
 	}
+	if d := c.Digest; d != nil {
+		parts = append(parts, strings.Join(strings.Fields("digest "+d.Every+" "+d.At+" "+d.Zone), " "))
+	}
+	if len(c.Unsubscribed) > 0 {
+		parts = append(parts, "no reminders to "+strings.Join(c.Unsubscribed, " "))
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -75,7 +81,7 @@ var deliveries = command.Resource[notify.Delivery]{
 func Notify(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{Use: "notify", Short: "Manage notification channels and the delivery log"}
 	channel := &cobra.Command{Use: "channel", Aliases: []string{"channels"}, Short: "List, add and remove channels"}
-	channel.AddCommand(channels.List(s, "List channels"), channelAdd(s), channelTest(s), channelRotate(s), channelSwitch(s, true), channelSwitch(s, false),
+	channel.AddCommand(channels.List(s, "List channels"), channelAdd(s), channelSet(s), channelTest(s), channelRotate(s), channelSwitch(s, true), channelSwitch(s, false),
 		channels.Remove(s, "remove NAME", "Remove a channel and what was to be sent to it", "one channel", "%s is removed."))
 	cmd.AddCommand(channel, deliveryList(s), redeliver(s))
 	return cmd
@@ -86,7 +92,8 @@ func channelPath(name string) string { return channels.Path + "/" + url.PathEsca
 func channelAdd(s *command.Session) *cobra.Command {
 	in := notify.NewChannel{Mail: &notify.Mail{}}
 	var toolsets []string
-	var webhook, slackFile, passwordFile, quiet, zone string
+	var webhook, slackFile, passwordFile string
+	var times *hours
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a channel; the signing secret of a webhook is shown once", Args: command.Exactly(1, "one name"),
 		Long: `Add a channel: a webhook (Standard Webhooks; its signing secret is written to stdout,
@@ -98,11 +105,9 @@ gets every alert unless --kind, --min-severity or --toolset restrict it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body := in
 			body.Name = args[0]
-			if quiet != "" {
-				from, to, _ := strings.Cut(quiet, "-")
-				body.Quiet = &notify.Quiet{From: from, To: to, Zone: zone}
-			} else if zone != "" {
-				return exit.Usagef("--quiet-zone is of --quiet FROM-TO")
+			var err error
+			if body.Quiet, body.Digest, err = times.given(); err != nil {
+				return err
 			}
 			if err := chooseKind(s, &body, webhook, slackFile, passwordFile); err != nil {
 				return err
@@ -136,8 +141,7 @@ gets every alert unless --kind, --min-severity or --toolset restrict it.`,
 	f.StringVar(&in.Routes.MinSeverity, "min-severity", "", "nothing less severe: "+strings.Join(severities, ", "))
 	f.StringSliceVar(&toolsets, "toolset", nil, "only alerts of these toolsets")
 	command.MustComplete(cmd, "min-severity", severities)
-	f.StringVar(&quiet, "quiet", "", "hours in which only what is critical is sent, such as 22:00-07:00; the rest waits")
-	f.StringVar(&zone, "quiet-zone", "", "time zone of --quiet, such as Europe/Berlin (default: UTC)")
+	times = hoursOf(cmd)
 	command.MustComplete(cmd, "mail-security", []string{"starttls", "tls", "none"})
 	return cmd
 }

@@ -91,10 +91,14 @@ tokens with a threshold; over the window day or month they are budgets.`,
 
 func ruleList(s *command.Session) *cobra.Command {
 	var toolset string
+	var filter *command.Filter
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List rules, presets first", Args: command.Exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return rules.Show(cmd.Context(), s, rulePath("", toolset)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return rules.ShowFiltered(cmd.Context(), s, rulePath("", toolset), filter)
+		},
 	}
+	filter = command.FilterOf(cmd)
 	cmd.Flags().StringVar(&toolset, "toolset", "", "only rules that count for this toolset")
 	return cmd
 }

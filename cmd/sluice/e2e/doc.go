@@ -5,5 +5,6 @@
 // commands, its HTTP interfaces and nothing of its packages.
 //
 // Node, Prism and the specification come from npm at the versions of
-// package-lock.json; make test and make interop put them into bin/e2e.
+// package-lock.json; make test and make interop put them into bin/e2e. The generator of
+// the Python client comes from PyPI at the versions of requirements.txt, in bin/e2e-python.
 package e2e

@@ -19,6 +19,7 @@ import { ALERTS, channelsQuery, deliveriesQuery, type Delivery } from "./queries
 function DeliveryState({ state }: { state: Delivery["state"] }) {
   if (state === "delivered") return <Badge tone="ok">Delivered</Badge>;
   if (state === "dead") return <Badge tone="bad">Given up</Badge>;
+  if (state === "digested") return <Badge tone="plain">In a digest</Badge>;
   return <Badge tone="plain">Pending</Badge>;
 }
 
@@ -65,6 +66,7 @@ export function Deliveries({ alert }: { alert: string }) {
             <option value="pending">Pending</option>
             <option value="delivered">Delivered</option>
             <option value="dead">Given up</option>
+            <option value="digested">In a digest</option>
           </Select>
           <Select label="Channel" hidden value={channel} onChange={(e) => setChannel(e.target.value)}>
             <option value="">Every channel</option>
