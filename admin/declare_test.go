@@ -416,8 +416,11 @@ func TestRoundTripOfSeveral(t *testing.T) {
 		t.Errorf("the tools of the copy differ:\n%s\nwant\n%s", b, a)
 	}
 	copied := want[admin.ToolsetPlugins](two, two.do("GET", "/v1/toolsets/shop/plugins", nil), http.StatusOK)
-	if !reflect.DeepEqual(copied, bound) {
-		t.Errorf("bound %+v\nwant %+v", copied, bound)
+	for i := range copied.Bindings { // the original is not live
+		copied.Bindings[i].Live = ""
+	}
+	if !reflect.DeepEqual(copied.Bindings, bound.Bindings) {
+		t.Errorf("bound %+v\nwant %+v", copied.Bindings, bound.Bindings)
 	}
 	if a := want[credential.Authentication](two, two.do("GET", "/v1/toolsets/shop/connectors/notes/authentication", nil), http.StatusOK); !a.PerUser || a.Resource != "https://mcp.example.com/mcp" {
 		t.Errorf("authentication %+v", a)

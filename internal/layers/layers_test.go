@@ -96,7 +96,7 @@ var within = map[string][]string{
 	"admin/notify":                       {"admin/request", "admin/store"},
 	"admin/access":                       {"admin/publish", "admin/request", "admin/store"},
 	"admin/declare":                      {"admin/access", "admin/backup", "admin/choice", "admin/credential", "admin/local", "admin/plugin", "admin/request", "admin/source", "admin/store", "admin/toolset"},
-	"admin/document":                     {"admin/catalog", "admin/listing", "admin/store", "admin/toolset"},
+	"admin/document":                     {"admin/alert", "admin/catalog", "admin/listing", "admin/store", "admin/toolset"},
 	"admin/fleet":                        {"admin/access", "admin/domain", "admin/plugin", "admin/publish", "admin/request", "admin/store", "admin/usage"},
 	"admin/grant":                        {"admin/request", "admin/store"},
 	"admin/keyring":                      {"admin/publish", "admin/request", "admin/store"},
