@@ -31,7 +31,8 @@ func inMemory(dir, checkout string) string {
 	}
 	sum := sha256.Sum256([]byte(checkout))
 	out := filepath.Join(dir, fmt.Sprintf("sluice-test-%x", sum[:4]))
-	if os.RemoveAll(out) != nil || os.Mkdir(out, 0o700) != nil {
+	// PostgreSQL is started as another user, who must get through to its own directory.
+	if os.RemoveAll(out) != nil || os.Mkdir(out, 0o711) != nil {
 		return ""
 	}
 	return out
