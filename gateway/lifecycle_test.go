@@ -38,7 +38,7 @@ func manyCalls(b *registry.Toolset) {
 // order answers POST /orders.
 func serveMany(t *testing.T, order http.Handler) (s *gatewaytest.Stack, up *upstreamtest.Server, begun, release chan struct{}) {
 	t.Helper()
-	begun, release = make(chan struct{}), make(chan struct{})
+	begun, release = make(chan struct{}, 1), make(chan struct{})
 	up = upstreamtest.New(t)
 	up.Handle("POST /orders", order)
 	up.Handle("GET /slow", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -56,11 +56,12 @@ func (c *Client) do(x *Exchange, t *Target, compose func(*link) (*message, error
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
+	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	if err != nil {
 		return err
 	}
 	err = c.twice(v, x, t, compose)
-	p.breaker.leave(!problem.Is(err, problem.Unreachable), time.Now())
+	p.breaker.leave(entered, !problem.Is(err, problem.Unreachable), time.Now())
 	return err
 }
 

@@ -205,12 +205,12 @@ func TestEndpoint(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b breaker
-		enter := func() error { return b.enter("x:1", time.Now()) }
+		enter := func() error { _, err := b.enter("x:1", time.Now()); return err }
 		for i := range breakAfter {
 			if err := enter(); err != nil {
 				t.Fatalf("attempt %d: %v", i, err)
 			}
-			b.leave(false, time.Now())
+			b.leave(0, false, time.Now())
 		}
 		for _, pause := range []time.Duration{breakFirst, 2 * breakFirst, 4 * breakFirst} {
 			if err := enter(); !problem.Is(err, problem.Unavailable) {
@@ -223,19 +223,47 @@ func TestBreaker(t *testing.T) {
 			if err := enter(); !problem.Is(err, problem.Unavailable) {
 				t.Fatalf("beside the probe: %v", err)
 			}
-			b.leave(false, time.Now())
+			b.leave(0, false, time.Now())
 		}
 		time.Sleep(breakMost)
 		if err := enter(); err != nil {
 			t.Fatal(err)
 		}
-		b.leave(true, time.Now())
+		b.leave(0, true, time.Now())
 		for range 3 {
 			if err := enter(); err != nil {
 				t.Fatalf("after a success: %v", err)
 			}
 		}
 	})
+}
+
+// TestBreakerAndCallsAtOnce: calls that fail beside one that reaches the server do not stop
+// calls to it; as many that began afterwards do.
+func TestBreakerAndCallsAtOnce(t *testing.T) {
+	var b breaker
+	now := time.Now()
+	var entered [2 * breakAfter]uint64
+	for i := range entered {
+		entered[i], _ = b.enter("x:1", now)
+	}
+	b.leave(entered[0], true, now)
+	for _, e := range entered[1:] {
+		b.leave(e, false, now)
+	}
+	if b.open() {
+		t.Error("calls that began before the server was reached stopped the next")
+	}
+	later, err := b.enter("x:1", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range breakAfter {
+		b.leave(later, false, now)
+	}
+	if !b.open() {
+		t.Error("calls that began since did not stop the next")
+	}
 }
 
 // TestMetrics: a server that cannot be reached is named as long as its calls fail at

@@ -53,11 +53,12 @@ func (c *Client) Follow(x *Exchange, t *Target, f *Feed) error {
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
+	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	if err != nil {
 		return err
 	}
 	opened, err := c.follow(v, x, t, f)
-	p.breaker.leave(opened || !problem.Is(err, problem.Unreachable), time.Now())
+	p.breaker.leave(entered, opened || !problem.Is(err, problem.Unreachable), time.Now())
 	if opened {
 		return nil
 	}

@@ -69,11 +69,12 @@ func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	if err := p.breaker.enter(t.Endpoint.Addr(), time.Now()); err != nil {
+	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	if err != nil {
 		return err
 	}
 	err = c.listen(v, x, t, tell)
-	p.breaker.leave(opened || !problem.Is(err, problem.Unreachable), time.Now())
+	p.breaker.leave(entered, opened || !problem.Is(err, problem.Unreachable), time.Now())
 	if opened {
 		return nil
 	}

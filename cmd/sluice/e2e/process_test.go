@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -139,15 +140,22 @@ func last(s string, n int) string {
 	return s
 }
 
-// freePort returns an address of the loopback interface that nobody listens on.
+// freePort returns an address of the loopback interface that nobody listens on, and that
+// the system gives to nobody who asks for any: until a process listens on it, a client's
+// connection could take it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const first, ports = 12_000, 20_000 // below those for any: 32,768 on Linux, 49,152 elsewhere
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().String()
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // node is one running sluice, with the addresses of its two listeners.
