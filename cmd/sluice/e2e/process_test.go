@@ -148,11 +148,10 @@ func freePort(t *testing.T) string {
 	const first, ports = 12_000, 20_000 // below those for any: 32,768 on Linux, 49,152 elsewhere
 	for range 100 {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
-		if err != nil {
-			continue
+		if err == nil {
+			_ = l.Close()
+			return l.Addr().String()
 		}
-		defer l.Close()
-		return l.Addr().String()
 	}
 	t.Fatal("no port is free")
 	return ""
