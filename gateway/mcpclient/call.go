@@ -152,6 +152,10 @@ func (x *Exchange) answerError(t *Target, l *link) error {
 		return problem.New(problem.UpstreamMalformed, "the answer of the MCP server at %s is not valid JSON-RPC", t.Endpoint.Addr()).
 			Fix("look at the log of the server")
 	}
+	return unanswered(t)
+}
+
+func unanswered(t *Target) error {
 	return problem.New(problem.UpstreamMalformed, "the MCP server at %s ended its answer without a result", t.Endpoint.Addr()).Fix("try again")
 }
 

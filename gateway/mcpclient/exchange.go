@@ -51,6 +51,7 @@ type Exchange struct {
 	fault  *Fault
 	got    bool // result or fault is set
 	broken bool // something came that is not JSON-RPC
+	cut    bool // the stream ended without the answer
 
 	// Modern says that the server speaks 2026-07-28, after a call.
 	Modern bool
@@ -66,7 +67,8 @@ func (x *Exchange) Reset() {
 }
 
 func (x *Exchange) forget() {
-	x.result, x.fault, x.got, x.broken, x.id, x.flood = jsonscan.Value{}, nil, false, false, 0, flood{}
+	x.result, x.fault, x.got, x.broken, x.cut, x.id, x.flood = jsonscan.Value{}, nil, false, false, false, 0, flood{}
+	x.events.id = x.events.id[:0]
 }
 
 func keep(b []byte) []byte {
@@ -144,13 +146,14 @@ func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
 		h.Set("Mcp-Session-Id", m.link.session)
 	}
 	req.SetBodyRaw(m.body)
-	x.http.Events = x.readEvents(t)
+	x.http.Events = x.readEvents(t, false)
 	x.http.Repeatable = m.repeatable
-	if err := c.send(x, t); err != nil {
-		return err
+	err := c.send(x, t)
+	if x.resumable(m, err) {
+		return c.resume(x, t, m.link, err)
 	}
-	if x.got || m.id == 0 {
-		return nil
+	if err != nil || x.got || m.id == 0 {
+		return err
 	}
 	x.readBody()
 	return nil
@@ -203,8 +206,9 @@ func (t *Target) defaults() {
 	}
 }
 
-// readEvents reads a stream until the answer is in it.
-func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
+// readEvents reads a stream until the answer is in it; resumes says that it goes on with
+// the one before.
+func (x *Exchange) readEvents(t *Target, resumes bool) func(int, io.Reader) error {
 	return func(_ int, body io.Reader) error {
 		if x.stream == nil {
 			x.stream = bufio.NewReader(body)
@@ -212,13 +216,21 @@ func (x *Exchange) readEvents(t *Target) func(int, io.Reader) error {
 			x.stream.Reset(body)
 		}
 		defer x.stream.Reset(nil)
-		x.events.reset(x.stream, t.maxBody())
+		if resumes {
+			x.events.resume(x.stream)
+		} else {
+			x.events.reset(x.stream, t.maxBody())
+		}
 		for !x.got {
 			if err := x.events.next(); err != nil {
+				x.cut = !errors.Is(err, errEventTooLarge)
 				if errors.Is(err, io.EOF) {
 					return nil // without an answer, which the caller sees
 				}
 				return err
+			}
+			if len(x.events.data) == 0 {
+				continue // an event for its id (MCP 2025-11-25 "Sending Messages to the Server")
 			}
 			if len(x.events.name) == 0 || string(x.events.name) == "message" {
 				x.take(t.redact(x.events.data))

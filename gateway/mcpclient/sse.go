@@ -4,10 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"strconv"
+	"time"
 )
 
 // errEventTooLarge ends a stream whose event is larger than an answer may be.
 var errEventTooLarge = errors.New("event too large")
+
+// maxEventID is the longest id of an event that is kept, in bytes: it goes into a header.
+const maxEventID = 1 << 10
 
 // maxFieldName is what a line may have besides data: the longest field name, its
 // colon and blank.
@@ -23,10 +28,20 @@ type eventReader struct {
 	text  []byte
 	name  []byte // of the last event; empty: "message"
 	data  []byte // of the last event
+	given []byte // id of the event that is being read, or of one before it
+
+	id    []byte        // of the last event that came whole; empty: none had one
+	retry time.Duration // before a reconnection, as the server wishes; below 0: it did not say
 }
 
 func (e *eventReader) reset(r *bufio.Reader, limit int64) {
-	*e = eventReader{r: r, limit: limit, text: e.text[:0], name: e.name[:0], data: e.data[:0]}
+	*e = eventReader{r: r, limit: limit, text: e.text[:0], name: e.name[:0], data: e.data[:0], given: e.given[:0], id: e.id[:0], retry: -1}
+}
+
+// resume reads on another stream, of which the last event is the one before.
+func (e *eventReader) resume(r *bufio.Reader) {
+	e.r, e.begun, e.skip = r, false, false
+	e.given = append(e.given[:0], e.id...)
 }
 
 // next reads the next event that has data; [io.EOF] at the end of the stream. An
@@ -41,6 +56,7 @@ func (e *eventReader) next() error {
 			return err
 		}
 		if len(line) == 0 {
+			e.id = append(e.id[:0], e.given...)
 			if has {
 				e.data = e.data[:len(e.data)-1] // the line end behind the last line
 				return nil
@@ -59,6 +75,14 @@ func (e *eventReader) next() error {
 			}
 			e.data = append(append(e.data, value...), '\n')
 			has = true
+		case "id":
+			if bytes.IndexByte(value, 0) < 0 && len(value) <= maxEventID {
+				e.given = append(e.given[:0], value...)
+			}
+		case "retry":
+			if n, err := strconv.ParseUint(string(value), 10, 31); err == nil && value[0] != '+' {
+				e.retry = time.Duration(n) * time.Millisecond
+			}
 		}
 	}
 }
