@@ -267,6 +267,7 @@ type request struct {
 	meta     []byte // the trace, reused
 	cancel   upstream.Cancel
 	watch    watched
+	stream   *mcp.Stream // of the call; nil: its client wants none
 
 	// Of an item: what its server calls it, and the name that permissions have.
 	key, permit string
@@ -377,6 +378,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		opt.Permits = x.permits
 	}
 	if conn := x.rc.Conn(); conn != nil {
+		x.stream = p.Stream
 		x.watch.begin(conn)
 		defer x.watch.end()
 	}
@@ -441,6 +443,14 @@ func (x *request) tell(to *mcp.Stream, o *call.Outcome) {
 // Cancel implements [mcp.Tool].
 func (x *request) Cancel() { x.cancel.Cancel() }
 
+// clientGone ends the call of a client that closed its connection, unless it can come back
+// for the rest.
+func (x *request) clientGone() {
+	if !x.stream.Lose() {
+		x.cancel.Cancel()
+	}
+}
+
 // Listen implements [mcp.Toolset].
 func (x *request) Listen(sub *mcp.Subscription) error {
 	l := &listener{sub: sub}
@@ -468,7 +478,7 @@ func (x *request) Done(served mcp.Served) {
 	}
 	x.cancel.Reset()
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
-	x.key, x.permit = "", ""
+	x.key, x.permit, x.stream = "", "", nil
 	x.forget()
 	s.requests.Put(x)
 }

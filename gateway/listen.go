@@ -58,6 +58,7 @@ type listener struct {
 	sub     *mcp.Subscription // nil: the stream is that of sess
 	sess    *session.Session
 	resume  string // id of the last event that the client of sess has; "": it did not say
+	call    bool   // the stream is the rest of that of a call
 	slug    string
 	chunked bool
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
@@ -132,7 +133,11 @@ func (a *listeners) start(l *listener, conn net.Conn, head []byte) {
 	a.mu.Unlock()
 	switch {
 	case l.sess == nil:
-	case l.sess.Attach(l, l.resume, l.sess.Client().Version >= primed):
+	case l.call:
+		if !l.sess.Resume(l, l.resume) { // it was dropped meanwhile
+			l.End()
+		}
+	case l.sess.Attach(l, l.resume):
 		a.joined(l)
 	default:
 		l.End()
@@ -238,7 +243,7 @@ func (l *listener) endLocked() {
 func (l *listener) follow(snap *snapshot.Snapshot) {
 	changed, now := l.renew(snap)
 	switch {
-	case now == "":
+	case now == "", l.call: // nothing is said on the stream of a call that is not the call's
 	case l.sess != nil: // what changed while no stream was open counts too
 		changed |= now.Changed(snapshot.Versions(l.sess.Saw(string(now))))
 		for _, message := range changed.Messages() {

@@ -158,7 +158,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{opts: o, log: o.Logger.With(slog.String("component", "gateway"))}
 	var err error
-	if s.protocol, err = mcp.New(mcp.Options{WriteTimeout: writeTimeout, Logger: s.log}); err != nil {
+	if s.protocol, err = mcp.New(mcp.Options{WriteTimeout: writeTimeout, Stopping: s.draining.Load, Logger: s.log}); err != nil {
 		return nil, err
 	}
 	ln := o.Listener
@@ -195,7 +195,7 @@ func New(o Options) (*Server, error) {
 	}})
 	s.requests.New = func() any {
 		x := &request{}
-		x.watch.w, x.watch.gone = s.watcher, x.cancel.Cancel
+		x.watch.w, x.watch.gone = s.watcher, x.clientGone
 		return x
 	}
 	s.calls, s.stop = context.WithCancel(context.Background())

@@ -14,11 +14,6 @@ import (
 // headerSession names the session of a client of a revision with handshake.
 const headerSession = "Mcp-Session-Id"
 
-// primed is the first revision whose streams begin with an event that has nothing but an
-// id (MCP 2025-11-25 "Listening for Messages from the Server"). Clients of the older ones
-// take it for a broken message.
-const primed = "2025-11-25"
-
 // sessionOwner is whose the sessions are that a caller of a toolset may use.
 func sessionOwner(ts *snapshot.Toolset, pass access.Pass) session.Owner {
 	return session.Owner{Workspace: ts.Workspace(), Toolset: ts.ID, Caller: pass.Principal().Key()}
@@ -72,6 +67,11 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 		answer(rc, fasthttp.StatusNotAcceptable, "the stream of a session is text/event-stream, which the request does not accept")
 	default:
 		l := &listener{sess: found, resume: string(h.Peek("Last-Event-ID"))}
+		var kept bool
+		if kept, l.call = found.Keeps(l.resume); l.call && !kept {
+			answer(rc, fasthttp.StatusBadRequest, "the stream of this event is not kept any more: make the call again")
+			return
+		}
 		if err := s.listeners.hijack(rc, ts, pass, l); err != nil {
 			rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "60")
 			answer(rc, fasthttp.StatusServiceUnavailable, "too many streams are open here")

@@ -180,6 +180,9 @@ type Options struct {
 	// WriteTimeout is how long a client may take to read what was written to a
 	// stream. Default: as the server says for whole answers.
 	WriteTimeout time.Duration
+	// Stopping reports whether the gateway stops: calls whose clients lost their connection
+	// are not waited for any more. Default: it does not.
+	Stopping func() bool
 	// Logger receives faults of the gateway. Default: discard.
 	Logger *slog.Logger
 }
@@ -189,11 +192,15 @@ type Server struct {
 	log          *slog.Logger
 	pool         sync.Pool // *exchange
 	writeTimeout time.Duration
+	stopping     func() bool
 }
 
 // New makes a Server.
 func New(o Options) (*Server, error) {
-	s := &Server{log: o.Logger, writeTimeout: o.WriteTimeout}
+	s := &Server{log: o.Logger, writeTimeout: o.WriteTimeout, stopping: o.Stopping}
+	if s.stopping == nil {
+		s.stopping = func() bool { return false }
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

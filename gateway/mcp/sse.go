@@ -26,6 +26,11 @@ const (
 	// maxPending bounds what waits for a client that reads slowly, in bytes.
 	// Notifications that do not fit are left out; the result never is.
 	maxPending = 1 << 20
+	// returnWithin is how long a call of a session goes on whose client lost its connection
+	// and did not come back: clients try for half a minute.
+	returnWithin = 30 * time.Second
+	// awayEvery is how often that is looked at.
+	awayEvery = time.Second
 )
 
 // Level is the severity of a log message (RFC 5424, as MCP names it).
@@ -65,16 +70,20 @@ func levelOf(v jsonscan.Value) Level {
 // Messages"). A nil Stream drops everything. It is safe for concurrent use, until
 // the call it belongs to returned.
 type Stream struct {
-	token []byte // raw JSON of the progress token; nil: none
-	level Level  // of the least log message that is wanted; LevelNone: none is
+	token   []byte           // raw JSON of the progress token; nil: none
+	level   Level            // of the least log message that is wanted; LevelNone: none is
+	session *session.Session // whose client may resume the stream; nil: it cannot
+	request []byte           // JSON of the id of the call, of a session
 
 	mu      sync.Mutex
-	pending []byte        // guarded by mu; events that were not sent yet
-	started bool          // guarded by mu; something was notified
-	beating string        // guarded by mu; message of the beats; "": none
-	begun   time.Time     // of the call
-	last    float64       // guarded by mu; progress sent last
-	wake    chan struct{} // holds one token: look at pending
+	replay  *session.Replay // guarded by mu; nil: the stream cannot be resumed
+	lost    bool            // guarded by mu; the connection is not written any more
+	pending []byte          // guarded by mu; events that were not sent yet
+	started bool            // guarded by mu; something was notified
+	beating string          // guarded by mu; message of the beats; "": none
+	begun   time.Time       // of the call
+	last    float64         // guarded by mu; progress sent last
+	wake    chan struct{}   // holds one token: look at pending
 }
 
 // WantsProgress reports whether progress is delivered.
@@ -220,10 +229,58 @@ func (s *Stream) sendLocked(message []byte) bool {
 	if len(s.pending)+len(message) > maxPending {
 		return false
 	}
+	if !s.started && s.session != nil {
+		if s.replay = s.session.Replay(s.request); s.replay != nil && s.session.Primed() {
+			s.pending = s.replay.AppendPrime(s.pending)
+		}
+	}
 	s.started = true
-	s.pending = appendEvent(s.pending, message)
+	s.appendLocked(message, false)
 	s.signal()
 	return true
+}
+
+// appendLocked makes a message the next event, for this connection or for the one that the
+// client came back on.
+func (s *Stream) appendLocked(message []byte, last bool) {
+	if s.replay == nil {
+		s.pending = appendEvent(s.pending, message)
+		return
+	}
+	out, elsewhere := s.replay.Append(s.pending, message, last)
+	if s.lost = s.lost || elsewhere; !s.lost {
+		s.pending = out
+	}
+}
+
+// finish makes the response the last event.
+func (s *Stream) finish(response []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.appendLocked(response, true)
+}
+
+// Lose says that the client's connection is gone, and reports whether the call goes on
+// because the client can read the rest on another.
+func (s *Stream) Lose() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.replay == nil {
+		return false
+	}
+	s.lost = true
+	s.replay.Leave()
+	s.signal()
+	return true
+}
+
+func (s *Stream) isLost() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
 }
 
 func (s *Stream) signal() {
@@ -286,6 +343,9 @@ func (x *exchange) newStream(modern bool) *Stream {
 	if token.Exists() {
 		s.token = token.Raw() // lives as long as the request, which the stream does not outlive
 	}
+	if !modern {
+		s.session, s.request = x.session, x.msg.id
+	}
 	return s
 }
 
@@ -298,7 +358,6 @@ type answer struct {
 	done  chan struct{} // closed when the call returned and x.out is the response
 	beats *time.Timer
 	ended bool // the result was made an event
-	next  []byte
 }
 
 // stream runs finish (the rest of serving a tool call) in its own goroutine. When
@@ -347,18 +406,12 @@ func (a *answer) Read(p []byte) (int, error) {
 			a.extend()
 			return n, nil
 		}
-		if a.ended {
-			n := copy(p, a.next)
-			if a.next = a.next[n:]; n > 0 {
-				a.extend()
-				return n, nil
-			}
+		if a.ended || a.s.isLost() {
 			return 0, io.EOF
 		}
 		select {
 		case <-a.done:
-			a.ended = true
-			a.next = appendEvent(nil, a.x.out)
+			a.end()
 		case <-a.s.wake:
 		case <-a.beats.C:
 			a.beats.Reset(beatEvery)
@@ -375,15 +428,47 @@ func (a *answer) extend() {
 	}
 }
 
-// Close implements [io.Closer]. The client may have gone: the call is ended.
+// end makes the result the last event, once.
+func (a *answer) end() {
+	if !a.ended {
+		a.ended = true
+		a.s.finish(a.x.out)
+	}
+}
+
+// Close implements [io.Closer]. The client may have gone: the call is ended, unless the
+// client can come back for the rest.
 func (a *answer) Close() error {
 	select {
 	case <-a.done:
 	default:
-		a.x.tool.Cancel()
+		if !a.s.Lose() || !a.outlast() {
+			a.x.tool.Cancel()
+		}
 		<-a.done
 	}
+	a.end()
 	a.beats.Stop()
 	a.x.release()
 	return nil
+}
+
+// outlast waits for the end of a call whose client lost its connection. It is false when
+// the client did not come back, or the gateway stops.
+func (a *answer) outlast() bool {
+	tick := time.NewTicker(awayEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-a.done:
+			return true
+		case <-a.beats.C:
+			a.beats.Reset(beatEvery)
+			a.s.beat()
+		case <-tick.C:
+			if away := a.s.replay.Away(); away >= returnWithin || away > 0 && a.x.s.stopping() {
+				return false
+			}
+		}
+	}
 }

@@ -2,13 +2,17 @@ package mcpclient
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -154,4 +158,21 @@ func TestResumeEnds(t *testing.T) {
 	}, problem.Cancelled, 0)
 	f("late", &cutting{first: patient}, func(tg *Target) { tg.Deadline = time.Now().Add(200 * time.Millisecond) }, problem.Timeout, 0)
 	f("in vain", &cutting{first: primer, then: func(int, string) (int, string) { return 503, "busy" }}, func(*Target) {}, problem.UpstreamMalformed, maxResumes)
+}
+
+// TestResumeAtSDKServer: the official server ends the stream of a call on purpose.
+func TestResumeAtSDKServer(t *testing.T) {
+	s := sdk.NewServer(&sdk.Implementation{Name: "upstream", Version: "7"}, nil)
+	s.AddTool(&sdk.Tool{Name: "later", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		r.Extra.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
+		_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1}) // it comes with the rest
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil
+	})
+	srv := httptest.NewServer(legacyOnly(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{EventStore: sdk.NewMemoryEventStore(nil)})))
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	var heard []string
+	got, err := call(newClient(t, safedial.Options{AllowPrivate: true}), target(t, srv.URL), &Call{Tool: "later", Progress: true, Notify: func(method string, _ jsonscan.Value) { heard = append(heard, method) }})
+	if err != nil || !strings.Contains(got, `"done"`) || len(heard) != 1 {
+		t.Errorf("got %s, %v; heard %q", got, err, heard)
+	}
 }

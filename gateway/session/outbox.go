@@ -69,11 +69,18 @@ func (s *Session) Send(message []byte) bool {
 	return true
 }
 
+// primed is the first revision whose streams begin with an event that has nothing but an
+// id (MCP 2025-11-25 "Listening for Messages from the Server"). Clients of the older ones
+// take it for a broken message.
+const primed = "2025-11-25"
+
+// Primed reports whether a stream begins with an event that has nothing but an id.
+func (s *Session) Primed() bool { return s.client.Version >= primed }
+
 // Attach makes a stream the one that messages are sent on, in place of the one before,
-// and sends what waited, or with the id of an event what came behind it. prime begins the
-// stream with an event that has nothing but an id (MCP 2025-11-25). It is false when the
-// session has ended.
-func (s *Session) Attach(sink Sink, lastEventID string, prime bool) bool {
+// and sends what waited, or with the id of an event what came behind it. It is false when
+// the session has ended.
+func (s *Session) Attach(sink Sink, lastEventID string) bool {
 	o := &s.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,7 +98,7 @@ func (s *Session) Attach(sink Sink, lastEventID string, prime bool) bool {
 		after = n
 	}
 	var b []byte
-	if prime {
+	if s.Primed() {
 		b = append(append(append(b, "id: "...), standing(after)...), "\ndata: \n\n"...)
 	}
 	for _, e := range o.events {
@@ -121,6 +128,7 @@ func (s *Session) Detach(sink Sink) {
 		o.sink = nil
 		s.inUse.Add(-1)
 	}
+	s.replays.detach(sink)
 }
 
 func (o *outbox) close() {
@@ -142,6 +150,10 @@ func (o *outbox) dropLocked() {
 
 // forgetOld drops what nobody asked for again.
 func (s *Session) forgetOld(now time.Time) {
+	if s.replays.mu.TryLock() { // else a stream is being written
+		s.forgetReplaysLocked(now)
+		s.replays.mu.Unlock()
+	}
 	o := &s.outbox
 	if !o.mu.TryLock() {
 		return // a stream is being written

@@ -61,6 +61,8 @@ type Session struct {
 	seen   string   // guarded by mu; see Saw
 	used   []string // guarded by mu; see Use
 	outbox outbox
+
+	replays replays
 }
 
 // ID is the value of the header Mcp-Session-Id.
@@ -122,6 +124,7 @@ func (s *Session) close() {
 	s.questions = nil
 	s.mu.Unlock()
 	s.outbox.close()
+	s.closeReplays()
 	s.table.ended(s)
 }
 

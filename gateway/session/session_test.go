@@ -123,7 +123,7 @@ func TestIdle(t *testing.T) {
 		table := New(Options{})
 		go table.Run(ctx)
 		idle, used, open := table.Open(ada, Client{}), table.Open(ada, Client{}), table.Open(ada, Client{})
-		open.Attach(&stream{}, "", false)
+		open.Attach(&stream{}, "")
 		has := func(s *Session) bool {
 			table.mu.Lock()
 			defer table.mu.Unlock()
@@ -188,7 +188,7 @@ func TestUse(t *testing.T) {
 	if s.Listening() {
 		t.Error("it listens before its stream is open")
 	}
-	s.Attach(sink, "", false)
+	s.Attach(sink, "")
 	if !s.Listening() {
 		t.Error("it does not listen")
 	}
@@ -238,8 +238,8 @@ func TestQuestions(t *testing.T) {
 	all[1].Close()
 }
 
-// TestReplay: what was sent while no stream was open, and what came behind an event.
-func TestReplay(t *testing.T) {
+// TestStanding: what was sent while no stream was open, and what came behind an event.
+func TestStanding(t *testing.T) {
 	table := New(Options{})
 	s := table.Open(ada, Client{})
 	event := func(n int, text string) string {
@@ -249,9 +249,9 @@ func TestReplay(t *testing.T) {
 		t.Error("sent without a stream")
 	}
 	one := &stream{}
-	s.Attach(one, "", true)
+	s.Attach(one, "")
 	s.Send([]byte("{\"n\":\n2}"))
-	if got := one.got.String(); got != "id: 0-0\ndata: \n\n"+event(1, `{"n":1}`)+event(2, `{"n": 2}`) {
+	if got := one.got.String(); got != event(1, `{"n":1}`)+event(2, `{"n": 2}`) {
 		t.Errorf("the first stream has %q", got)
 	}
 	one.broken = true
@@ -259,36 +259,40 @@ func TestReplay(t *testing.T) {
 		t.Error("sent on a broken stream")
 	}
 	two := &stream{}
-	s.Attach(two, "", false)
+	s.Attach(two, "")
 	s.Detach(one) // later than its successor came
 	s.Send([]byte(`{"n":4}`))
 	if got := two.got.String(); got != event(3, `{"n":3}`)+event(4, `{"n":4}`) || !one.ended {
 		t.Errorf("the second stream has %q", got)
 	}
 	three := &stream{}
-	s.Attach(three, "0-2", false)
+	s.Attach(three, "0-2")
 	if got := three.got.String(); got != event(3, `{"n":3}`)+event(4, `{"n":4}`) {
 		t.Errorf("behind 0-2 came %q", got)
 	}
 	for _, odd := range []string{"0-", "x", "0-99", "1-2", strings.Repeat("9", 400)} {
 		again := &stream{}
-		if s.Attach(again, odd, false); again.got.Len() > 0 {
+		if s.Attach(again, odd); again.got.Len() > 0 {
 			t.Errorf("behind %q came %q", odd, again.got.String())
 		}
 	}
+	later, prime := table.Open(ada, Client{Version: primed}), &stream{}
+	if later.Attach(prime, ""); prime.got.String() != "id: 0-0\ndata: \n\n" {
+		t.Errorf("the stream of a client of %s begins with %q", primed, prime.got.String())
+	}
 	table.End(s)
-	if s.Attach(&stream{}, "", false) || s.Send([]byte(`{}`)) {
+	if s.Attach(&stream{}, "") || s.Send([]byte(`{}`)) {
 		t.Error("a session that has ended sends")
 	}
 }
 
-// TestReplayBounds: what is kept is bounded in number, bytes and time.
-func TestReplayBounds(t *testing.T) {
+// TestStandingBounds: what is kept is bounded in number, bytes and time.
+func TestStandingBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := New(Options{})
 		replay := func(s *Session) int {
 			all := &stream{}
-			s.Attach(all, "0-0", false)
+			s.Attach(all, "0-0")
 			return strings.Count(all.got.String(), "data: ")
 		}
 		s := table.Open(ada, Client{})

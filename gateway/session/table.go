@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,6 +42,7 @@ type Options struct {
 // Table holds the sessions of a node. It is safe for concurrent use.
 type Table struct {
 	ended func(*Session)
+	kept  atomic.Int64 // bytes of events of the streams of calls
 
 	mu     sync.Mutex
 	byID   map[string]*Session  // guarded by mu
