@@ -14,16 +14,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 )
 
 // Pages whose blocks run: those with the info string "console", against a node that the page
-// starts itself. testdata/pages has a script of the same name for each, with its files and the
-// stand-ins for example hosts, which ends in the command "page".
-
-// mostUncovered is how many blocks of commands neither run nor say that they are an
-// illustration. It only falls: give a page a script in testdata/pages, or mark the block
-// with ```console illustration.
-const mostUncovered = 29
+// starts itself, or its script. A script in testdata/pages has their files and the stand-ins for
+// example hosts, and names them: page $DOCS/docs/….md.
 
 // block is a fenced block of a page.
 type block struct {
@@ -77,6 +74,7 @@ func (s *scripts) page(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text, err := os.ReadFile(args[0])
 	ts.Check(err)
+	var kept string // variables that the page sets
 	var pairs []string
 	for _, a := range args[1:] {
 		host, url, _ := strings.Cut(a, "=")
@@ -130,9 +128,12 @@ func (s *scripts) page(ts *testscript.TestScript, neg bool, args []string) {
 				output = ""
 				continue
 			}
-			out, err := s.shell(ts, command).CombinedOutput()
+			out, err := s.shell(ts, kept+command).CombinedOutput()
 			if output = string(out); err != nil {
 				ts.Fatalf("%s: $ %s\n%v\n%s", at, command, err, output)
+			}
+			if regexp.MustCompile(`^[A-Z]+=\S*$|^[A-Z]+=\$\(.*\)$`).MatchString(command) {
+				kept += command + "\n"
 			}
 		}
 	}
@@ -172,7 +173,7 @@ func TestPages(t *testing.T) {
 			e.Setenv("DOCS", docs)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"upstream": s.upstream, "page": s.page},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"upstream": s.upstream, "waitready": s.waitReady, "endpoint": s.endpoint, "page": s.page},
 	})
 }
 
@@ -186,41 +187,46 @@ func TestBlocksAreCovered(t *testing.T) {
 		}
 		pages = append(pages, found...)
 	}
-	scripts := map[string]bool{}
+	ran := map[string]bool{}
 	files, err := filepath.Glob("testdata/pages/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		scripts[strings.TrimSuffix(filepath.Base(f), ".txtar")] = true
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^page \$DOCS/(\S+)`).FindAllSubmatch(text, -1) {
+			ran[string(m[1])] = true
+		}
 	}
-	uncovered := map[string]int{}
-	total := 0
 	for _, p := range pages {
 		text, err := os.ReadFile(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.TrimSuffix(filepath.Base(p), ".md")
+		name := filepath.ToSlash(strings.TrimPrefix(p, "../../"))
 		for _, b := range blocks(string(text)) {
 			switch {
 			case len(b.commands()) == 0 || b.info == "console illustration":
-			case b.info == "" && slices.Contains(scripted, filepath.ToSlash(strings.TrimPrefix(p, "../../"))) && b.only("$ sluice ", "$ make "):
+			case b.info == "" && slices.Contains(scripted, name) && b.only("$ sluice ", "$ make "):
 				// TestDocumentedCommands, TestScripts and the demonstration run them.
-			case b.info == "console" && !scripts[name]:
-				t.Errorf("%s:%d: the block says that it runs, and testdata/pages has no %s.txtar", p, b.line, name)
 			case b.info != "console":
-				uncovered[p]++
-				total++
+				t.Errorf("%s:%d: the block neither runs nor says that it is an illustration: ```console, or ```console illustration", p, b.line)
+			case !ran[name]:
+				t.Errorf("%s:%d: the block says that it runs, and no script in testdata/pages has: page $DOCS/%s", p, b.line, name)
 			}
 		}
 	}
-	if total != mostUncovered {
-		var lines []string
-		for p, n := range uncovered {
-			lines = append(lines, fmt.Sprintf("%3d %s", n, p))
-		}
-		slices.Sort(lines)
-		t.Errorf("%d blocks of commands neither run nor are marked as an illustration, want %d (set mostUncovered when it fell):\n%s", total, mostUncovered, strings.Join(lines, "\n"))
+}
+
+// endpoint sets a variable to the address of the admin API of the node.
+func (s *scripts) endpoint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: endpoint VAR")
 	}
+	b, err := os.ReadFile(ts.MkAbs(filepath.Join("sluice-data", datadir.Endpoint)))
+	ts.Check(err)
+	ts.Setenv(args[0], strings.TrimSpace(string(b)))
 }
