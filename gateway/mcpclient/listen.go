@@ -133,16 +133,8 @@ func (c *Client) subscribe(x *Exchange, t *Target, l *link, wanted func(dst []by
 // watch opens the stream of the revisions from 2025-03-26 to 2025-11-25 ("Listening
 // for Messages from the Server").
 func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonscan.Value)) error {
-	x.http.Reset()
 	x.forget()
-	req := &x.http.Request
-	req.Header.SetMethod(fasthttp.MethodGet)
-	t.setURL(x, t.Endpoint.target)
-	req.Header.Set(fasthttp.HeaderAccept, "text/event-stream")
-	req.Header.Set("Mcp-Protocol-Version", l.version)
-	if l.session != "" {
-		req.Header.Set("Mcp-Session-Id", l.session)
-	}
+	x.asksStream(t, l)
 	x.notify, x.link = tell, l
 	x.http.Events = func(status int, body io.Reader) error {
 		if status != fasthttp.StatusOK {
@@ -171,6 +163,19 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 		return silent(t) // no stream is opened on this address
 	}
 	return x.answerError(t, l)
+}
+
+// asksStream makes the request a GET for a stream in the session of a link.
+func (x *Exchange) asksStream(t *Target, l *link) {
+	x.http.Reset()
+	t.setURL(x, t.Endpoint.target)
+	h := &x.http.Request.Header
+	h.SetMethod(fasthttp.MethodGet)
+	h.Set(fasthttp.HeaderAccept, "text/event-stream")
+	h.Set("Mcp-Protocol-Version", l.version)
+	if l.session != "" {
+		h.Set("Mcp-Session-Id", l.session)
+	}
 }
 
 // listen waits on the stream of a session over HTTP with SSE until it ends.

@@ -74,18 +74,9 @@ func (x *Exchange) resumeAfter() time.Duration {
 
 // fetchRest asks once for what follows the last event.
 func (c *Client) fetchRest(x *Exchange, t *Target, l *link) error {
-	x.http.Reset()
 	x.cut = false
-	req := &x.http.Request
-	t.setURL(x, t.Endpoint.target)
-	h := &req.Header
-	h.SetMethod(fasthttp.MethodGet)
-	h.Set(fasthttp.HeaderAccept, "text/event-stream")
-	h.Set("Mcp-Protocol-Version", l.version)
-	if l.session != "" {
-		h.Set("Mcp-Session-Id", l.session)
-	}
-	h.SetBytesV("Last-Event-ID", x.events.id)
+	x.asksStream(t, l)
+	x.http.Request.Header.SetBytesV("Last-Event-ID", x.events.id)
 	x.http.Events = x.readEvents(t, true)
 	return c.send(x, t)
 }
