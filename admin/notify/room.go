@@ -137,9 +137,10 @@ func (r *Room) look(ctx context.Context) error {
 	var errs []error
 	for _, id := range ids {
 		ws := r.store.Workspace(id)
-		channels, _, err := ws.Channels(ctx, store.Page{Limit: store.MaxLimit})
+		err := r.route(ctx, ws)
+		var channels []store.Channel
 		if err == nil {
-			err = r.route(ctx, ws, channels)
+			channels, _, err = ws.Channels(ctx, store.Page{Limit: store.MaxLimit})
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -154,11 +155,16 @@ func (r *Room) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// route empties the outbox of a workspace.
-func (r *Room) route(ctx context.Context, ws *store.Workspace, channels []store.Channel) error {
+// route empties the outbox of a workspace. The channels are read behind the events: one that
+// was there when something happened is told of it.
+func (r *Room) route(ctx context.Context, ws *store.Workspace) error {
 	for {
 		events, err := ws.Outbox(ctx, store.MaxLimit)
 		if err != nil || len(events) == 0 {
+			return err
+		}
+		channels, _, err := ws.Channels(ctx, store.Page{Limit: store.MaxLimit})
+		if err != nil {
 			return err
 		}
 		err = ws.Update(ctx, func(tx *store.Tx) error {

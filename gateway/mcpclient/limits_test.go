@@ -49,7 +49,7 @@ func lists(t *testing.T, page func(n int) string) (*Listing, error) {
 	})
 	c := newClient(t, safedial.Options{AllowPrivate: true})
 	tg := target(t, url)
-	tg.MaxBody = 64 << 20
+	tg.MaxBody, tg.Deadline = 64<<20, time.Now().Add(2*time.Minute) // a busy machine scans megabytes with the race detector
 	var x Exchange
 	return c.List(&x, tg)
 }
