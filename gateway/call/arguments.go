@@ -41,7 +41,7 @@ func (x *exchange) transformArguments(args jsonscan.Value) (jsonscan.Value, erro
 					args = v
 				}
 				if err != nil {
-					x.c.plugins.Refuse(p, err)
+					x.c.plugins.Refuse(p, x.principalKey, err)
 				}
 			}
 		}

@@ -161,8 +161,8 @@ type Plugins interface {
 	// Transform appends what the plugin makes of in to dst, or returns dst as it was
 	// with an error.
 	Transform(ctx context.Context, dst, in []byte, p *snapshot.Plugin, c *guest.Context) ([]byte, error)
-	// Refuse is told of a call that ended well but whose output could not be used.
-	Refuse(p *snapshot.Plugin, err error)
+	// Refuse is told of a call of a caller that ended well but whose output could not be used.
+	Refuse(p *snapshot.Plugin, caller string, err error)
 }
 
 // Options configures a Caller. Host, Upstream and Credentials are required.

@@ -99,7 +99,7 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 			a.filtered[1], err = a.c.plugins.Transform(ctx, a.filtered[1][:0], out, p, c)
 			if err == nil {
 				if err = a.acceptPiece(p.Package, out, is, part); err != nil {
-					a.c.plugins.Refuse(p, err)
+					a.c.plugins.Refuse(p, a.principalKey, err)
 				}
 			}
 		}

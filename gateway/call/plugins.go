@@ -46,7 +46,7 @@ func (a *rendering) plugins() error {
 			a.spare, err = a.c.plugins.Transform(ctx, a.spare[:0], a.small, p, c)
 			if err == nil {
 				if err = a.accept(p.Package); err != nil {
-					a.c.plugins.Refuse(p, err)
+					a.c.plugins.Refuse(p, a.principalKey, err)
 				}
 			}
 		}

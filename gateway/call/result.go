@@ -13,8 +13,24 @@ import (
 func (x *exchange) result() error {
 	mark := len(x.dst)
 	from, to := x.appendResult()
+	if len(x.bound.Values) > 0 && x.converted() {
+		x.dst, from, to = append(x.dst[:mark], x.bound.Redact(x.dst[mark:])...), 0, 0
+	}
 	x.stripResult(mark, from, to)
 	return nil
+}
+
+// converted reports whether the answer is of an HTTP API and was not JSON: what the marks of
+// a web page, of XML, or characters that are removed split, such as a credential, is together
+// in what is made of it.
+func (x *exchange) converted() bool {
+	switch {
+	case x.members != nil || x.ready == nil:
+		return false
+	case !x.answer.isJSON:
+		return true
+	}
+	return kindOf(x.answer.contentType, x.answer.body, x.ready.JSON) == kindXML // which was made JSON
 }
 
 // appendResult appends the members to dst. dst[from:to] is a string of them that is known

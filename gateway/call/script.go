@@ -79,7 +79,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 		return r, err
 	}
 	x.hash = string(registry.DigestOf([]byte(code)))
-	run := script.Script{Code: code, Share: x.ts.ID, Tools: s}
+	run := script.Script{Code: code, Share: x.ts.ID, Caller: x.principalKey, Tools: s}
 	x.limits(&run)
 	result, err := x.c.scripts.Run(ctx, run)
 	x.upstream = result.Waited

@@ -41,7 +41,7 @@ func (x *exchange) sign(wire *fasthttp.Request, b credentials.Bound) error {
 		out, err = x.c.plugins.Transform(ctx, nil, in, p, c)
 		if err == nil {
 			if err = x.patch(wire, out, keys); err != nil {
-				x.c.plugins.Refuse(p, err)
+				x.c.plugins.Refuse(p, x.principalKey, err)
 			}
 		}
 	}

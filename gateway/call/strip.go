@@ -61,7 +61,7 @@ func (x *exchange) stripItem() bool {
 	if bytes.Equal(clean, x.scratch.item) {
 		return false
 	}
-	x.scratch.item = clean
+	x.scratch.item = x.bound.Redact(clean) // what they split is together now
 	return true
 }
 

@@ -34,7 +34,7 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	_, notJSON := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth)
 	if err == nil && notJSON != nil && p.Package.Manifest.Tool.OutputSchema != nil {
 		err = guest.ErrNotJSON
-		x.c.plugins.Refuse(p, err)
+		x.c.plugins.Refuse(p, x.principalKey, err)
 	}
 	x.upstream = c.Calls.Waited()
 	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, c.Requests, err)

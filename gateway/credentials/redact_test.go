@@ -1,11 +1,13 @@
 package credentials
 
 import (
+	"bytes"
 	"encoding/base64"
 	stdhex "encoding/hex"
 	"encoding/json"
 	"html"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,6 +112,35 @@ func TestRedactForms(t *testing.T) {
 		got := string(r.Redact([]byte(`{"echo":"`+whole+`"}`), c))
 		if strings.Contains(got, form) || !strings.Contains(got, "[redacted]") {
 			t.Errorf("%s: %s became %s", name, whole, got)
+		}
+	}
+}
+
+// TestRedactSplit: characters that nobody sees, and that are removed later, do not hide a
+// credential, raw or as JSON escapes them; other text keeps its own.
+func TestRedactSplit(t *testing.T) {
+	const secret = "Zq9-Sekrit+Value/0123xyz"
+	b := Bound{Rules: Rules{{Type: Header, Name: "X"}}, Values: []Credential{{Value: secrets.New(secret)}}}
+	for name, c := range map[string]string{
+		"zero width space": "\u200b", "soft hyphen": "\u00ad", "bidi": "\u202e", "tag": "\U000e0041", "ANSI": "\x1b[31m", "DEL": "\x7f", "BEL": "\a",
+		"byte order mark": "\ufeff", "word joiner": "\u2060",
+	} {
+		split := secret[:9] + c + secret[9:14] + c + secret[14:]
+		quoted, err := json.Marshal(map[string]any{"a": split, "n": 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms := map[string]string{"JSON": string(quoted), "text": "key: " + split}
+		if strings.HasPrefix(strconv.QuoteToASCII(c), `"\\u`) {
+			forms["escaped"] = `{"a":` + strconv.QuoteToASCII(split) + `}`
+		}
+		for form, body := range forms {
+			if got := b.Redact([]byte(body)); !bytes.Contains(got, []byte("[redacted]")) {
+				t.Errorf("%s, %s: %+q", name, form, got)
+			}
+		}
+		if other := "an ordinary text" + c; string(b.Redact([]byte(other))) != other {
+			t.Errorf("%s: a text without the credential is changed", name)
 		}
 	}
 }

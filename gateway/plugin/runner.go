@@ -87,7 +87,8 @@ func New(o Options) (*Runner, error) {
 func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plugin, c *guest.Context) ([]byte, error) {
 	now := r.o.Now()
 	e := r.entry(p, now)
-	if now.UnixNano() < e.unbound.Load() {
+	rec := e.records.of(c.Caller, now)
+	if now.UnixNano() < max(rec.unbound.Load(), e.records.all.unbound.Load()) {
 		return dst, ErrUnbound
 	}
 	if err := r.load(ctx, e, p); err != nil {
@@ -97,18 +98,18 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	out, err := e.plugin.Transform(ctx, dst, in, c)
 	e.metrics.requested(c.Requests)
 	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
-		r.judge(e, p, err, begin, r.o.Now().Sub(begin)-c.Waited(), c.Used, len(in), len(out)-len(dst))
+		r.judge(e, rec, p, err, begin, r.o.Now().Sub(begin)-c.Waited(), c.Used, len(in), len(out)-len(dst))
 	}
 	return out, err
 }
 
-// Refuse counts a call that ended well but whose output could not be used.
-func (r *Runner) Refuse(p *snapshot.Plugin, err error) {
+// Refuse counts a call of a caller that ended well but whose output could not be used.
+func (r *Runner) Refuse(p *snapshot.Plugin, caller string, err error) {
 	now := r.o.Now()
 	e := r.entry(p, now)
 	e.errors.Add(1)
 	e.metrics.failed("output")
-	r.blame(e, p, err, now)
+	r.blame(e, e.records.of(caller, now), p, err, now)
 }
 
 // load makes the plugin of an entry ready. Who gave up waiting says nothing about it:
@@ -168,8 +169,8 @@ func (r *Runner) entry(p *snapshot.Plugin, now time.Time) *entry {
 	return e
 }
 
-// judge counts a call and takes a plugin out that misbehaves.
-func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, took, used time.Duration, in, out int) {
+// judge counts a call of a caller and takes a plugin out that misbehaves.
+func (r *Runner) judge(e *entry, rec *record, p *snapshot.Plugin, err error, now time.Time, took, used time.Duration, in, out int) {
 	e.calls.Add(1)
 	e.micros.Add(uint64(took.Microseconds()))
 	e.bytesIn.Add(uint64(in))
@@ -181,37 +182,43 @@ func (r *Runner) judge(e *entry, p *snapshot.Plugin, err error, now time.Time, t
 			return // it waited for others: that says nothing about it
 		}
 		if _, said := errors.AsType[*extism.PluginError](err); !said || p.Package.Manifest.Kind != manifest.Workflow {
-			r.blame(e, p, err, now) // what a workflow says is for the agent: that an order does not exist
+			r.blame(e, rec, p, err, now) // what a workflow says is for the agent: that an order does not exist
 		}
 	}
-	total := e.windowMicros.Add(used.Microseconds())
-	if n := e.windowCalls.Add(1); n >= Window {
+	total := rec.micros.Add(used.Microseconds())
+	if n := rec.calls.Add(1); n >= Window {
 		if mean := time.Duration(total/n) * time.Microsecond; mean > e.meanLimit {
-			r.unbind(e, p, now, fmt.Sprintf("%d calls used %s of a processor on average, more than %s", n, mean.Round(10*time.Microsecond), e.meanLimit))
+			r.unbind(e, rec, p, now, fmt.Sprintf("%d calls used %s of a processor on average, more than %s", n, mean.Round(10*time.Microsecond), e.meanLimit))
 			return
 		}
-		e.restart()
+		rec.restart()
 		if err == nil {
-			e.times.Store(0)
+			rec.times.Store(0)
 		}
 	}
 }
 
 // blame counts a failed call.
-func (r *Runner) blame(e *entry, p *snapshot.Plugin, err error, now time.Time) {
-	if n := e.windowFailed.Add(1); e.errorPercent < 100 && n*100 > int64(e.errorPercent)*Window {
-		r.unbind(e, p, now, fmt.Sprintf("%d of %d calls failed, the last: %.200s", n, max(e.windowCalls.Load()+1, n), err))
+func (r *Runner) blame(e *entry, rec *record, p *snapshot.Plugin, err error, now time.Time) {
+	if n := rec.failed.Add(1); e.errorPercent < 100 && n*100 > int64(e.errorPercent)*Window {
+		r.unbind(e, rec, p, now, fmt.Sprintf("%d of %d calls failed, the last: %.200s", n, max(rec.calls.Load()+1, n), err))
 	}
 }
 
-func (r *Runner) unbind(e *entry, p *snapshot.Plugin, now time.Time, reason string) {
-	e.restart()
-	pause := min(Unbound<<min(e.times.Load(), 8), longestUnbound)
+// unbind takes a plugin out of the calls of one caller, and out of all when it is for most.
+func (r *Runner) unbind(e *entry, rec *record, p *snapshot.Plugin, now time.Time, reason string) {
+	pause := min(Unbound<<min(rec.times.Load(), 8), longestUnbound)
 	until := now.Add(pause)
-	if old := e.unbound.Load(); old > now.UnixNano() || !e.unbound.CompareAndSwap(old, until.UnixNano()) {
-		return // another call was faster
+	if !rec.out(now, until) {
+		return
 	}
-	e.times.Add(1)
+	switch all := &e.records.all; {
+	case rec == all:
+	case e.records.outForMost(now) && all.out(now, until):
+		reason = "in the calls of most callers; of one: " + reason
+	default:
+		reason = "in the calls of one caller only: " + reason
+	}
 	e.unbindings.Add(1)
 	e.metrics.unbound()
 	r.log.LogAttrs(context.Background(), slog.LevelWarn, "plugin misbehaved and is left out of calls",
@@ -262,10 +269,7 @@ type entry struct {
 	used    atomic.Int64 // unix nanoseconds of the last call
 	resting atomic.Bool  // its instances were freed since
 	ready   atomic.Pointer[guest.Plugin]
-	unbound atomic.Int64 // unix nanoseconds until which it is left out
-	times   atomic.Int64 // that it was left out, since it last behaved
-
-	windowCalls, windowFailed, windowMicros atomic.Int64
+	records records
 
 	calls, errors, traps, deadlines, unbindings, micros, bytesIn, bytesOut atomic.Uint64
 }
@@ -298,13 +302,6 @@ func (e *entry) rest() {
 	if p := e.ready.Load(); p != nil {
 		p.Rest()
 	}
-}
-
-// restart begins a window.
-func (e *entry) restart() {
-	e.windowCalls.Store(0)
-	e.windowFailed.Store(0)
-	e.windowMicros.Store(0)
 }
 
 // cause counts how a call failed and names it for the metrics.

@@ -143,7 +143,7 @@ func TestUnbindLimits(t *testing.T) {
 			}
 		}
 		for range failures {
-			w.r.Refuse(p, bad)
+			w.r.Refuse(p, "", bad)
 		}
 		if err := w.call(p); errors.Is(err, ErrUnbound) != out {
 			t.Errorf("%d%%, %d of 20 failed: %v", percent, failures, err)
@@ -166,7 +166,7 @@ func TestUnbindSlow(t *testing.T) {
 		now := w.r.o.Now()
 		e := w.r.entry(p, now)
 		for range Window {
-			w.r.judge(e, p, nil, now, time.Hour, each, 0, 0) // waiting is not its own
+			w.r.judge(e, e.records.of("", w.r.o.Now()), p, nil, now, time.Hour, each, 0, 0) // waiting is not its own
 		}
 		if err := w.call(p); errors.Is(err, ErrUnbound) != out {
 			t.Errorf("%s each with %+v: %v", each, limits, err)
@@ -188,7 +188,7 @@ func TestOthersFaults(t *testing.T) {
 	now := w.r.o.Now()
 	e := w.r.entry(p, now)
 	for range 10 * Window {
-		w.r.judge(e, p, extism.ErrBusy, now, time.Hour, 0, 0, 0)
+		w.r.judge(e, &e.records.all, p, extism.ErrBusy, now, time.Hour, 0, 0, 0)
 	}
 	if err := w.call(p); err != nil || len(w.events) != 0 {
 		t.Errorf("%v, told of %+v", err, w.events)
@@ -210,7 +210,7 @@ func TestCauses(t *testing.T) {
 	if err := w.call(text); err != nil {
 		t.Error(err)
 	}
-	w.r.Refuse(text, errors.New("no JSON"))
+	w.r.Refuse(text, "", errors.New("no JSON"))
 	bad := moody(t, "bad", never)
 	for range 2 {
 		if err := w.call(bad); problem.As(err) == nil || problem.As(err).Kind != problem.InvalidArgument {

@@ -277,11 +277,13 @@ func TestCancel(t *testing.T) {
 func TestBusy(t *testing.T) {
 	h := newHost(t, Options{})
 	p := load(t, h, Spec{Name: "hostile", Code: ourPlugin(t, "hostile.wasm"), Limits: Limits{Deadline: 30 * time.Millisecond, Concurrent: 1}})
-	p.slots <- struct{}{}
+	if err := p.places.Take(t.Context(), 0, "", ""); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := p.Call(t.Context(), nil, Call{Export: "echo"}); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
-	<-p.slots
+	p.places.Give("", "")
 	if _, err := p.Call(t.Context(), nil, Call{Export: "echo"}); err != nil {
 		t.Error(err)
 	}

@@ -254,7 +254,7 @@ func (r notRandom) Read(b []byte) (int, error) {
 func (i *Instance) arm(ctx context.Context, budget time.Duration) error {
 	i.deadline, i.budget, i.outer, i.quanta = time.Now().Add(budget+patience), budget, ctx, 0
 	i.clock.Reset()
-	free := i.turn.Enter(i.p.h.queue, i.p.share)
+	free := i.turn.Enter(i.p.h.queue, i.p.share, i.owner)
 	i.ctx = &i.own
 	i.own = callContext{ctx, i}
 	if !free {

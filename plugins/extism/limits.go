@@ -62,8 +62,9 @@ type Limits struct {
 	Variables int
 	// HTTPResponse is the longest body of an answer to http_request. Default: 4 MB.
 	HTTPResponse int
-	// Concurrent is how many calls of the plugin may run at once; others wait as long as
-	// a call may wait for its turns. Default: 32.
+	// Concurrent is how many calls of the plugin may run at once, three quarters of them of
+	// one owner with a name; others wait as long as a call may wait for its turns. Default:
+	// 32.
 	Concurrent int
 	// Idle is how many instances stay ready, of all owners together. Default: 4.
 	Idle int

@@ -40,7 +40,8 @@ type Grants struct {
 type Spec struct {
 	Name string // for logs and errors
 	// Share is whose calls wait for each other's turns: other shares get theirs as often.
-	// A toolset is one. Plugins without one have one together.
+	// A toolset is one. Plugins without one have one together. Within a share the owners of
+	// calls get theirs as often, see [Call].
 	Share  string
 	Code   []byte // the module; not kept after it was compiled
 	Grants Grants
@@ -67,8 +68,7 @@ type Plugin struct {
 	exports map[string]signature
 	memory  bool // it has a memory
 	share   *turns.Share
-	slots   chan struct{}
-	waiting atomic.Int64 // calls that wait for a slot
+	places  *turns.Places
 	idle    idle
 
 	gone chan struct{} // closed when the plugin is
@@ -109,7 +109,7 @@ func (h *Host) Load(s Spec) (*Plugin, error) {
 		return nil, ErrClosed
 	}
 	h.live.Add(1)
-	p.slots = make(chan struct{}, p.limits.Concurrent)
+	p.places = turns.NewPlaces(p.limits.Concurrent, p.limits.Concurrent, turns.Part(p.limits.Concurrent))
 	p.share = h.queue.Join(s.Share)
 	p.idle.room, p.gone = p.limits.Idle, make(chan struct{})
 	return p, nil
@@ -212,10 +212,10 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 		return dst, err
 	}
 	defer p.calls.Done()
-	if err := p.enter(ctx); err != nil {
+	if err := p.enter(ctx, c.Owner); err != nil {
 		return dst, err
 	}
-	defer func() { <-p.slots }()
+	defer p.places.Give("", c.Owner)
 	i, err := p.take(ctx, c.Owner)
 	if err != nil {
 		p.count(err)
@@ -236,28 +236,15 @@ func (p *Plugin) Call(ctx context.Context, dst []byte, c Call) ([]byte, error) {
 	return out, nil
 }
 
-// enter takes a slot, or waits for one.
-func (p *Plugin) enter(ctx context.Context) error {
-	select {
-	case p.slots <- struct{}{}:
+// enter takes a place, or waits for one.
+func (p *Plugin) enter(ctx context.Context, owner string) error {
+	switch err := p.places.Take(ctx, p.limits.Deadline+patience, "", owner); {
+	case err == nil:
 		return nil
-	default:
-	}
-	if p.waiting.Add(1) > turns.MaxWaiting {
-		p.waiting.Add(-1)
+	case errors.Is(err, turns.ErrBusy):
 		return ErrBusy
 	}
-	defer p.waiting.Add(-1)
-	t := time.NewTimer(p.limits.Deadline + patience)
-	defer t.Stop()
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-t.C:
-		return ErrBusy
-	case <-ctx.Done():
-		return ErrDeadline
-	}
+	return ErrDeadline
 }
 
 // take returns an idle instance of the owner's, or a new one, which is from now on the

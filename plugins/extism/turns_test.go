@@ -19,7 +19,7 @@ func TestTurns(t *testing.T) {
 	}
 	others := make([]turns.Turn, h.queue.Turns())
 	for n := range others {
-		others[n].Enter(h.queue, h.queue.Join("others"))
+		others[n].Enter(h.queue, h.queue.Join("others"), "")
 		if err := others[n].Take(t.Context(), time.Now()); err != nil {
 			t.Fatal("no turn is free")
 		}

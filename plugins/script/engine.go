@@ -43,13 +43,13 @@ type Options struct {
 
 // Engine runs scripts.
 type Engine struct {
-	plain bool // without metering: for benchmarks only
-	o     Options
-	log   *slog.Logger
-	queue *turns.Queue
-	slots chan struct{} // full while so many scripts run
-	idle  chan *instance
-	seed  atomic.Uint64 // of the next run
+	plain  bool // without metering: for benchmarks only
+	o      Options
+	log    *slog.Logger
+	queue  *turns.Queue
+	places *turns.Places
+	idle   chan *instance
+	seed   atomic.Uint64 // of the next run
 
 	mu       sync.Mutex
 	closed   bool           // guarded by mu
@@ -73,7 +73,7 @@ func New(o Options) *Engine {
 		o.OwnTime = OwnTime
 	}
 	e := &Engine{o: o, log: o.Logger.With(slog.String("component", "script")), queue: o.Turns}
-	e.slots, e.idle = make(chan struct{}, maxRunning), make(chan *instance, maxIdle)
+	e.places, e.idle = turns.NewPlaces(maxRunning, turns.Part(maxRunning), turns.Part(turns.Part(maxRunning))), make(chan *instance, maxIdle)
 	return e
 }
 

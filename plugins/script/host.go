@@ -237,7 +237,7 @@ func (r *run) wait() uint64 {
 	if e.failed {
 		result |= 1 << 32
 	}
-	if r.turn.Enter(r.e.queue, r.share); r.quanta > freeQuanta || !r.turn.Untaxed() {
+	if r.turn.Enter(r.e.queue, r.share, r.caller); r.quanta > freeQuanta || !r.turn.Untaxed() {
 		r.takeTurn()
 	}
 	r.clock.Begin(false)

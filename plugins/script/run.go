@@ -34,9 +34,10 @@ type Script struct {
 	// Code is an expression, statements of which the last value counts, or the body of a
 	// function. Where the value is a function it is called. At most [MaxCode] bytes.
 	Code string
-	// Share is whose scripts and plugins wait for each other's turns: a toolset.
-	Share string
-	Tools Tools
+	// Share is whose scripts and plugins wait for each other's turns: a toolset. Caller is
+	// on whose behalf the script runs: those of a share get theirs as often. May be "".
+	Share, Caller string
+	Tools         Tools
 	// Arguments is a JSON object that the script finds as args; nil: there is no args. At most
 	// [MaxArguments] bytes.
 	Arguments []byte
@@ -66,6 +67,7 @@ type run struct {
 	ctx      context.Context
 	tools    Tools
 	share    *turns.Share
+	caller   string
 	lines    int // of the script
 	before   int // lines that stand before it
 	own      time.Duration
@@ -110,13 +112,13 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 		return Result{}, err
 	}
 	defer e.running.Done()
-	if err := e.enter(ctx); err != nil {
+	if err := e.enter(ctx, &s); err != nil {
 		return Result{}, err
 	}
-	defer func() { <-e.slots }()
+	defer e.places.Give(s.Share, s.Caller)
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{
-		e: e, ctx: ctx, tools: s.Tools, share: e.queue.Join(s.Share), lines: 1 + strings.Count(strings.TrimRight(s.Code, "\n"), "\n"),
+		e: e, ctx: ctx, tools: s.Tools, share: e.queue.Join(s.Share), caller: s.Caller, lines: 1 + strings.Count(strings.TrimRight(s.Code, "\n"), "\n"),
 		maxCalls: limit(s.Calls, DefaultCalls, MaxCalls), atOnce: make(chan struct{}, limit(s.AtOnce, DefaultAtOnce, MaxAtOnce)), ended: make(chan event, maxOpen),
 		own: ownTime(s.OwnTime, e.o.OwnTime),
 	}
@@ -166,30 +168,21 @@ func limit(n, otherwise, most int) int {
 	return min(n, most)
 }
 
-// enter waits until less than maxRunning scripts run.
-func (e *Engine) enter(ctx context.Context) error {
-	select {
-	case e.slots <- struct{}{}:
-		return nil
-	default:
-	}
-	t := time.NewTimer(patience)
-	defer t.Stop()
-	select {
-	case e.slots <- struct{}{}:
-		return nil
-	case <-t.C:
+// enter waits until less than maxRunning scripts run, and not too many of this share and of
+// this caller.
+func (e *Engine) enter(ctx context.Context, s *Script) error {
+	err := e.places.Take(ctx, patience, s.Share, s.Caller)
+	if errors.Is(err, turns.ErrBusy) {
 		return ErrBusy
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return err
 }
 
 // execute runs the script on an instance. After an error the instance cannot be used again.
 func (r *run) execute(i *instance, code string) error {
 	ctx := with(r.ctx, r)
 	defer r.turn.Give()
-	if free := r.turn.Enter(r.e.queue, r.share); !free {
+	if free := r.turn.Enter(r.e.queue, r.share, r.caller); !free {
 		if err := r.turn.Begin(r.ctx, time.Now().Add(patience)); err != nil {
 			return r.failure(err)
 		}

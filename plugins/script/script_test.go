@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/plugins/turns"
 )
 
 // shared is one engine for the tests that need nothing of their own: its module takes a
@@ -299,6 +301,45 @@ func TestManyAtOnce(t *testing.T) {
 	if n := len(e.idle); n < 1 || n > maxIdle {
 		t.Errorf("%d instances wait for the next run, want 1 to %d", n, maxIdle)
 	}
+}
+
+// TestToolsetsHavePlaces: scripts of one toolset that wait for long leave places for those of
+// another toolset, and those of one caller for another.
+func TestToolsetsHavePlaces(t *testing.T) {
+	e := New(Options{})
+	defer func() { _ = e.Close(context.Background()) }()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel()
+	greedy := func(caller string) {
+		for range maxRunning {
+			all.Go(func() {
+				_, _ = e.Run(ctx, Script{Code: `await tools.shop.get_order({id: 1})`, Tools: &shop{delay: time.Minute}, Share: "greedy", Caller: caller})
+			})
+		}
+	}
+	modest := func(share, caller string) {
+		t.Helper()
+		start := time.Now()
+		got, err := e.Run(t.Context(), Script{Code: `6 * 7`, Tools: &shop{}, Share: share, Caller: caller})
+		if err != nil || string(got.Value) != "42" || time.Since(start) > patience {
+			t.Errorf("%s of %s, after %v: %s %v", caller, share, time.Since(start), got.Value, err)
+		}
+	}
+	if err := e.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	greedy("mallory")
+	for e.places.Taken() < turns.Part(turns.Part(maxRunning)) {
+		time.Sleep(time.Millisecond)
+	}
+	modest("greedy", "ada")
+	greedy("eve")
+	for e.places.Taken() < turns.Part(maxRunning) {
+		time.Sleep(time.Millisecond)
+	}
+	modest("modest", "bob")
 }
 
 // TestCache: a module that was compiled before is not compiled again.

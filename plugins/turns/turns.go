@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// MaxWaiting is how many calls of a share may wait for a turn. What comes beyond fails at
-// once: it would only be late.
-const MaxWaiting = 128
-
-// A share with a call that was stopped by a limit or a trap rests restFor times as long as
-// that call ran, but for longestRest at most: its next call begins after that. What such a
-// call leaves behind, memory to clear and an instance to make anew, is work that no turn
-// pays for.
+// After a call that was stopped by a limit or a trap its share rests restFor times as long as
+// that call ran, but for longestRest at most. What such a call leaves behind, memory to clear
+// and an instance to make anew, is work that no turn pays for. The rest is for the callers
+// whose calls were stopped within suspectFor: the next call of each begins after that. Calls
+// of others go on.
 const (
 	restFor     = 9
 	longestRest = 50 * time.Millisecond
+	suspectFor  = 10 * time.Second
+	// maxSuspects is how many such callers of a share are known. Where there are more, all of
+	// the share rest: somebody may have many names.
+	maxSuspects = 32
 )
 
 // ErrBusy means that a call waited too long for a turn, or found too many waiting.
@@ -40,18 +41,25 @@ type Share struct {
 	users   int       // that joined; guarded by Queue.mu, as are the others
 	untaxed bool      // one of its calls runs without a turn
 	rested  time.Time // when it has rested
-	waiting []*Turn
+	suspect []suspect // whose calls were stopped
+	all     time.Time // until when all of its callers count as such
+	waiting line
+}
+
+// A suspect is a caller whose calls were stopped of late.
+type suspect struct {
+	caller string
+	until  time.Time
 }
 
 // A Turn is a call's place in the queue. Its zero value is a call that has not begun; it
 // may be used again when the call ended. It belongs to one goroutine.
 type Turn struct {
+	waiter  // guarded by Queue.mu
 	queue   *Queue
 	share   *Share
-	held    bool          // guarded by Queue.mu
-	untaxed bool          // it runs without; guarded by Queue.mu
-	granted chan struct{} // has one element when it got its turn while it waited
-	waiting *time.Timer   // reused
+	untaxed bool        // it runs without; guarded by Queue.mu
+	waiting *time.Timer // reused
 }
 
 // NewQueue makes a queue with so many turns as this process has processors, but one.
@@ -92,25 +100,59 @@ func (q *Queue) Part(s *Share) {
 	}
 }
 
-// Enter begins a call of a share and reports whether it may run without a turn, for a
-// while: one call of each share may, unless the share rests. One that may not calls
-// [Turn.Begin]. [Turn.Give] ends it.
-func (t *Turn) Enter(q *Queue, s *Share) bool {
+// Enter begins a call of a share, on behalf of a caller, and reports whether it may run without
+// a turn, for a while: one call of each share may, unless the caller rests. One that may not
+// calls [Turn.Begin]. [Turn.Give] ends it.
+func (t *Turn) Enter(q *Queue, s *Share, caller string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t.queue, t.share = q, s
-	if !s.untaxed && s.rest() <= 0 {
+	t.queue, t.share, t.caller = q, s, caller
+	if !s.untaxed && s.rest(caller) <= 0 {
 		s.untaxed, t.untaxed = true, true
 	}
 	return t.untaxed
 }
 
-// rest is how long the share still rests.
-func (s *Share) rest() time.Duration {
+// rest is how long a caller still rests.
+func (s *Share) rest(caller string) time.Duration {
 	if s.rested.IsZero() {
 		return 0
 	}
-	return time.Until(s.rested)
+	now := time.Now()
+	if rest := s.rested.Sub(now); rest > 0 && s.suspects(caller, now) {
+		return rest
+	}
+	return 0
+}
+
+// suspects reports whether a caller's calls were stopped of late.
+func (s *Share) suspects(caller string, now time.Time) bool {
+	if now.Before(s.all) {
+		return true
+	}
+	for n := range s.suspect {
+		if c := &s.suspect[n]; c.caller == caller {
+			return now.Before(c.until)
+		}
+	}
+	return false
+}
+
+// suspectCaller remembers that a call of a caller was stopped.
+func (s *Share) suspectCaller(caller string, now time.Time) {
+	until := now.Add(suspectFor)
+	for n := range s.suspect {
+		if c := &s.suspect[n]; c.caller == caller {
+			c.until = until
+			return
+		}
+	}
+	s.suspect = slices.DeleteFunc(s.suspect, func(c suspect) bool { return !now.Before(c.until) })
+	if len(s.suspect) >= maxSuspects {
+		s.all = until
+		return
+	}
+	s.suspect = append(s.suspect, suspect{caller, until})
 }
 
 // Stopped says that the call was stopped by a limit or a trap, after it used so much
@@ -118,7 +160,9 @@ func (s *Share) rest() time.Duration {
 func (t *Turn) Stopped(used time.Duration) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
-	t.share.rested = time.Now().Add(min(restFor*used, longestRest))
+	now := time.Now()
+	t.share.rested = now.Add(min(restFor*used, longestRest))
+	t.share.suspectCaller(t.caller, now)
 }
 
 // ask takes a turn when one is free, and otherwise a place among those who wait. It
@@ -133,16 +177,13 @@ func (q *Queue) ask(t *Turn) (has, waits bool) {
 		q.free--
 		t.held = true
 		return true, false
-	case len(t.share.waiting) >= MaxWaiting:
+	}
+	if !t.share.waiting.add(&t.waiter) {
 		return false, false
 	}
-	if t.granted == nil {
-		t.granted = make(chan struct{}, 1)
-	}
-	if len(t.share.waiting) == 0 {
+	if len(t.share.waiting.list) == 1 {
 		q.ring = append(q.ring, t.share)
 	}
-	t.share.waiting = append(t.share.waiting, t)
 	return false, true
 }
 
@@ -150,13 +191,10 @@ func (q *Queue) ask(t *Turn) (has, waits bool) {
 func (q *Queue) withdraw(t *Turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if t.held {
-		<-t.granted
+	if t.share.waiting.withdraw(&t.waiter) {
 		return true
 	}
-	s := t.share
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *Turn) bool { return w == t })
-	if len(s.waiting) == 0 {
+	if s := t.share; len(s.waiting.list) == 0 {
 		q.ring = slices.DeleteFunc(q.ring, func(r *Share) bool { return r == s })
 	}
 	return false
@@ -180,20 +218,17 @@ func (q *Queue) give(t *Turn) {
 	}
 	s := q.ring[0]
 	q.ring = slices.Delete(q.ring, 0, 1)
-	next := s.waiting[0]
-	s.waiting = slices.Delete(s.waiting, 0, 1)
-	if len(s.waiting) > 0 {
+	s.waiting.serve(nil)
+	if len(s.waiting.list) > 0 {
 		q.ring = append(q.ring, s)
 	}
-	next.held = true
-	next.granted <- struct{}{}
 }
 
 // Untaxed reports whether the call may run without a turn, as [Turn.Enter] said. It may
 // be asked by the call's own goroutine only.
 func (t *Turn) Untaxed() bool { return t.untaxed }
 
-// Begin waits for the first turn of a call, and until its share has rested. It fails like
+// Begin waits for the first turn of a call, and until its caller has rested. It fails like
 // [Turn.Take].
 func (t *Turn) Begin(ctx context.Context, until time.Time) error {
 	for {
@@ -219,11 +254,11 @@ func (t *Turn) Begin(ctx context.Context, until time.Time) error {
 	}
 }
 
-// stands reports how long the share still rests, and whether the call has a turn.
+// stands reports how long the caller still rests, and whether the call has a turn.
 func (t *Turn) stands() (rest time.Duration, held bool) {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
-	return t.share.rest(), t.held
+	return t.share.rest(t.caller), t.held
 }
 
 // in returns a channel that has an element after d, with the turn's timer.
@@ -254,6 +289,9 @@ func (t *Turn) Take(ctx context.Context, until time.Time) error {
 	err := ErrBusy
 	select {
 	case <-t.granted:
+		if t.refused {
+			return ErrBusy
+		}
 		return nil
 	case <-late:
 	case <-ctx.Done():

@@ -16,7 +16,7 @@ func TestTurnsAreFair(t *testing.T) {
 	greedy := q.Join("greedy")
 	calls := make([]Turn, 2+MaxWaiting)
 	for n := range calls {
-		if free := calls[n].Enter(q, greedy); free != (n == 0) {
+		if free := calls[n].Enter(q, greedy, ""); free != (n == 0) {
 			t.Fatalf("call %d of a share runs without a turn: %v", n, free)
 		}
 	}
@@ -27,7 +27,7 @@ func TestTurnsAreFair(t *testing.T) {
 		}
 	}
 	var modest Turn
-	if !modest.Enter(q, q.Join("modest")) {
+	if !modest.Enter(q, q.Join("modest"), "") {
 		t.Error("the only call of a share needs a turn")
 	}
 	if _, waits := q.ask(&modest); !waits {
@@ -59,7 +59,7 @@ func TestStoppedSharesRest(t *testing.T) {
 		share := q.Join("greedy")
 		begin := func(patience time.Duration) (time.Duration, error) {
 			var next Turn
-			if next.Enter(q, share) {
+			if next.Enter(q, share, "") {
 				t.Fatal("a call of a share that rests runs without a turn")
 			}
 			defer next.Give()
@@ -69,14 +69,14 @@ func TestStoppedSharesRest(t *testing.T) {
 		}
 		stop := func(used time.Duration) {
 			var turn Turn
-			turn.Enter(q, share)
+			turn.Enter(q, share, "")
 			turn.Stopped(used)
 			turn.Give()
 		}
 		for used, want := range map[time.Duration]time.Duration{time.Millisecond: restFor * time.Millisecond, time.Second: longestRest} {
 			stop(used)
 			var other Turn
-			if !other.Enter(q, q.Join("modest")) {
+			if !other.Enter(q, q.Join("modest"), "") {
 				t.Error("a call of another share needs a turn")
 			}
 			other.Give()
@@ -89,14 +89,14 @@ func TestStoppedSharesRest(t *testing.T) {
 			t.Errorf("a call that cannot wait as long fails after %v with %v", took, err)
 		}
 		var next Turn
-		next.Enter(q, share)
+		next.Enter(q, share, "")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if err := next.Begin(ctx, time.Now().Add(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a call whose caller left fails with %v", err)
 		}
 		time.Sleep(longestRest)
-		if !next.Enter(q, share) {
+		if !next.Enter(q, share, "") {
 			t.Error("a share that has rested needs a turn")
 		}
 	})
@@ -110,15 +110,15 @@ func TestRestComesWhileWaiting(t *testing.T) {
 		q.turns, q.free = 1, 1
 		share := q.Join("greedy")
 		var free, first, second Turn
-		free.Enter(q, share)
-		first.Enter(q, share)
+		free.Enter(q, share, "")
+		first.Enter(q, share, "")
 		if err := first.Begin(t.Context(), time.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
 		done := make(chan error)
 		go func() {
-			second.Enter(q, share)
+			second.Enter(q, share, "")
 			done <- second.Begin(t.Context(), start.Add(time.Second))
 		}()
 		synctest.Wait()
