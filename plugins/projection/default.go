@@ -360,26 +360,36 @@ var listNames = []string{"data", "items", "results", "result", "values", "value"
 // keepTaken keeps of an object that is left out by its name what a tool takes, the id of
 // a picture, and what is no picture, the text of an icon. It is false when there is nothing of the kind.
 func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Property) bool {
+	n := w.taken(m)
+	if n != nil {
+		f := change(i)
+		f.Drop, f.Told, f.Node = false, false, n
+	}
+	return n != nil
+}
+
+// taken is a node that keeps of a picture no more than what a tool takes and what says
+// something in words; nil when it has nothing of the kind.
+func (w *walk) taken(m operation.Property) *engine.Node {
 	s := m.Schema
 	for s != nil && s.Items != nil && len(s.Properties) == 0 {
 		s = s.Items
 	}
 	if s == nil {
-		return false
+		return nil
 	}
+	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return slices.Contains(iconNames, word) })
 	var taken []engine.Field
-	for _, p := range w.members(nil, s, 0) {
-		text := slices.Contains(iconTexts, p.Name) && slices.Contains(iconNames, m.Name)
+	for _, p := range w.join(w.members(nil, s, 0)) {
+		text := icon && slices.Contains(iconTexts, p.Name)
 		if leaf(p.Schema) && (text || w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType)) {
 			taken = append(taken, engine.Field{Name: p.Name, KeepURL: true})
 		}
 	}
 	if len(taken) == 0 {
-		return false
+		return nil
 	}
-	f := change(i)
-	f.Drop, f.Told, f.Node = false, false, &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
-	return true
+	return &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
 }
 
 // leaf tells that a schema has no inside.
@@ -396,6 +406,11 @@ func (w *walk) member(m operation.Property, a at, own, united, thing bool) (engi
 		return f, ""
 	}
 	if why := w.left(m, a, united, own); why != "" {
+		if !leaf(s) {
+			if f.Node = w.taken(m); f.Node != nil {
+				return f, ""
+			}
+		}
 		f.Drop, f.Told = true, told(m.Name) || s.Format == "uri-reference"
 		return f, why
 	}

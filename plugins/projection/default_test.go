@@ -68,6 +68,7 @@ func TestDefault(t *testing.T) {
 		`[{"id":1,"icon":{"emoji":"x","repo_id":"r","alt":"x","url":"https://x"}}]`, `[{"id":1,"icon":{"emoji":"x","repo_id":"r"}}]`)
 	f("/issues", arr(obj(prop("id", integer), prop("icon", obj(prop("text", str("")), prop("textColor", str("")), prop("url", str("")))))),
 		`[{"id":1,"icon":{"text":"5","textColor":"FFF","url":"https://x"}}]`, `[{"id":1,"icon":{"text":"5"}}]`)
+	f("/issues", arr(obj(prop("id", integer), prop("vehicleIcon", obj(prop("name", str("")), prop("color", str("")))))), `[{"id":1,"vehicleIcon":{"name":"bus","color":"FFF"}}]`, `[{"id":1,"vehicleIcon":{"name":"bus"}}]`)
 	// A setting called after pictures is no picture, and a small picture is asked for.
 	f("/pages", obj(prop("id", integer), prop("avatarOption", &operation.Schema{Type: operation.TypeString, Enum: []string{`"LOGO"`, `"PHOTO"`}}), prop("avatarHue", str(""))),
 		`{"id":1,"avatarOption":"LOGO","avatarHue":"x"}`, `{"id":1,"avatarOption":"LOGO"}`)
