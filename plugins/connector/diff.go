@@ -226,7 +226,9 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	before := len(d.details)
 	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
 	d.limits(o.Request, n.Request)
-	d.output("output", decoded(o.OutputSchema), decoded(n.OutputSchema), 0)
+	was, is := decoded(o.OutputSchema), decoded(n.OutputSchema)
+	d.output("output", was, is, 0)
+	d.promises(o.Request, n.Request, was, is)
 	if len(d.details) == before && !sameRequest(o.Request, n.Request) {
 		d.add(ImpactSafe, "request", "the request is made in another way, or its hidden limits changed")
 	}

@@ -116,7 +116,7 @@ func TestMutations(t *testing.T) {
 	if err := json.Unmarshal(mutationsTable, &table); err != nil {
 		t.Fatal(err)
 	}
-	if len(table) < 115 {
+	if len(table) < 149 {
 		t.Errorf("%d mutations", len(table))
 	}
 	base := connectorOf(t, nil)

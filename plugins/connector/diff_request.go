@@ -49,6 +49,12 @@ func (d *differ) body(o, n *operation.Body) {
 	case o.Arg != "" && o.Arg == n.Arg:
 		d.narrower(pointerTo("input", n.Arg), o.Schema, n.Schema, 0)
 	}
+	switch {
+	case n.Least > o.Least && o.MediaType != "": // without a body before, none was sent
+		d.add(ImpactBreaking, "input", "at least %d members of the body are needed now", n.Least)
+	case n.Least < o.Least:
+		d.add(ImpactSafe, "input", "fewer members of the body are needed")
+	}
 	for i := range n.Fields {
 		f := &n.Fields[i]
 		if f.Arg == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // sameRequest reports whether two plans make the same requests: the headers that are
-// told of answers and the scopes are no part of one.
+// told of answers, the scopes and what answers promise are no part of one.
 func sameRequest(o, n json.RawMessage) bool {
 	if bytes.Equal(o, n) {
 		return true
@@ -23,7 +23,7 @@ func bareRequest(raw json.RawMessage) []byte {
 	if err != nil {
 		return raw
 	}
-	p.Told, p.Scopes = nil, nil
+	p.Told, p.Scopes, p.Promises = nil, nil, nil
 	b, err := json.Marshal(p)
 	if err != nil {
 		return raw

@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/wording"
@@ -35,6 +36,7 @@ func (c *compiler) answers(e entry, op *operation.Operation) answer {
 	op.Response = c.response(a.schema, 0)
 	if !a.isRange {
 		op.OutputSchema = c.outputSchema(a.schema)
+		op.Plan.Promises = c.promises(a.schema)
 	}
 	return a
 }
@@ -248,6 +250,11 @@ func needsOneOf(b *operation.Body) string {
 			lists = append(lists, strings.Join(args, " and "))
 		}
 		parts = append(parts, cutText(strings.Join(lists, ", or "), maxPropertyText))
+	}
+	if more := b.Least - certain(b); more > 1 {
+		parts = append(parts, "at least "+strconv.Itoa(more)+" of the optional ones")
+	} else if more == 1 && len(parts) == 0 {
+		parts = append(parts, "at least one of the optional ones")
 	}
 	if len(parts) == 0 {
 		return ""

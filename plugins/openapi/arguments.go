@@ -330,7 +330,21 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 			plan.Body.Needs = append(plan.Body.Needs, group)
 		}
 	}
+	if s.minProps.set && !s.hasAddl && s.minProps.n <= len(plan.Body.Fields) && s.minProps.n > certain(plan.Body) {
+		plan.Body.Least = s.minProps.n
+	}
 	return args
+}
+
+// certain counts the members of a body that are always sent with it.
+func certain(b *operation.Body) int {
+	n := 0
+	for i := range b.Fields {
+		if f := &b.Fields[i]; f.Required || f.Const != "" || f.Else != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // requiredLists reads alternatives that only list required members (rule 9): what

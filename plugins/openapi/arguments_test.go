@@ -318,3 +318,18 @@ func TestSubtypesAreBounded(t *testing.T) {
 	}
 	checkCost(t, file, r)
 }
+
+// TestNullable: where a member of a body must be given and null is one of its values,
+// the description says so, as nothing else can.
+func TestNullable(t *testing.T) {
+	doc := `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"paths":{"/a":{"post":{"operationId":"add","requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["parent","note","plan"],"properties":{` +
+		`"parent":{"type":["string","null"]},"note":{"type":["string","null"],"description":"Null for none."},"plan":{"type":["string","null"],"default":"x"},"other":{"type":["string","null"]}}}}}},"responses":{"204":{"description":""}}}}}}`
+	_, ops := compileAll(t, Source{Data: []byte(doc)}, Options{})
+	const want = `{"type":"object","properties":{"parent":{"type":"string","description":"May be null."},"note":{"type":"string","description":"Null for none."},"plan":{"type":"string","default":"x"},"other":{"type":"string"}},"required":["parent","note"]}`
+	if got := string(ops[0].InputSchema); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := request(t, ops[0], `{"parent":null,"note":"a"}`); got != `POST /a application/json {"parent":null,"note":"a"}` {
+		t.Error(got)
+	}
+}

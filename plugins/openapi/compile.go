@@ -35,7 +35,7 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 		memo: make(map[value]*schema), combined: make(map[string]*schema),
 		extends: make(map[*document]map[value][]subtype), extended: make(map[value][]subtype), subtyped: make(map[subtypeKey]*schema),
 		responses: make(map[*schema]*operation.Schema),
-		outputs:   make(map[outputKey][]byte), patterns: make(map[string]bool), schemeIDs: make(map[string]bool), said: make(map[string]bool),
+		outputs:   make(map[outputKey][]byte), promised: make(map[outputKey][]operation.Promise), patterns: make(map[string]bool), schemeIDs: make(map[string]bool), said: make(map[string]bool),
 		anything: &schema{open: true},
 	}
 	res, err := c.compileAll()
@@ -117,6 +117,7 @@ type compiler struct {
 	within     string // discriminator of the subtype that is being folded
 	responses  map[*schema]*operation.Schema
 	outputs    map[outputKey][]byte
+	promised   map[outputKey][]operation.Promise
 	patterns   map[string]bool
 	created    int
 	folds      int

@@ -140,7 +140,7 @@ func (p *publisher) root(args []argument) (left []argument) {
 		some = true
 		p.name(a.name)
 		p.files, p.clear, p.stack = a.files, a.clear, p.stack[:0]
-		p.must = a.required
+		p.must, p.body = a.required, a.param < 0
 		if a.parent != nil {
 			p.stack = append(p.stack, a.parent)
 		}

@@ -20,21 +20,25 @@ const (
 // root, every scalar nullable (real APIs return undeclared nulls and clients
 // validate), nothing required, no combinators. nil when its first level is too large.
 func (c *compiler) outputSchema(s *schema) []byte {
-	// Many operations answer with the same component; what they share is not
-	// written twice, and receivers do not change it.
-	key := s
-	if s.types == operation.TypeArray && s.name == "" && s.items.exists() && len(s.items.more) == 0 {
-		key = c.normal(&s.items)
-	}
-	id := outputKey{key, key != s}
+	id := c.outputKey(s)
 	if b, ok := c.outputs[id]; ok {
 		return b
 	}
 	b := c.writeOutputSchema(s)
-	if key.name != "" {
+	if id.s.name != "" {
 		c.outputs[id] = b
 	}
 	return b
+}
+
+// outputKey names what many operations answer with: what they share is not written
+// twice, and receivers do not change it.
+func (c *compiler) outputKey(s *schema) outputKey {
+	key := s
+	if s.types == operation.TypeArray && s.name == "" && s.items.exists() && len(s.items.more) == 0 {
+		key = c.normal(&s.items)
+	}
+	return outputKey{key, key != s}
 }
 
 // outputKey is a component, or a plain list of it.

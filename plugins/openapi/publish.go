@@ -37,6 +37,7 @@ type publisher struct {
 	cut   bool             // something was left out because of depth
 	files int              // depth at which binary values are files: 1 members of multipart, 0 a raw body, noFiles none
 	clear bool             // null clears a member (PUT and PATCH bodies)
+	body  bool             // it is of a body
 	asOne map[*schema]bool // discriminated alternatives that are written as one object
 	stack []*schema
 }

@@ -249,8 +249,12 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 		text = strings.TrimSpace(text + " " + n)
 	}
 	text = withExampleOf(s, text)
-	if p.clear && s.null {
+	switch {
+	case !s.null || s.onlyNull():
+	case p.clear:
 		text = strings.TrimSpace(text + " null clears it.")
+	case p.must && p.body && !s.def.exists() && !strings.Contains(strings.ToLower(text), "null"):
+		text = strings.TrimSpace(text + " May be null.") // who must give it has no other way to say nothing
 	}
 	if text == "" {
 		return

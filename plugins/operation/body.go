@@ -92,8 +92,11 @@ func (b *builder) whole(body *Body, v jsonscan.Value) {
 			return
 		}
 		r.Body = append(r.Body, f.data...)
-		if f.mediaType != "" && (b.form.mediaType == "application/octet-stream" || isRange(b.form.mediaType)) {
+		switch {
+		case f.mediaType != "" && (b.form.mediaType == "application/octet-stream" || isRange(b.form.mediaType)):
 			r.ContentType = append(r.ContentType[:0], f.mediaType...)
+		case isRange(b.form.mediaType): // a range says what may be sent, not what is
+			r.ContentType = append(r.ContentType[:0], f.sniffed(b.form.mediaType)...)
 		}
 	}
 }

@@ -25,6 +25,9 @@ func (k *checker) members(cb *compiledBody, seen []bool) {
 		for _, group := range cb.body.Needs {
 			k.needs(cb, group, seen)
 		}
+		if given := cb.given(seen); given < cb.body.Least {
+			k.fault("at least %d of the body's members must be given, %d are: %s", cb.body.Least, given, cb.names())
+		}
 	}
 	if len(c.bodies) == 1 {
 		return
@@ -48,6 +51,29 @@ func (c *Compiled) gives(cb *compiledBody, seen []bool) bool {
 		}
 	}
 	return false
+}
+
+// given counts the members of a body that are sent.
+func (cb *compiledBody) given(seen []bool) int {
+	n := 0
+	for i, slot := range cb.fieldArg {
+		if cb.body.Fields[i].Const != "" || cb.fieldElse[i] >= 0 || slot >= 0 && seen[slot] {
+			n++
+		}
+	}
+	return n
+}
+
+// names lists some of the arguments that are members of a body.
+func (cb *compiledBody) names() string {
+	const most = 12 // enough to see which are meant
+	var out []string
+	for i := range cb.body.Fields {
+		if f := &cb.body.Fields[i]; f.Arg != "" && len(out) < most {
+			out = append(out, f.Arg)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // needs wants one of the lists of members to be given whole.

@@ -421,6 +421,9 @@ func (c *Compiled) body(b *Body) error {
 			cb.fieldElse[i] = int16(at)
 		}
 	}
+	if b.Least < 0 || b.Least > len(b.Fields) {
+		return fmt.Errorf("the body needs %d members, and has %d", b.Least, len(b.Fields))
+	}
 	for _, group := range b.Needs {
 		for _, names := range group {
 			for _, n := range names {

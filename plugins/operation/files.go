@@ -3,7 +3,11 @@ package operation
 import (
 	"bytes"
 	"encoding/base64"
+	"mime"
+	"net/http"
 	"net/url"
+	"path"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -16,6 +20,21 @@ type file struct {
 	data      []byte
 	mediaType string
 	filename  string
+}
+
+// sniffed is the type of a file of which nobody said it, by its content and by its
+// name; only one of the range that is allowed.
+func (f *file) sniffed(mediaRange string) string {
+	prefix := strings.TrimSuffix(mediaRange, "*")
+	if prefix == "*/" {
+		prefix = ""
+	}
+	for _, t := range []string{http.DetectContentType(f.data), mime.TypeByExtension(path.Ext(f.filename))} {
+		if t, _, _ = strings.Cut(t, ";"); t != "" && t != "application/octet-stream" && strings.HasPrefix(t, prefix) {
+			return t
+		}
+	}
+	return "application/octet-stream"
 }
 
 // fileOf decodes a file argument. whole says that it is a whole binary body, where

@@ -74,6 +74,7 @@ func TestBodyPlans(t *testing.T) {
 		}
 	}
 	f(`"b", which is no member`, &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Name: "a"}}, Needs: [][][]string{{{"a"}, {"b"}}}})
+	f("needs 2 members, and has 1", &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Name: "a"}}, Least: 2})
 	f(`no argument "x" to stand in`, &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Else: "x", Name: "a"}}})
 	f("has variants", &Body{MediaType: "application/json", Arg: "a", Variants: []Body{{MediaType: "image/png", Arg: "b", Variants: []Body{{MediaType: "image/gif", Arg: "c"}}}}})
 	f("needs one argument", &Body{MediaType: "application/json", Arg: "a", Variants: []Body{{MediaType: "image/png"}}})

@@ -132,6 +132,8 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 		switch {
 		case f.mediaType != "":
 			contentType = f.mediaType
+		case contentType == "" && e != nil && isRange(firstType(e.ContentType)):
+			contentType = f.sniffed(firstType(e.ContentType))
 		case contentType == "" && s != nil && s.Media != "":
 			contentType = s.Media
 		case contentType == "":

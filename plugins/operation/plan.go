@@ -55,6 +55,24 @@ type Plan struct {
 	// needs, "scheme" or "scheme scope" in an entry. They decide nothing about a request;
 	// versions are compared by them. nil: no scope is named.
 	Scopes [][]string `json:"scopes,omitempty"`
+	// Promises are what is promised of an answer beyond the output schema, which
+	// promises nothing that real answers break. They decide nothing about a request or
+	// an answer; versions are compared by them.
+	Promises []Promise `json:"promises,omitempty"`
+}
+
+// Promise is what is promised of one object in an answer.
+type Promise struct {
+	At       string   `json:"at,omitempty"`   // where in the output schema: "/items/owner", "/items" for those of a list; empty: the root
+	Required []string `json:"req,omitempty"`  // members that are always there
+	Null     []string `json:"null,omitempty"` // members that may be null
+	Values   []Values `json:"enum,omitempty"` // members of which not every value is answered
+}
+
+// Values are the values of a member.
+type Values struct {
+	Name  string   `json:"n"`
+	Texts []string `json:"v"` // JSON
 }
 
 // Param is one parameter.
@@ -88,6 +106,9 @@ type Body struct {
 	// Needs are alternatives that only list required members of a lifted body: of
 	// each group at least one list must be given whole, by wire name.
 	Needs [][][]string `json:"needs,omitempty"`
+	// Least is how many members of a lifted body must be given (minProperties), where
+	// one is sent at all.
+	Least int `json:"least,omitempty"`
 	// Variants are other forms of the body, which have arguments of their own
 	// beside those they share: a file next to JSON. The first of them of whose own
 	// arguments one is given is sent instead. Variants have no variants.

@@ -196,6 +196,12 @@ func TestBodies(t *testing.T) {
 	f(whole("application/octet-stream", file), `{"v":"aGk="}`, "application/octet-stream", "hi")
 	f(whole("application/octet-stream", file), `{"v":"not base64!"}`, "application/octet-stream", "not base64!")
 	f(whole("image/*", file), `{"v":{"data":"_-8","mediaType":"image/png"}}`, "image/png", "\xff\xef")
+	// Of a range, the type that the file has, by its content or its name.
+	f(whole("image/*", file), `{"v":{"data":"iVBORw0KGgo="}}`, "image/png", "\x89PNG\r\n\x1a\n")
+	f(whole("image/*", file), `{"v":{"text":"x","filename":"a.jpg"}}`, "image/jpeg", "x")
+	f(&Body{MediaType: mp, Fields: []Field{{Arg: "f", Name: "f", Schema: file}}, Encoding: []Encoding{{Name: "f", ContentType: "image/*"}}}, `{"f":{"data":"iVBORw0KGgo="}}`, mp+"; boundary=B",
+		"--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\nContent-Type: image/png\r\n\r\n\x89PNG\r\n\x1a\n\r\n--B--\r\n")
+	f(whole("image/*", file), `{"v":{"text":"x","filename":"a.txt"}}`, "application/octet-stream", "x")
 	f(whole("application/pdf", file), `{"v":"data:text/plain;base64,aGk="}`, "application/pdf", "hi")
 	f(whole("application/pdf", file), `{"v":"data:,a%20b"}`, "application/pdf", "a b")
 

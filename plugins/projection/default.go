@@ -40,7 +40,7 @@ func Default(op *operation.Operation, api Index) *engine.Program { return New(op
 // New makes the default projection of an operation, as [Default] does.
 func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
-		api: api, made: map[place]*engine.Node{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
+		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
 	w.names = slices.Clip(w.exactNames(op.Response != nil))
 	w.byName = make(map[string]int, len(w.names))
@@ -93,6 +93,7 @@ type walk struct {
 	byName       map[string]int // index of each in names
 	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
 	made         map[place]*engine.Node
+	joined       map[pair]*operation.Schema
 	why          map[*engine.Node]map[string]string
 	kept         map[*engine.Node]map[string]bool // declared members that keep every address
 	count        int
@@ -140,6 +141,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		for _, n := range undescribedNames {
 			add(engine.Field{Name: n, KeepURL: true})
 		}
+		for _, n := range placeNames {
+			add(engine.Field{Name: n, Node: placesNode})
+		}
 	}
 	for _, r := range rules.numbers {
 		add(engine.Field{Name: r.name, Node: numbersNode})
@@ -150,49 +154,6 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	return out
 }
 
-// links is the node of a member that holds hypermedia: of it stay what leads to the
-// next page, and the addresses that people open.
-func (w *walk) links(next []engine.Field) *engine.Node {
-	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
-	one := &engine.Node{Rules: dropped}
-	whole := &engine.Node{Rules: dropped, Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}}}
-	node := &engine.Node{Rules: dropped, Rest: one}
-	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
-		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}
-	}
-	programs := []*engine.Predicate{test("rel", engine.CmpEq, `"self"`)}
-	for _, g := range apiGlobs {
-		programs = append(programs, test("href", engine.CmpGlob, `"`+g+`"`))
-	}
-	node.Where = &engine.Predicate{Or: []*engine.Predicate{
-		test("rel", engine.CmpEq, `"next"`),
-		{Not: test("rel", engine.CmpExists, "")},
-		{And: []*engine.Predicate{test("href", engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}},
-	}}
-	add := func(f engine.Field) {
-		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
-			node.Fields = append(node.Fields, f)
-		}
-	}
-	for _, f := range next {
-		f.Node = whole
-		add(f)
-	}
-	for _, n := range w.api.addresses() {
-		if n != "href" && n != "url" {
-			add(engine.Field{Name: n, KeepURL: true})
-		}
-	}
-	add(engine.Field{Name: "href", KeepURL: true})
-	for _, n := range relNames {
-		add(engine.Field{Name: n, Drop: true})
-	}
-	for _, n := range pageRels {
-		add(engine.Field{Name: n, KeepURL: true, Node: whole})
-	}
-	return node
-}
-
 // numbersNode cuts arrays of numbers and keeps all else, however deep.
 var numbersNode = func() *engine.Node {
 	n := &engine.Node{MaxNumbers: numbersKept}
@@ -201,10 +162,22 @@ var numbersNode = func() *engine.Node {
 }()
 
 // iconNode is of an icon that no schema describes: its name or its emoji stay.
-var iconNode = &engine.Node{
-	Fields:   []engine.Field{{Name: "emoji"}, {Name: "name"}},
-	DropRest: true, Rules: engine.DropNull | engine.DropEmpty,
+var iconNode = &engine.Node{Fields: iconFields(), DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
+
+func iconFields() []engine.Field {
+	out := make([]engine.Field, len(iconTexts))
+	for i, name := range iconTexts {
+		out[i] = engine.Field{Name: name}
+	}
+	return out
 }
+
+// placesNode keeps every address of an object that is made of places to go.
+var placesNode = func() *engine.Node {
+	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty}
+	n.Rest = n
+	return n
+}()
 
 // generic is a node for objects of which no schema tells more. The caller sets Rest,
 // and clones Fields before changing one.
@@ -262,6 +235,11 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	return n
 }
 
+// named tells that one of the words of a name is in a set.
+func named(name string, in map[string]struct{}) bool {
+	return slices.ContainsFunc(words(name), func(word string) bool { _, is := in[word]; return is })
+}
+
 func (w *walk) hasID(s *operation.Schema, resource string) bool {
 	return slices.ContainsFunc(s.Properties, func(p operation.Property) bool {
 		f := fold(p.Name)
@@ -274,7 +252,7 @@ func (w *walk) hasID(s *operation.Schema, resource string) bool {
 // object is what was asked for, or one of them, and has no better address: in a list it
 // follows from the row in most cases, and costs little.
 func (w *walk) thing(members []operation.Property, a at) bool {
-	if slices.ContainsFunc(words(a.resource), func(word string) bool { _, is := thingWords[word]; return is }) {
+	if named(a.resource, thingWords) {
 		return true
 	}
 	some := a.depth < 2 // what the answer is of
@@ -282,7 +260,7 @@ func (w *walk) thing(members []operation.Property, a at) bool {
 		if slices.Contains(linkNames, m.Name) {
 			return false // the better ones are there
 		}
-		some = some || slices.Contains(fileNames, m.Name)
+		some = some || slices.Contains(fileNames, fold(m.Name))
 		if all := words(m.Name); len(all) > 1 && page(m.Name) && w.mayBeAddress(m.Schema) {
 			if _, address := addressWords[all[len(all)-1]]; address {
 				return false // a better one
@@ -293,7 +271,7 @@ func (w *walk) thing(members []operation.Property, a at) bool {
 }
 
 func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
-	members := w.members(nil, s, 0)
+	members := w.join(w.members(nil, s, 0))
 	more := engine.Rules(0)
 	if p.lone {
 		more = engine.KeepLone
@@ -310,6 +288,10 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	special := n.Rest != w.rest(a)
 	united := len(s.AnyOf) > 1
 	own, thing := w.hasID(s, a.resource), w.thing(members, a)
+	if !own && a.depth > 0 && named(a.resource, placeWords) {
+		n.Rules &^= engine.DropURL | engine.KeepPages | engine.KeepLone
+		special = true
+	}
 	shared := true
 	change := func(i int) *engine.Field {
 		if shared {
@@ -328,7 +310,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		identifier := w.identifies(a, m.Name, anyType)
 		if by && slices.Contains(linkNames, m.Name) {
-			special = w.keepLinked(change(i), m.Schema) || special
+			special = w.keepLinked(change(i), m.Schema, members) || special
 			continue
 		}
 		if by && !identifier {
@@ -336,6 +318,8 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			switch {
 			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
 				*change(i), special = engine.Field{Name: m.Name, NoPages: true}, true // the name of a picture
+			case n.Fields[i].Drop && (versionNames[m.Name] && !leaf(m.Schema) || m.Name == "node_id" && !own):
+				*change(i), special = engine.Field{Name: m.Name}, true // no version, and no second identifier
 			case n.Fields[i].Drop:
 				special = w.keepTaken(change, i, m) || special
 			case n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name):
@@ -374,50 +358,38 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 var listNames = []string{"data", "items", "results", "result", "values", "value", "entries", "records", "list", "objects", "content", "rows", "elements", "hits"}
 
 // keepTaken keeps of an object that is left out by its name what a tool takes, the id of
-// a thumbnail, and what is no picture, the emoji of an icon. It is false when there is nothing of the kind.
+// a picture, and what is no picture, the text of an icon. It is false when there is nothing of the kind.
 func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Property) bool {
+	n := w.taken(m)
+	if n != nil {
+		f := change(i)
+		f.Drop, f.Told, f.Node = false, false, n
+	}
+	return n != nil
+}
+
+// taken is a node that keeps of a picture no more than what a tool takes and what says
+// something in words; nil when it has nothing of the kind.
+func (w *walk) taken(m operation.Property) *engine.Node {
 	s := m.Schema
 	for s != nil && s.Items != nil && len(s.Properties) == 0 {
 		s = s.Items
 	}
 	if s == nil {
-		return false
+		return nil
 	}
+	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return slices.Contains(iconNames, word) })
 	var taken []engine.Field
-	for _, p := range w.members(nil, s, 0) {
-		emoji := p.Name == "emoji" && slices.Contains(iconNames, m.Name)
-		if leaf(p.Schema) && (emoji || w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType)) {
+	for _, p := range w.join(w.members(nil, s, 0)) {
+		text := icon && slices.Contains(iconTexts, p.Name)
+		if leaf(p.Schema) && (text || w.identifies(at{resource: Singular(m.Name)}, p.Name, anyType)) {
 			taken = append(taken, engine.Field{Name: p.Name, KeepURL: true})
 		}
 	}
 	if len(taken) == 0 {
-		return false
+		return nil
 	}
-	f := change(i)
-	f.Drop, f.Told, f.Node = false, false, &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
-	return true
-}
-
-// keepLinked keeps what a tool takes in a member that holds links; false when there
-// is nothing of the kind.
-func (w *walk) keepLinked(f *engine.Field, s *operation.Schema) bool {
-	if s == nil || f.Node == nil {
-		return false
-	}
-	n := *f.Node
-	n.Fields = slices.Clone(n.Fields)
-	some := false
-	for _, m := range s.Properties {
-		known := slices.ContainsFunc(n.Fields, func(o engine.Field) bool { return o.Name == m.Name })
-		if !known && w.identifies(at{resource: Singular(f.Name)}, m.Name, anyType) {
-			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true})
-			some = true
-		}
-	}
-	if some {
-		f.Node = &n
-	}
-	return some
+	return &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
 }
 
 // leaf tells that a schema has no inside.
@@ -429,11 +401,16 @@ func leaf(s *operation.Schema) bool {
 // thing: its address is all that it is.
 func (w *walk) member(m operation.Property, a at, own, united, thing bool) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || thing && slices.Contains(bareNames, m.Name)) {
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || thing && slices.Contains(bareNames, fold(m.Name))) {
 		f.KeepURL = true
 		return f, ""
 	}
 	if why := w.left(m, a, united, own); why != "" {
+		if !leaf(s) {
+			if f.Node = w.taken(m); f.Node != nil {
+				return f, ""
+			}
+		}
 		f.Drop, f.Told = true, told(m.Name) || s.Format == "uri-reference"
 		return f, why
 	}
@@ -459,7 +436,7 @@ func (w *walk) page(m operation.Property) bool {
 	if page(m.Name) {
 		return true
 	}
-	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" {
+	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" && !w.refers(m) {
 		return false
 	}
 	all := words(m.Name)
@@ -468,6 +445,19 @@ func (w *walk) page(m operation.Property) bool {
 	}
 	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
 	return !address && !picture(all)
+}
+
+// refers tells that the address that a text may hold stands for another thing, as an
+// identifier does: it is called after what the API has, or its description says so.
+func (w *walk) refers(m operation.Property) bool {
+	if m.Schema.Type != operation.TypeString || m.Schema.Format != "" || len(m.Schema.Enum) > 0 {
+		return false
+	}
+	if _, is := w.api.resources[fold(m.Name)]; is {
+		return true
+	}
+	d := m.Schema.Description
+	return strings.Contains(d, "URL") || strings.Contains(d, "URI")
 }
 
 // picture tells that one of the words of a name is of pictures that are left out.
@@ -504,7 +494,7 @@ func (w *walk) left(m operation.Property, a at, united, own bool) string {
 	}
 	for _, word := range words(m.Name) {
 		for _, r := range rules.words {
-			if word == r.word && (r.all || !leaf(s)) && !w.holdsIdentifier(s, m.Name, 0) {
+			if word == r.word && (r.all && len(s.Enum) == 0 || !leaf(s)) && !w.holdsIdentifier(s, m.Name, 0) {
 				return r.why
 			}
 		}
@@ -573,6 +563,36 @@ func (w *walk) members(dst []operation.Property, s *operation.Schema, depth int)
 		}
 	}
 	return dst
+}
+
+// pair names two schemas of one member.
+type pair struct{ a, b *operation.Schema }
+
+// join makes one of members that alternatives have in common, so that what one of them
+// keeps inside such a member stays, whichever comes: endpoints of OIDC and of SAML.
+func (w *walk) join(members []operation.Property) []operation.Property {
+	at := make(map[string]int, len(members))
+	out := members[:0:0]
+	for _, m := range members {
+		i, again := at[m.Name]
+		if !again {
+			at[m.Name] = len(out)
+			out = append(out, m)
+			continue
+		}
+		switch old := out[i].Schema; {
+		case old == m.Schema || m.Schema == nil:
+		case old == nil || leaf(old):
+			out[i].Schema = m.Schema
+		case !leaf(m.Schema):
+			p := pair{old, m.Schema}
+			if w.joined[p] == nil {
+				w.joined[p] = &operation.Schema{Type: old.Type | m.Schema.Type, AnyOf: []*operation.Schema{old, m.Schema}}
+			}
+			out[i].Schema = w.joined[p]
+		}
+	}
+	return out
 }
 
 func suffixed(name string) bool {

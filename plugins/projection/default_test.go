@@ -62,10 +62,29 @@ func TestDefault(t *testing.T) {
 		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"k":null,"a_url":"u","v":1,"w":{"x":""}},"user":{"id":2,"site":"https://s","avatar_url":"v","name":null},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`,
 		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"a_url":"u","v":1},"user":{"id":2,"site":"https://s"},"pageRef":"https://x/?p=2"}]`)
 	// A picture goes, but for what a tool takes.
-	f("/issues", arr(obj(prop("id", integer), prop("thumbnail", obj(prop("width", integer), prop("repo_id", str("")))), prop("avatar", obj(prop("width", integer))))),
-		`[{"id":1,"thumbnail":{"width":9,"repo_id":"r","alt":"x"},"avatar":{"width":9}}]`, `[{"id":1,"thumbnail":{"repo_id":"r"}}]`)
+	f("/issues", arr(obj(prop("id", integer), prop("avatars", obj(prop("width", integer), prop("repo_id", str("")))), prop("avatar", obj(prop("width", integer))))),
+		`[{"id":1,"avatars":{"width":9,"repo_id":"r","alt":"x"},"avatar":{"width":9}}]`, `[{"id":1,"avatars":{"repo_id":"r"}}]`)
 	f("/issues", arr(obj(prop("id", integer), prop("icon", obj(prop("emoji", str("")), prop("repo_id", str("")))))),
 		`[{"id":1,"icon":{"emoji":"x","repo_id":"r","alt":"x","url":"https://x"}}]`, `[{"id":1,"icon":{"emoji":"x","repo_id":"r"}}]`)
+	f("/issues", arr(obj(prop("id", integer), prop("icon", obj(prop("text", str("")), prop("textColor", str("")), prop("url", str("")))))),
+		`[{"id":1,"icon":{"text":"5","textColor":"FFF","url":"https://x"}}]`, `[{"id":1,"icon":{"text":"5"}}]`)
+	f("/issues", arr(obj(prop("id", integer), prop("vehicleIcon", obj(prop("name", str("")), prop("color", str("")))))), `[{"id":1,"vehicleIcon":{"name":"bus","color":"FFF"}}]`, `[{"id":1,"vehicleIcon":{"name":"bus"}}]`)
+	// A setting called after pictures is no picture, and a small picture is asked for.
+	f("/pages", obj(prop("id", integer), prop("avatarOption", &operation.Schema{Type: operation.TypeString, Enum: []string{`"LOGO"`, `"PHOTO"`}}), prop("avatarHue", str(""))),
+		`{"id":1,"avatarOption":"LOGO","avatarHue":"x"}`, `{"id":1,"avatarOption":"LOGO"}`)
+	f("/videos", obj(prop("id", integer), prop("thumbnail_url", str("")), prop("thumbnail", obj(prop("width", integer)))),
+		`{"id":1,"thumbnail_url":"https://api.x/v1/1.jpg","thumbnail":{"width":9}}`, `{"id":1,"thumbnail_url":"https://api.x/v1/1.jpg","thumbnail":{"width":9}}`)
+	// An etag that is an object is a feature, and a node_id without an id no second one.
+	f("/config", obj(prop("etag", obj(prop("supported", nil))), prop("patch", obj(prop("supported", nil)))), `{"etag":{"supported":false},"patch":{"supported":true}}`, `{"etag":{"supported":false},"patch":{"supported":true}}`)
+	f("/events", arr(obj(prop("type", integer), prop("node_id", integer))), `[{"type":2,"node_id":1}]`, `[{"type":2,"node_id":1}]`)
+	// The addresses of what is made of places to go stay.
+	dsn := obj(prop("public", str("")), prop("csp", str("")))
+	f("/keys", arr(obj(prop("id", str("")), prop("dsn", dsn), prop("endpoints", obj(prop("token", obj(prop("url", str("")))))))),
+		`[{"id":"1","dsn":{"public":"https://a@x.example/1","csp":"https://x.example/api/1/csp/"},"endpoints":{"token":{"url":"https://api.x.example/v3/token"}}}]`,
+		`[{"id":"1","dsn":{"public":"https://a@x.example/1","csp":"https://x.example/api/1/csp/"},"endpoints":{"token":{"url":"https://api.x.example/v3/token"}}}]`)
+	f("/keys", nil, `[{"id":"1","dsn":{"csp":"https://x.example/api/1/csp/","id":2}}]`, `[{"id":"1","dsn":{"csp":"https://x.example/api/1/csp/","id":2}}]`)
+	// A file's address, however its members are spelt.
+	f("/invoices", obj(prop("Attachments", arr(obj(prop("FileName", str("")), prop("Url", str("")))))), `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`, `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`)
 	// An address that is all there is stays, near the top.
 	f("/files", obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","b64":null}`, `{"upload_url":"https://x"}`)
 	f("/images", nil, `{"created":5,"data":[{"url":"https://x","b64":null}]}`, `{"created":5,"data":[{"url":"https://x"}]}`)
@@ -90,6 +109,10 @@ func TestDefault(t *testing.T) {
 	// The way to the next page stays.
 	f("/files", nil, `{"next":"https://x?page=2","previous":"https://api.x?page=0","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`,
 		`{"next":"https://x?page=2","links":{"next":"https://x?c=1"},"_links":{"next":{"href":"https://x?c=2"}}}`)
+	f("/files", nil, `{"id":1,"links":{"pages":{"first":"https://api.x?page=1","next":"https://api.x?page=2"}}}`, `{"id":1,"links":{"pages":{"next":"https://api.x?page=2"}}}`)
+	// So do declared relations that people follow.
+	f("/files", obj(prop("id", integer), prop("_links", obj(prop("clientRedirectUri", obj(prop("href", str("")))), prop("users", obj(prop("href", str(""))))))),
+		`{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"},"users":{"href":"https://x/api/v1/users"}}}`, `{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"}}}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x"},{"rel":"next","href":"https://x?c=1"}]}`, `{"id":1,"links":[{"rel":"next","href":"https://x?c=1"}]}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x","method":"GET"}]}`, `{"id":1}`)
 	// Constants go; what is deprecated stays as long as it comes.
@@ -105,6 +128,23 @@ func TestDefault(t *testing.T) {
 	values := &operation.Schema{Type: operation.TypeArray, Items: number, Description: "The vector data of the record."}
 	f("/vectors", obj(prop("values", values), prop("scores", arr(number))), `{"values":[1.111,2.222,3.333,4.444,5.555,6.666],"scores":[1.111,2.222,3.333,4.444,5.555,6.666]}`,
 		`{"values":[1.111,2.222,3.333,"…[+3]"],"scores":[1.111,2.222,3.333,4.444,5.555,6.666]}`)
+	// An address that stands for another thing is what tells which: called after what the
+	// API has, or by its description; so does a relation, where no id does.
+	born := &operation.Schema{Type: operation.TypeString, Description: "The URL of the planet."}
+	f("/people", arr(obj(prop("id", integer), prop("hook", str("")), prop("homeworld", born), prop("goal", str("")), prop("home_url", born))),
+		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1","goal":"https://api.x/v1/goals/1","home_url":"https://api.x/v1/planets/1"}]`,
+		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1"}]`)
+	owned := prop("_links", obj(prop("repo", obj(prop("href", str("")))), prop("goals", obj(prop("href", str(""))))))
+	f("/keys", arr(obj(prop("id", integer), owned)), `[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"},"goals":{"href":"https://x/api/v1/goals"}}}]`,
+		`[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"}}}]`)
+	f("/keys", arr(obj(prop("id", integer), prop("repoId", integer), owned)), `[{"id":1,"repoId":3,"_links":{"repo":{"href":"https://x/api/v1/repos/3"}}}]`, `[{"id":1,"repoId":3}]`)
+	// Alternatives that have a member in common keep what each of them keeps in it.
+	oidc := obj(prop("kind", str("")), prop("endpoints", obj(prop("token", obj(prop("url", str("")))))))
+	saml := obj(prop("kind", str("")), prop("endpoints", obj(prop("sso", obj(prop("url", str("")))))))
+	for _, s := range []*operation.Schema{{AnyOf: []*operation.Schema{oidc, saml}}, {AnyOf: []*operation.Schema{saml, oidc}}} {
+		f("/idps", obj(prop("id", integer), prop("protocol", s)), `{"id":1,"protocol":{"endpoints":{"token":{"url":"https://api.x/v3/token"}}}}`,
+			`{"id":1,"protocol":{"endpoints":{"token":{"url":"https://api.x/v3/token"}}}}`)
+	}
 	// Maps and alternatives.
 	f("/x", &operation.Schema{Type: operation.TypeObject, Additional: user}, `{"k":{"id":1,"avatar_url":"https://s"}}`, `{"k":{"id":1}}`)
 	f("/x", &operation.Schema{AnyOf: []*operation.Schema{user, issue}}, `{"id":1,"url":"https://api.u","site":"https://s","href":"https://api.u"}`, `{"id":1,"url":"https://api.u","site":"https://s"}`)

@@ -18,6 +18,8 @@ type Index struct {
 	urls map[string]struct{}
 	// set are the members of resources that hold an address and that a request sets.
 	set map[member]struct{}
+	// resources are what operations are about, in the singular, folded.
+	resources map[string]struct{}
 }
 
 // member is a member of a resource, both folded.
@@ -31,6 +33,12 @@ const maxBodyDepth = 3
 
 // Add records the parameters and the body of an operation.
 func (x *Index) Add(op *operation.Operation) {
+	if r := fold(ResourceOf(op.Path)); r != "" {
+		if x.resources == nil {
+			x.resources = map[string]struct{}{}
+		}
+		x.resources[r] = struct{}{}
+	}
 	if op.Plan == nil {
 		return
 	}

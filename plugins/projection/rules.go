@@ -60,8 +60,6 @@ var rules = struct {
 		{"icon", "a picture for a page"},
 		{"icons", "pictures for a page"},
 		{"iconUrl", "a picture for a page"},
-		{"thumbnail", "a small picture for a page"},
-		{"thumbnails", "small pictures for a page"},
 	},
 	selves: []nameRule{
 		{"self", "the address of the object itself, which it was got from"},
@@ -96,7 +94,6 @@ var rules = struct {
 		{"avatar", "the picture of a person", true},
 		{"icon", "a picture for a page", false},
 		{"favicon", "a picture for a page", false},
-		{"thumbnail", "a small picture for a page", false},
 		{"gravatar", "the picture of a person", true},
 	},
 	formats: []formatRule{
@@ -170,7 +167,7 @@ const (
 // leaves them out: an answer says so in its last line. What is left out without a
 // word is noise: null and empty members, addresses of APIs, templates, pictures of
 // people, versions, second identifiers, constants.
-var toldWords = set(`icon icons favicon thumbnail thumbnails managed`)
+var toldWords = set(`icon icons favicon managed`)
 
 // told reports whether an answer says that a member of that name was left out.
 func told(name string) bool {
@@ -210,40 +207,50 @@ var pageWords = set(`html web webui webpage browser permalink permanent share sh
 	recording meet meeting conference hangout booking tracking homepage website external canonical signup verify verification confirm
 	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media
 	webhook hook callback redirect target notification destination endpoint issuer audience identifier jwks token authorization
-	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot
-	qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout`)
+	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot thumbnail
+	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn`)
 
 // thingWords name things of which the address is all: one that is called no more than
 // url is the picture, the file or the target itself.
 var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
-	screenshot video audio file attachment document qr label ui website homepage`)
+	screenshot thumbnail thumb video audio file attachment document qr label ui website homepage token authorization userinfo jwks`)
 
-// bareNames are names of addresses that say nothing else.
+// placeWords name objects whose members are addresses, each a place to go or to send
+// to: the addresses are what the object is for, also those of an API.
+var placeWords = set(`dsn endpoint url uri`)
+
+// bareNames are names of addresses that say nothing else, folded as fileNames are.
 var bareNames = []string{"url", "uri", "link"}
 
 // fileNames are members of files, beside whose url the file is.
-var fileNames = []string{"filename", "file_name", "fileName", "mime_type", "mimeType", "content_type", "contentType"}
+var fileNames = []string{"filename", "mimetype", "contenttype"}
 
 // iconNames hold pictures for a page, or the name of one.
 var iconNames = []string{"icon", "icons"}
+
+// iconTexts are what an icon says in words, which stays when its picture goes.
+var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description"}
 
 // pageNames are usual spellings of such names, for what no schema declares. They are
 // few, as every node of every program has them; where the value tells that it is no
 // address of an API, no name is needed.
 var pageNames = strings.Fields(`html_url htmlUrl web_url webUrl permalink permalink_url join_url download_url downloadUrl browser_download_url
-	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location`)
+	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location download`)
 
 // undescribedNames are more of them, for answers that no schema describes: these have
 // few nodes. Of a described one the words of its names tell.
 var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
 	target_url targetUrl notification_url notificationUrl request_url requestUrl destination_url endpoint endpoint_url base_url baseUrl issuer identifier audience jwks_uri
 	token_endpoint authorization_endpoint userinfo_endpoint openapi content long_url longUrl original_url originalUrl signed_url signedUrl put_url form_url formUrl
-	photo photo_url picture image image_url imageUrl qr qr_code calendar feed homepage website Website status_url result_url media_url pdf tracking tracking_url play_url
+	photo photo_url picture image image_url imageUrl thumbnail thumbnail_url thumbnailUrl thumb_url upload export preview preview_url previewUrl report_url reportUrl export_url exportUrl
+	sso_url single_sign_on_url login_url loginUrl signup_url registration_url confirmation_url verification_url verify_url payment_url approval_url cancel_url return_url success_url
+	recording_url recordingUrl stream_url streamUrl qr qr_code calendar feed homepage website Website status_url result_url media_url pdf tracking tracking_url play_url
 	public_url share_url label_url logo logo_url cover cover_url tarball url uri link`)
 
 // pageRels are relations of hypermedia that people follow, though their addresses be
 // relative or look like those of an API.
-var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share`)
+var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
+	upload export preview view pdf file content media image thumbnail location callback`)
 
 // addressWords are the last words of names that say that the value is an address,
 // so that the value is not the thing itself.
@@ -273,3 +280,10 @@ var addressNames = map[string]struct{}{
 	"url": {}, "urls": {}, "uri": {}, "uris": {}, "href": {}, "link": {}, "links": {}, "origin": {}, "destination": {}, "source": {}, "target": {},
 	"callback": {}, "webhook": {}, "endpoint": {}, "website": {}, "homepage": {}, "site": {}, "host": {}, "domain": {}, "iri": {}, "ref": {},
 }
+
+// placeNames are usual names of such objects, for answers that no schema describes.
+var placeNames = []string{"dsn", "endpoints", "urls", "external_urls"}
+
+// versionNames are versions where they are text, and may be anything where they are
+// objects: etag is a feature of SCIM.
+var versionNames = map[string]bool{"etag": true, "_etag": true, "eTag": true}

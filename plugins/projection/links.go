@@ -1,0 +1,94 @@
+package projection
+
+import (
+	"slices"
+
+	"github.com/sluicegate/sluice/plugins/engine"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// wholeLink keeps the address of a relation, whatever it looks like.
+var wholeLink = &engine.Node{
+	Rules:  engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages,
+	Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}},
+}
+
+// links is the node of a member that holds hypermedia: of it stay what leads to the
+// next page, and the addresses that people open.
+func (w *walk) links(next []engine.Field) *engine.Node {
+	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
+	one := &engine.Node{Rules: dropped, Fields: slices.Clone(next)} // links: {pages: {next: …}}
+	node := &engine.Node{Rules: dropped, Rest: one}
+	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
+		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}
+	}
+	programs := []*engine.Predicate{test("rel", engine.CmpEq, `"self"`)}
+	for _, g := range apiGlobs {
+		programs = append(programs, test("href", engine.CmpGlob, `"`+g+`"`))
+	}
+	node.Where = &engine.Predicate{Or: []*engine.Predicate{
+		test("rel", engine.CmpEq, `"next"`),
+		{Not: test("rel", engine.CmpExists, "")},
+		{And: []*engine.Predicate{test("href", engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}},
+	}}
+	add := func(f engine.Field) {
+		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
+			node.Fields = append(node.Fields, f)
+		}
+	}
+	for _, f := range next {
+		f.Node = wholeLink
+		add(f)
+	}
+	for _, n := range w.api.addresses() {
+		if n != "href" && n != "url" {
+			add(engine.Field{Name: n, KeepURL: true})
+		}
+	}
+	add(engine.Field{Name: "href", KeepURL: true})
+	for _, n := range relNames {
+		add(engine.Field{Name: n, Drop: true})
+	}
+	for _, n := range pageRels {
+		add(engine.Field{Name: n, KeepURL: true, Node: wholeLink})
+	}
+	return node
+}
+
+// keepLinked keeps what a tool takes in a member that holds links; false when there
+// is nothing of the kind. beside are the members of the object that it is in: a
+// relation to what none of them identifies tells which that is.
+func (w *walk) keepLinked(f *engine.Field, s *operation.Schema, beside []operation.Property) bool {
+	if s == nil || f.Node == nil {
+		return false
+	}
+	n := *f.Node
+	n.Fields = slices.Clone(n.Fields)
+	some := false
+	for _, m := range s.Properties {
+		known := slices.ContainsFunc(n.Fields, func(o engine.Field) bool { return o.Name == m.Name })
+		if !known && (page(m.Name) || w.tellsWhich(m.Name, beside)) { // a relation that people follow
+			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true, Node: wholeLink})
+			some = true
+			continue
+		}
+		if !known && w.identifies(at{resource: Singular(f.Name)}, m.Name, anyType) {
+			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true})
+			some = true
+		}
+	}
+	if some {
+		f.Node = &n
+	}
+	return some
+}
+
+// tellsWhich tells that a relation is to one of what tools take the id of, and that no
+// member beside the links gives it.
+func (w *walk) tellsWhich(relation string, beside []operation.Property) bool {
+	name := fold(relation)
+	return w.api.has(name+"id") && !slices.ContainsFunc(beside, func(p operation.Property) bool {
+		f := fold(p.Name)
+		return f == name || f == name+"id"
+	})
+}
