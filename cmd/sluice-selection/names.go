@@ -57,8 +57,13 @@ func writeNames(ctx context.Context, in *input, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	apis, err := measureAPIs(ctx, in.specs, in.needs, stderr)
+	if err != nil {
+		return err
+	}
 	var r report
 	r.names(all, sets, found)
+	r.apis(apis)
 	for _, what := range r.missed {
 		fmt.Fprintln(stdout, "missed:", what)
 	}
@@ -200,7 +205,7 @@ func needSets(file string) ([]needSet, error) {
 			}
 		}
 	}
-	return []needSet{{"seen while the rules were made", seen}, {"held out", held}, examples}, nil
+	return []needSet{{"seen while the rules were made", seen}, {"held out once, seen since", held}, examples}, nil
 }
 
 // The ways in which an API is searched.

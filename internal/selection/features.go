@@ -23,6 +23,12 @@ const (
 	FeatureNameMeaning
 	FeaturePrior
 	FeatureExamples
+	FeatureIntent
+	FeatureObject
+	FeatureUnasked
+	FeatureDeed
+	FeatureMany
+	FeatureOne
 	features
 )
 
@@ -30,6 +36,7 @@ const (
 var FeatureNames = [features]string{
 	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same",
 	"bm25_per_word", "bm25_long_request", "words_held", "distinct_cosine", "distinct_meaning", "name_meaning", "first_stage", "examples",
+	"intent", "object", "unasked", "deed", "many", "one",
 }
 
 // Features are the values of one candidate.
@@ -42,6 +49,10 @@ const maxLooked = 32
 // view is what is known of a request before its candidates are looked at.
 type view struct {
 	verb    int8
+	intent  intent
+	orders  [5]bool // classes of the verbs of orders
+	one     bool    // it names one of many things
+	deeds   [5]bool // classes of verbs that an order means; at 0: any
 	perWord float32 // the best BM25, by the number of words
 	long    float32 // logarithm of the number of distinct words
 	total   float32 // information of all words
@@ -70,6 +81,16 @@ func (s *Searcher) look(q string, words int, mean, top float32) {
 	v.total = x.rarest() * float32(s.unseen)
 	for _, t := range s.terms {
 		v.total += x.idf[t]
+	}
+	v.deeds = [5]bool{}
+	if v.intent == intentWrite {
+		v.deeds = v.orders
+		for class, t := range x.deeds {
+			if class > 1 && t >= 0 && (slices.Contains(s.terms, t) || s.meansTerm(t) > 0) {
+				v.deeds[class] = true
+			}
+		}
+		v.deeds[0] = v.deeds[2] || v.deeds[3] || v.deeds[4]
 	}
 	if v.number++; v.number == 0 { // after four billion requests
 		clear(v.asked)
@@ -130,6 +151,24 @@ func (s *Searcher) features(f *Features, d int32) {
 		f[FeatureApartShare] = ratio(max(f[FeatureApart], 0), v.topApart)
 	}
 	f[FeatureNameMeaning] = s.nameMeaning(name)
+	f[FeatureIntent] = s.agrees(d)
+	f[FeatureObject], f[FeatureUnasked] = s.object(name)
+	if verb := x.verbs[d]; v.deeds[0] && verb > 0 {
+		if f[FeatureDeed] = -1; v.deeds[verb] {
+			f[FeatureDeed] = 1
+		}
+	}
+	if v.intent == intentRead {
+		k := FeatureMany
+		if v.one {
+			k = FeatureOne
+		}
+		if slices.ContainsFunc(x.many[:], func(t int32) bool { return slices.Contains(name, t) }) {
+			f[k] = 1
+		} else if slices.Contains(name, x.deeds[1]) {
+			f[k] = -1
+		}
+	}
 	f[FeaturePrior] = s.prior[d]
 	if s.alike != nil {
 		f[FeatureExamples] = s.alike[d]
@@ -145,7 +184,12 @@ func (s *Searcher) held(d uint32) float32 {
 			sum += s.x.idf[t]
 		}
 	}
-	return ratio(sum, s.view.total)
+	for _, m := range s.meant {
+		if _, ok := slices.BinarySearch(s.x.docs[s.x.starts[m.term]:s.x.starts[m.term+1]], d); ok {
+			sum += s.x.idf[m.term] * m.weight
+		}
+	}
+	return min(ratio(sum, s.view.total), 1)
 }
 
 // nameMeaning is how much of a name the request says, in its words or in other
@@ -170,12 +214,13 @@ func (s *Searcher) nearest(t int32) float32 {
 	if slices.Contains(s.terms, t) {
 		return 1
 	}
+	means := s.meansTerm(t)
 	row := s.x.termRows[t]
 	if row < 0 {
-		return 0
+		return means
 	}
 	dim := len(s.word)
-	var top float32
+	top := means
 	for words := s.view.words; len(words) > 0; words = words[dim:] {
 		top = max(top, dot(words[:dim], s.x.termVecs[int(row)*dim:(int(row)+1)*dim]))
 	}
@@ -203,4 +248,31 @@ func coverage(name, query []int32) float32 {
 		}
 	}
 	return float32(n) / float32(len(name))
+}
+
+// agrees is 1 when tool d does what the form of the request asks for, -1 when it does
+// the opposite: it changes something for a question, or only reads for an order.
+func (s *Searcher) agrees(d int32) float32 {
+	verb := s.x.verbs[d]
+	switch {
+	case s.view.intent == intentUnknown || verb == 0:
+		return 0
+	case (s.view.intent == intentRead) == (verb == 1):
+		return 1
+	}
+	return -1
+}
+
+// object is how surely the request says the thing that a name ends with, and how many
+// words of the name it does not say: of two tools that do what is asked for, the one
+// with the shorter name is the general one.
+func (s *Searcher) object(name []int32) (head, unasked float32) {
+	for i, t := range name {
+		near := s.view.near[t] // nameMeaning asked
+		if i == len(name)-1 {
+			head = near
+		}
+		unasked += 1 - near
+	}
+	return head, float32(math.Log1p(float64(unasked)))
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Tool is what is known of a tool before it is called.
@@ -97,6 +98,11 @@ type Index struct {
 	examples  examples
 
 	table *Table
+
+	sensesOnce sync.Once
+	meant      [][]int32 // by sense, its terms; filled once
+	deeds      [5]int32  // by class of verbs, the term that stands for it, -1 when no tool has it; filled once
+	many       [3]int32  // the terms of names that give several; filled once
 }
 
 // Len returns the number of tools.

@@ -25,6 +25,7 @@ const (
 	charShare   = .6
 	clauseShare = .5
 	zShare      = .5
+	intentShare = .15
 	// densest is the number of tools up to which clauses are scored by all means.
 	densest = 5000
 	// pool is how many tools clauses compare vectors with beyond that.
@@ -67,7 +68,12 @@ type Searcher struct {
 	hashes     map[string]uint32
 	keyOf      func([]byte) uint32 // hashOf, bound once
 	addKey     func(uint32)
-	fit        float32 // of the last search: how likely it is that anything fits
+	placed     []placedWord // words of the last queryTerms, for phrases
+	meant      []meantTerm  // what they mean
+	means      [][]int32    // of the index
+	eachTerm   func([]byte) // takeTerm, bound once
+	words      int          // of the last queryTerms
+	fit        float32      // of the last search: how likely it is that anything fits
 }
 
 // NewSearcher makes a searcher over x.
@@ -77,8 +83,9 @@ func (x *Index) NewSearcher() *Searcher {
 		*p = make([]float32, x.n)
 	}
 	s.order = make([]int32, 0, x.n)
+	s.hashes, s.means, s.eachTerm = map[string]uint32{}, x.resolved(), s.takeTerm
 	if n := len(x.examples.count); n > 0 {
-		s.likeness, s.alike, s.near, s.hashes = make([]float32, n), make([]float32, x.n), make([]float32, x.n), map[string]uint32{}
+		s.likeness, s.alike, s.near = make([]float32, n), make([]float32, x.n), make([]float32, x.n)
 		s.keyOf = s.hashOf
 		s.addKey = func(k uint32) { s.keys = append(s.keys, k) }
 	}
@@ -98,30 +105,34 @@ func (s *Searcher) SetWeights(w *Features) {
 	}
 }
 
-// queryTerms fills s.terms with the distinct known terms of q and returns the
-// number of words that are not stop words, known or not.
+// queryTerms fills s.terms with the distinct known terms of q and s.meant with those that
+// it means, and returns the number of words that are not stop words, known or not.
 func (s *Searcher) queryTerms(q string) int {
-	s.terms, s.unseen = s.terms[:0], 0
-	words := 0
-	s.buf = eachWord(q, s.buf, func(w []byte) {
-		id, ok := lookup(&s.x.surface, w)
-		if !ok {
-			if id, ok = s.stems[string(w)]; !ok {
-				id = s.unknown(string(w))
-			}
+	s.terms, s.placed, s.unseen, s.words = s.terms[:0], s.placed[:0], 0, 0
+	s.buf = eachWord(q, s.buf, s.eachTerm)
+	s.findMeant()
+	return s.words
+}
+
+// takeTerm takes in one word of a request.
+func (s *Searcher) takeTerm(w []byte) {
+	s.place(w)
+	id, ok := lookup(&s.x.surface, w)
+	if !ok {
+		if id, ok = s.stems[string(w)]; !ok {
+			id = s.unknown(string(w))
 		}
-		if id == -1 {
-			return
-		}
-		words++
-		if id == -2 {
-			s.unseen++
-		}
-		if id >= 0 && !slices.Contains(s.terms, id) {
-			s.terms = append(s.terms, id)
-		}
-	})
-	return words
+	}
+	if id == -1 {
+		return
+	}
+	s.words++
+	if id == -2 {
+		s.unseen++
+	}
+	if id >= 0 && !slices.Contains(s.terms, id) {
+		s.terms = append(s.terms, id)
+	}
 }
 
 // maxStems bounds the words that a searcher remembers.
@@ -150,6 +161,14 @@ func (s *Searcher) scoreBM25(q string, out []float32) (words int) {
 	for _, t := range s.terms {
 		idf := s.x.idf[t]
 		a, b := s.x.starts[t], s.x.starts[t+1]
+		w := s.x.weight[a:b]
+		for i, d := range s.x.docs[a:b] {
+			out[d] += idf * w[i]
+		}
+	}
+	for _, m := range s.meant {
+		idf := s.x.idf[m.term] * m.weight
+		a, b := s.x.starts[m.term], s.x.starts[m.term+1]
 		w := s.x.weight[a:b]
 		for i, d := range s.x.docs[a:b] {
 			out[d] += idf * w[i]
@@ -253,6 +272,13 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 		return nil
 	}
 	q = cut(q, maxQuery)
+	var steps int
+	s.view.intent, s.view.orders, steps = intentOf(q)
+	weights := s.weights
+	if weights == &rerank && steps > 1 {
+		weights = &rerankSteps
+	}
+	q, s.view.one = withoutLiterals(q)
 	words := s.scoreBM25(q, s.bm25)
 	s.scoreChar(q, s.char)
 	mean, top := s.scoreCosine(q, s.cos)
@@ -275,6 +301,13 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 	for d := range s.prior {
 		s.prior[d] += clauseShare*s.clause[d] + zShare*s.clauseZ[d]
 	}
+	if s.view.intent != intentUnknown {
+		for d, p := range s.prior {
+			if p > 0 {
+				s.prior[d] = max(p+intentShare*s.agrees(int32(d)), 1e-6)
+			}
+		}
+	}
 	s.scoreExamples(q, top)
 	for d := range among {
 		if !among[d] {
@@ -291,8 +324,11 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 		h := Hit{Tool: int(d)}
 		s.features(&h.Features, d)
 		if i < Candidates {
-			for j, w := range s.weights {
+			for j, w := range weights {
 				h.Score += w * h.Features[j]
+			}
+			if s.topBM25 == 0 { // no tool has a word of it: it is misspelt or joined
+				h.Score += unknownChar * h.Features[FeatureChar]
 			}
 		} else {
 			h.Score = s.prior[d] - beyond
@@ -303,6 +339,10 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 	s.judge()
 	return s.hits[:min(k, len(s.hits))]
 }
+
+// unknownChar weighs the n-grams of a request of which no tool has a word: as the
+// reranker weighed them before it saw people's needs, which are spelled well.
+const unknownChar = 5
 
 // beyond keeps what the reranker did not see behind what it did.
 const beyond = 1000

@@ -1,0 +1,132 @@
+package selection
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestIntent(t *testing.T) {
+	for q, want := range map[string]intent{
+		"What is running in staging?":                        intentRead,
+		"Please show me the open issues":                     intentRead,
+		"Can you put Maria on issue 17?":                     intentWrite,
+		"Can 88 be merged without conflicts?":                intentRead,
+		"Something strange happened, what was reported?":     intentRead,
+		"Tell me who is online":                              intentRead,
+		"Tell everybody that lunch is here":                  intentWrite,
+		"PR 42 has been approved, go ahead and merge it.":    intentWrite,
+		"The branch is merged, get rid of it.":               intentWrite,
+		"get commits":                                        intentRead,
+		"create refund":                                      intentWrite,
+		"weather in Paris":                                   intentUnknown,
+		"":                                                   intentUnknown,
+		strings.Repeat("please ", 11) + "create an issue":    intentWrite,
+		strings.Repeat("please ", 12) + "create an issue":    intentUnknown, // the first 12 words of a clause count
+		strings.Repeat("ö", 300) + " \xff? (“what”) ?? .. !": intentRead,
+	} {
+		if got, _, _ := intentOf(q); got != want {
+			t.Errorf("intentOf(%q) = %d, want %d", q, got, want)
+		}
+	}
+	if maxLead != 12 {
+		t.Errorf("%d words of a clause are looked at, want 12", maxLead)
+	}
+	_, orders, steps := intentOf("cancel the order and then send a message")
+	if !orders[4] || !orders[2] || orders[3] || steps != 2 {
+		t.Errorf("orders %v in %d steps, want create and delete in two", orders, steps)
+	}
+}
+
+func TestLiterals(t *testing.T) {
+	for q, want := range map[string]string{
+		"Who is behind jo@example.com?":         "Who is behind email?",
+		"Tell https://example.com/hook":         "Tell url",
+		"Tell #general about docs/setup.md":     "Tell channel about file",
+		"Route shop.example.com to it":          "Route domain to it",
+		"What does SHOP-12 say in octo/site, 5": "What does  say in , ",
+		"send an in-app message v2 via OAuth2":  "send an in-app message v2 via OAuth2",
+		"read and/or write":                     "read  write",
+		"":                                      "",
+	} {
+		if got, _ := withoutLiterals(q); got != want {
+			t.Errorf("withoutLiterals(%q) = %q, want %q", q, got, want)
+		}
+	}
+	for q, want := range map[string]bool{"what does ticket 12 say": true, "what is open in octo/site": false, "mail jo@example.com": false} {
+		if _, one := withoutLiterals(q); one != want {
+			t.Errorf("%q names one: %v", q, one)
+		}
+	}
+}
+
+func TestSenses(t *testing.T) {
+	tools := []Tool{
+		{Name: "create_refund", Description: "Creates a refund."}, {Name: "list_invoices", Description: "Lists invoices."},
+		{Name: "remove_member", Description: "Removes a member."}, {Name: "get_balance", Description: "Reads the balance."},
+	}
+	s := Build(tools, nil).NewSearcher()
+	for q, want := range map[string]string{
+		"Give the customer her money back": "create_refund",
+		"Which bills are overdue":          "list_invoices",
+		"Kick her out":                     "remove_member", // a particle apart from its verb
+	} {
+		if hits := s.Search(q, 1); len(hits) == 0 || tools[hits[0].Tool].Name != want {
+			t.Errorf("%q: %v, want %s", q, hits, want)
+		}
+	}
+	for _, bad := range []string{"b c d e f g", "the"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a phrase %q is taken", bad)
+				}
+			}()
+			parseSenses("x: " + bad)
+		}()
+	}
+	parseSenses("x: a1 b2") // digits part words
+}
+
+// TestSenseBounds: what a stranger's request costs.
+func TestSenseBounds(t *testing.T) {
+	if maxPlaced != 48 || maxApart != 6 || maxPhrase != 5 || maxMeant != 64 {
+		t.Errorf("maxPlaced %d, maxApart %d, maxPhrase %d, maxMeant %d; want 48, 6, 5, 64", maxPlaced, maxApart, maxPhrase, maxMeant)
+	}
+	s := Build([]Tool{{Name: "create_refund"}, {Name: "remove_member"}}, nil).NewSearcher()
+	means := func(q string) int {
+		s.queryTerms(q)
+		return len(s.meant)
+	}
+	for q, want := range map[string]bool{
+		strings.Repeat("x ", maxPlaced-1) + "reimburse":          true,
+		strings.Repeat("x ", maxPlaced) + "reimburse":            false, // one word past those that phrases are looked for among
+		"kick" + strings.Repeat(" x", maxApart-1) + " out":       true,
+		"kick" + strings.Repeat(" x", maxApart) + " out":         false,
+		"money " + strings.Repeat("the ", 60) + "back":           true, // articles do not count
+		"money " + strings.Repeat("x ", maxPhrase) + "backwards": false,
+	} {
+		if got := means(q); (got > 0) != want {
+			t.Errorf("%.60q means %d terms", q, got)
+		}
+	}
+	var all []Tool
+	var said strings.Builder
+	for phrase, i := range senses().byPhrase {
+		_ = phrase
+		for _, w := range senses().meant[i] {
+			all = append(all, Tool{Name: w})
+		}
+	}
+	for line := range strings.Lines(sensesText) {
+		if _, list, ok := strings.Cut(line, ": "); ok && said.Len() < maxQuery {
+			first, _, _ := strings.Cut(list, ",")
+			if !strings.Contains(first, " ") {
+				said.WriteString(strings.TrimSpace(first) + " ")
+			}
+		}
+	}
+	s = Build(all, nil).NewSearcher()
+	if n := means(said.String()); n > maxMeant || n < maxMeant/2 {
+		t.Errorf("a request of many words means %d terms, at most %d", n, maxMeant)
+	}
+}
