@@ -115,7 +115,7 @@ var concise = registry.ProfileConcise
 
 // adoptEntry makes the tools of a new connector those of its entry: their choice, names,
 // descriptions, answers and examples.
-func (d *draft) adoptEntry(e *catalog.Adoption) error {
+func adoptEntry(d *draft, e *catalog.Adoption) error {
 	connector := d.row.Name
 	names := map[string]bool{}
 	for _, t := range d.tools(false) {
@@ -141,7 +141,7 @@ func (d *draft) adoptEntry(e *catalog.Adoption) error {
 	for i := range edits {
 		edit := &edits[i]
 		edit.ToolsetID = d.ts.ID
-		if err := d.takesFixed(e, edit); err != nil {
+		if err := takesFixed(d, e, edit); err != nil {
 			return err
 		}
 		if !idle(edit) {
@@ -161,7 +161,7 @@ func (d *draft) adoptEntry(e *catalog.Adoption) error {
 
 // takesFixed refuses an entry that fixes an argument which the tool does not have: the
 // value would not be sent, and nobody would know.
-func (d *draft) takesFixed(e *catalog.Adoption, edit *store.ToolEdit) error {
+func takesFixed(d *draft, e *catalog.Adoption, edit *store.ToolEdit) error {
 	op := toolset.OperationOf(edit)
 	for name := range toolset.ShowFixed(edit.Fixed) {
 		if _, g := d.generated(op); g == nil || !g.Takes(name) {

@@ -189,7 +189,7 @@ func (c *change) load(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		if c.d, err = c.s.draftOf(ctx, c.ws, ts); err != nil {
+		if c.d, err = c.s.drafts.of(ctx, c.ws, ts); err != nil {
 			return err
 		}
 		if err := c.find(); err != nil {
@@ -328,7 +328,7 @@ func (c *change) compare(ctx context.Context) error {
 			before[i].Operation = moved.Of(before[i].Operation)
 		}
 		var err error
-		if c.diff, err = c.d.changesSince(&c.was, moved); err != nil {
+		if c.diff, err = changesSince(c.d, &c.was, moved); err != nil {
 			return err
 		}
 	}
@@ -347,7 +347,7 @@ func (c *change) compareOrigins(ctx context.Context) error {
 	if change == nil {
 		return nil
 	}
-	waits, err := c.s.unconfirmed(ctx, d)
+	waits, err := c.s.drafts.unconfirmed(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -406,7 +406,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	s, d, in := c.s, c.d, c.in
 	switch {
 	case c.entry != nil && c.was.version == nil && !c.entry.Whole():
-		if err := d.adoptEntry(c.entry); err != nil {
+		if err := adoptEntry(d, c.entry); err != nil {
 			return err
 		}
 	case len(in.Tools) > 0:
@@ -424,10 +424,10 @@ func (c *change) write(ctx context.Context, action string) error {
 		}
 	}
 	if in.Auth != nil {
-		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
+		if err := s.drafts.authenticate(d, in.Auth, "/authentication"); err != nil {
 			return err
 		}
-		if err := s.bindCredentials(ctx, d); err != nil {
+		if err := s.drafts.bindCredentials(ctx, d); err != nil {
 			return err
 		}
 		if c.diff != nil && c.diff.Origins != nil {
@@ -438,7 +438,7 @@ func (c *change) write(ctx context.Context, action string) error {
 	if err := s.o.Publisher.Push(ctx, c.compiled.pushed); err != nil {
 		return err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.push(ctx, d); err != nil {
 		return err
 	}
 	var err error
@@ -473,7 +473,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 		}
 	}
 	if c.in.Auth != nil || len(d.creds) > 0 {
-		if err := c.s.writeAuth(ctx, tx, d); err != nil {
+		if err := c.s.drafts.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
 	}
@@ -535,7 +535,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if err != nil {
 		return nil, err
 	}
-	served, err := s.served(ctx, d, false)
+	served, err := s.drafts.served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -544,7 +544,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 		return nil, err
 	}
 	body := CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: v == create, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
+		ToolsetDetail: detailOf(d, shown), Created: v == create, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
 	}
 	out := c.answer("", v, body)
 	if body.Token, err = c.opens.Show(); err != nil {

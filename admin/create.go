@@ -15,19 +15,12 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // compileTimeout bounds reading one specification: the largest known one takes a
 // second, a hostile one must not take the machine.
 const compileTimeout = 2 * time.Minute
-
-// compiled is a source as a connector that nothing stores yet.
-type compiled struct {
-	source *source.Source
-	pushed *publish.Connector
-	conn   *toolset.Generated
-	report *Report
-}
 
 // compile makes a connector of a source. Nothing is stored.
 func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*compiled, error) {
@@ -53,47 +46,6 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source.Sour
 	r := makeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
 	src.Title, src.Documents = r.Title, c.Spec.Documents
 	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
-}
-
-// writeDraft writes the toolset of a draft with its connectors, its edits, and the
-// sources that were compiled for it.
-func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
-	for _, p := range d.parts {
-		if c := p.made; c != nil {
-			err := tx.PutSpecification(ctx, &store.Specification{
-				Digest: c.report.SpecDigest, Name: c.source.Name(), URL: c.source.URL, Format: c.source.Format(c.report.Format),
-				SpecVersion: c.report.SpecVersion, Content: c.source.Content(),
-			})
-			if err != nil {
-				return err
-			}
-			if err := tx.PutConnector(ctx, &store.Connector{Name: p.row.Connector, Title: c.report.Title, Kind: "custom", Source: c.source.Kind()}, p.version); err != nil {
-				return err
-			}
-		}
-	}
-	if isNew {
-		d.ts.SetFirst(&d.parts[0].row)
-		if err := tx.CreateToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
-		return err
-	}
-	if !isNew {
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	for _, p := range d.parts {
-		if p.made != nil {
-			if err := tx.PutToolsetSource(ctx, p.made.source.Record(d.ts.ID, p.row.Name)); err != nil {
-				return err
-			}
-		}
-	}
-	return tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits)
 }
 
 // adopt makes the configuration of the login that a creation names its own.
@@ -206,4 +158,23 @@ func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refre
 		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url, source.catalog.entry or a multipart file")
 	}
 	return s.sources.Read(ctx, o, again.validators(), phase)
+}
+
+// slugify makes a slug of a name: lower-case letters, digits and single hyphens.
+func slugify(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	s := b.String()
+	s = strings.Trim(s[:min(len(s), registry.MaxSlugBytes)], "-")
+	if s == "" {
+		s = "toolset"
+	}
+	return s
 }

@@ -28,7 +28,7 @@ const liveTimeout = 5 * time.Second
 // digest meanwhile there is nothing to do. When the release cannot be made, the records
 // go back to what was live.
 func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test *TestRun, reason string) error {
-	if err := s.requireConfirmed(ctx, d); err != nil {
+	if err := s.drafts.requireConfirmed(ctx, d); err != nil {
 		return err
 	}
 	read, digest := *d.ts, d.ts.DraftDigest
@@ -198,7 +198,7 @@ func (s *Server) registerDeploy() {
 		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
 	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
@@ -236,4 +236,14 @@ func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draf
 		return nil, err
 	}
 	return &toolsetOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
+}
+
+// draftAfterRollback makes the draft what is live again, after a roll-back to a
+// digest, and keeps what it was under a name. A digest of a version before copies has
+// none: the draft stays. The roll-back itself is done, so a failure is logged and the
+// draft stays.
+func (s *Server) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
+	if err := s.drafts.reset(ctx, ws, id, revision, reason); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
+	}
 }

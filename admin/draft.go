@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -25,15 +24,15 @@ type draft struct {
 	*part                     // the connector that a request is about: the first, until focus chooses another
 	parts   []*part           // all of them, in their order
 	edits   []store.ToolEdit  // of tools of every connector
-	bundle  *registry.Toolset // set by pushDraft
-	plugins []*guest.Package  // set by pushDraft: those that the bundle binds
+	bundle  *registry.Toolset // set by push
+	plugins []*guest.Package  // set by push: those that the bundle binds
 	before  []toolset.Tool    // set by updateTools: the tools as they were
 }
 
 // loadMatching is load for a change: it fails with [problem.Precondition] when the
 // request names another version.
-func (s *Server) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *request.MatchInput) (*draft, error) {
-	d, err := s.load(ctx, ws, id)
+func (r *drafts) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *request.MatchInput) (*draft, error) {
+	d, err := r.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
@@ -41,21 +40,21 @@ func (s *Server) loadMatching(ctx context.Context, ws *store.Workspace, id strin
 }
 
 // load reads a toolset, by id or slug, and everything that belongs to its draft.
-func (s *Server) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
+func (r *drafts) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return s.draftOf(ctx, ws, ts)
+	return r.of(ctx, ws, ts)
 }
 
-func (s *Server) draftOf(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
+func (r *drafts) of(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
 	d, err := outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range d.parts {
-		if p.conn, err = s.opened.Open(ctx, p.version); err != nil {
+		if p.conn, err = r.Opened.Open(ctx, p.version); err != nil {
 			return nil, err
 		}
 	}
@@ -82,10 +81,10 @@ func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draf
 	return d, nil
 }
 
-// pushDraft makes the bundle of the draft as it is, stores it and notes its
+// push makes the bundle of the draft as it is, stores it and notes its
 // digest. Nothing becomes live by it, and a bundle that no record names harms
 // nobody.
-func (s *Server) pushDraft(ctx context.Context, d *draft) error {
+func (r *drafts) push(ctx context.Context, d *draft) error {
 	t := &registry.Toolset{
 		Workspace: d.ts.WorkspaceID, ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description,
 		Instructions: d.ts.Instructions, Profile: d.ts.Profile, Access: registry.Access{Mode: registry.AccessNone},
@@ -113,13 +112,13 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err := d.checkFixed(t); err != nil {
 		return err
 	}
-	if err := s.bindPlugins(ctx, d, t); err != nil {
+	if err := r.bindPlugins(ctx, d, t); err != nil {
 		return err
 	}
 	if err := d.bindWorkflows(t); err != nil {
 		return err
 	}
-	if err := d.adoptLearned(ctx, s.o.Store.Workspace(d.ts.WorkspaceID)); err != nil {
+	if err := d.adoptLearned(ctx, r.Store.Workspace(d.ts.WorkspaceID)); err != nil {
 		return err
 	}
 	index, err := d.selectTools(t)
@@ -130,7 +129,7 @@ func (s *Server) pushDraft(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	b, err := s.o.Publisher.Bundle(ctx, t, programs, index)
+	b, err := r.Publisher.Bundle(ctx, t, programs, index)
 	if err != nil {
 		return err
 	}
@@ -287,89 +286,6 @@ func idle(e *store.ToolEdit) bool {
 	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == ""
 }
 
-// show renders a toolset.
-func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft) (Toolset, error) {
-	test, err := ws.LastTestRun(ctx, d.ts.ID, d.ts.DraftDigest)
-	if err != nil {
-		return Toolset{}, err
-	}
-	open, err := ws.Access(ctx, d.ts.ID)
-	if err != nil {
-		return Toolset{}, err
-	}
-	t := Toolset{
-		ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description, Instructions: d.ts.Instructions,
-		Status:  "draft",
-		Profile: d.ts.Profile, Access: Access{Mode: access.ModeOf(open), Public: s.o.Closed && access.ModeOf(open) == registry.AccessNone}, Digest: d.ts.DraftDigest, LiveDigest: d.ts.LiveDigest, Revision: d.ts.LiveRevision,
-		Changed: d.ts.LiveRevision > 0 && d.ts.LiveDigest != d.ts.DraftDigest, CreatedAt: d.ts.CreatedAt.Time, UpdatedAt: d.ts.UpdatedAt.Time,
-	}
-	if t.URL, err = s.toolsetURL(ctx, ws, d.ts); err != nil {
-		return Toolset{}, err
-	}
-	if d.ts.LiveRevision > 0 {
-		t.Status = "live"
-	}
-	if d.ts.CacheSeconds > 0 {
-		t.Cache = &CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
-	}
-	t.Answers = toolset.ShowAnswers(d.ts.Answers)
-	if err = t.showSelection(d.ts); err != nil {
-		return Toolset{}, err
-	}
-	for _, p := range d.parts {
-		c, err := s.showPart(ctx, ws, p)
-		if err != nil {
-			return Toolset{}, err
-		}
-		t.Connectors = append(t.Connectors, *c)
-		t.ToolCount += c.ToolCount
-	}
-	t.EnabledTools = int(d.ts.EnabledTools)
-	c := &t.Connectors[0]
-	t.Source, t.Upstream, t.Connector, t.BaseURL, t.Servers = c.Source, c.Upstream, c.Connector, c.BaseURL, c.Servers
-	t.Methods, t.Authentication = c.Methods, c.Authentication
-	if test != nil {
-		if t.Test, err = showTest(test); err != nil {
-			return Toolset{}, err
-		}
-	}
-	return t, nil
-}
-
-// detail adds what the compiler said about all sources.
-func (d *draft) detail(t Toolset) ToolsetDetail {
-	out := ToolsetDetail{Toolset: t, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{}}
-	for _, p := range d.parts {
-		out.Operations += p.report.Operations
-		out.Unsupported = append(out.Unsupported, p.report.Unsupported...)
-		out.Warnings = append(out.Warnings, p.report.Warnings...)
-	}
-	return out
-}
-
-func refOf(v *store.ConnectorVersion) ConnectorRef {
-	return ConnectorRef{Name: v.Connector, Version: v.Version, Tag: v.Tag, Digest: v.Digest, Repository: v.Repository, Manifest: v.Manifest}
-}
-
-// slugify makes a slug of a name: lower-case letters, digits and single hyphens.
-func slugify(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(name) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-	}
-	s := b.String()
-	s = strings.Trim(s[:min(len(s), registry.MaxSlugBytes)], "-")
-	if s == "" {
-		s = "toolset"
-	}
-	return s
-}
-
 // checkServers requires that every connector has somewhere to send calls to.
 func (d *draft) checkServers() error {
 	for _, p := range d.parts {
@@ -380,4 +296,18 @@ func (d *draft) checkServers() error {
 		}
 	}
 	return nil
+}
+
+// outline is the outline of a toolset, about the named connector; "": about the only one.
+func (r *drafts) outline(ctx context.Context, id, connector string) (*draft, error) {
+	ws := r.workspace(ctx)
+	ts, err := ws.FindToolset(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d, err := outline(ctx, ws, ts)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.focus(connector)
 }

@@ -29,22 +29,22 @@ func (s *Server) registerExamples() {
 	register(s, huma.Operation{
 		OperationID: "get-examples", Method: http.MethodGet, Path: path, Summary: "Read the requests that a tool is known to serve", Tags: tags,
 	}, func(ctx context.Context, in *ToolInput) (*examplesOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return d.examplesAnswer(in.Name)
+		return examplesAnswer(d, in.Name)
 	})
 	register(s, huma.Operation{
 		OperationID: "put-examples", Method: http.MethodPut, Path: path, Summary: "Set the requests that a tool serves", Tags: tags,
 		Description: "They improve the search of tools: dozens of each tool much, one or two nothing.",
 	}, func(ctx context.Context, in *examplesInput) (*examplesOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		tool, err := d.toolAnswer(in.Name)
+		tool, err := toolAnswer(d, in.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -57,15 +57,15 @@ func (s *Server) registerExamples() {
 			return nil, err
 		}
 		c.Keep(d.ts)
-		if err := s.saveDraft(ctx, ws, d, "tool.examples", before, after, false); err != nil {
+		if err := s.drafts.save(ctx, ws, d, "tool.examples", before, after, false); err != nil {
 			return nil, err
 		}
-		return d.examplesAnswer(in.Name)
+		return examplesAnswer(d, in.Name)
 	})
 }
 
-func (d *draft) examplesAnswer(name string) (*examplesOutput, error) {
-	tool, err := d.toolAnswer(name)
+func examplesAnswer(d *draft, name string) (*examplesOutput, error) {
+	tool, err := toolAnswer(d, name)
 	if err != nil {
 		return nil, err
 	}

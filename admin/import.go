@@ -279,7 +279,7 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 	}
 	for i := range x.want.Parts() {
 		have.part = &part{}
-		if p := have.partOf(x.want, i, sources); p != nil {
+		if p := partOf(have, x.want, i, sources); p != nil {
 			have.part = p
 		}
 		if err := s.planPartSecrets(x, have, i); err != nil {
@@ -388,7 +388,7 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 			c := boundCall{name, names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
 		}
-		if b.Calls, err = d.resolveCalls(g, said, in, at); err != nil {
+		if b.Calls, err = resolveCalls(d, g, said, in, at); err != nil {
 			return err
 		}
 		if err := allowGrants(ctx, before, b); err != nil {
@@ -428,7 +428,7 @@ func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *impo
 // partOf finds the connector of a draft that connector i of a declaration is; nil: none.
 // A single one is the one of that source, whatever it is called here, else the first:
 // its credential stays.
-func (d *draft) partOf(t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *part {
+func partOf(d *draft, t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *part {
 	parts := t.Parts()
 	if p := d.named(parts[i].Name); p != nil {
 		return p

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
@@ -14,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -36,7 +38,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	out := &imported{names: declare.Names{}}
 	if x.now != nil {
 		row := *x.now
-		d, err := s.draftOf(ctx, ws, &row)
+		d, err := s.drafts.of(ctx, ws, &row)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +89,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
 		return nil, err
 	}
-	if err := d.declareWorkflows(t.Workflows, out.names); err != nil {
+	if err := declareWorkflows(d, t.Workflows, out.names); err != nil {
 		return nil, err
 	}
 	if err := out.declaredSelection(t.Selection); err != nil {
@@ -95,10 +97,10 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	}
 	for i, p := range d.parts {
 		d.part = p
-		if err := d.authenticate(s, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
+		if err := s.drafts.authenticate(d, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
-		if err := s.bindCredentials(ctx, d); err != nil {
+		if err := s.drafts.bindCredentials(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -123,7 +125,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 	d.parts = nil
 	for i := range declared {
 		c, at := &declared[i], t.PointerTo(i)
-		p := old.partOf(t, i, have)
+		p := partOf(old, t, i, have)
 		isNew := p == nil
 		if isNew {
 			p = &part{row: store.ToolsetConnector{ToolsetID: d.ts.ID, Name: c.Name}}
@@ -258,7 +260,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 			}
 		}
 	}
-	if err := s.pushDraft(ctx, d.draft); err != nil {
+	if err := s.drafts.push(ctx, d.draft); err != nil {
 		return err
 	}
 	var lost login.Gone
@@ -278,7 +280,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	if err := s.access.Import(ctx, ws, d.ts, x.want.Access, x.want.Capture); err != nil {
 		return err
 	}
-	if x.planned.Origins, err = s.unconfirmed(ctx, d.draft); err != nil {
+	if x.planned.Origins, err = s.drafts.unconfirmed(ctx, d.draft); err != nil {
 		return err
 	}
 	switch {
@@ -325,7 +327,7 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 	}
 	for _, p := range d.parts {
 		d.part = p
-		if err := s.writeAuth(ctx, tx, d.draft); err != nil {
+		if err := s.drafts.writeAuth(ctx, tx, d.draft); err != nil {
 			return err
 		}
 	}
@@ -333,4 +335,26 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 	rec := request.Audit(ctx, "toolset.import", d.ts.ID)
 	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, store.JSON(before), store.JSON(toolsetFields(d.draft))
 	return tx.Audit(ctx, rec)
+}
+
+// declareWorkflows gives a draft the workflows of a document, with the names that its
+// connectors have here.
+func declareWorkflows(d *draft, list []registry.Workflow, names declare.Names) error {
+	if d.ts.Workflows = ""; len(list) == 0 {
+		return nil
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		calls := slices.Clone(out[i].Calls)
+		for j := range calls {
+			op := names.Operation(toolset.Operation(calls[j].Operation()))
+			calls[j].Connector = op.Connector
+		}
+		out[i].Calls = calls
+		if err := workflow.Check(&out[i]); err != nil {
+			return problem.As(err).At("", 0, 0, "/workflows/"+strconv.Itoa(i))
+		}
+	}
+	d.ts.Workflows = store.JSON(out)
+	return nil
 }

@@ -1,13 +1,8 @@
 package admin
 
 import (
-	"context"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -15,11 +10,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
-
-type itemsInput struct {
-	ToolsetInput
-	ListInput
-}
 
 // PatchItem changes a prompt, resource or resource template; absent fields stay, "" restores
 // what the server has.
@@ -41,41 +31,6 @@ type ItemUpdate struct {
 // ItemsUpdate changes many prompts, resources and resource templates: all changes or none.
 type ItemsUpdate struct {
 	Updates []ItemUpdate `json:"updates" minItems:"1" maxItems:"4096"`
-}
-
-type itemsUpdateInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body ItemsUpdate
-}
-
-func (s *Server) registerItems() {
-	tags := []string{"tools"}
-	const path = "/v1/toolsets/{id}/items"
-	register(s, huma.Operation{
-		OperationID: "list-items", Method: http.MethodGet, Path: path, Summary: "List the prompts, resources and resource templates of a toolset", Tags: tags,
-		Description: "What its MCP servers have besides tools, in the order of the connectors, prompts first, enabled or not, with the toolset's edits applied.",
-	}, s.listItems)
-	register(s, huma.Operation{
-		OperationID: "batch-update-items", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change prompts, resources and resource templates", Tags: tags,
-		Description: "Rename, describe, enable or disable them: all changes or none. Edits are kept by kind and key, so they outlive a new version of the server.",
-	}, s.updateItems)
-}
-
-func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[toolset.Item], error) {
-	d, err := s.load(ctx, s.workspace(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	path := "/v1/toolsets/" + d.ts.ID + "/items"
-	p, err := in.page(path)
-	if err != nil {
-		return nil, err
-	}
-	if p.After, err = d.after(p.After); err != nil {
-		return nil, err
-	}
-	return pageOf(d, &in.ListInput, path, toolset.ItemList, d.items(), p)
 }
 
 // items are those of every connector of the draft.
@@ -104,37 +59,6 @@ func (d *draft) hasItem(op toolset.Operation) bool {
 		}
 	}
 	return false
-}
-
-func (s *Server) updateItems(ctx context.Context, in *itemsUpdateInput) (*toolsetOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
-	if err != nil {
-		return nil, err
-	}
-	before := d.items()
-	for i := range in.Body.Updates {
-		if err := d.patchItem(before, &in.Body.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
-			return nil, err
-		}
-	}
-	after := d.items()
-	if err := checkPrompts(after); err != nil {
-		return nil, err
-	}
-	if d.empty() {
-		return nil, nothingEnabled()
-	}
-	var b, a []toolset.Item
-	for i := range before { // the same items in the same order
-		if before[i] != after[i] {
-			b, a = append(b, before[i]), append(a, after[i])
-		}
-	}
-	if err := s.saveDraft(ctx, ws, d, "items.update", b, a, true); err != nil {
-		return nil, err
-	}
-	return s.toolsetAnswer(ctx, ws, d)
 }
 
 // empty reports whether clients would be given nothing at all.

@@ -74,7 +74,7 @@ func (s *Server) registerLearned() {
 		Description: "Every other change of the draft does that too.",
 	}, func(ctx context.Context, in *useLearnedInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +84,7 @@ func (s *Server) registerLearned() {
 		}
 		if d.ts.Selection != before {
 			// The audit log keeps no requests: it says how many there are.
-			if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
+			if err := s.drafts.save(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
 				return nil, err
 			}
 		}
@@ -94,7 +94,7 @@ func (s *Server) registerLearned() {
 
 func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput[LearnedRequests], error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, t
 
 func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bodyOutput[DeletedRequests], error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
@@ -171,23 +171,9 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 		return nil, err
 	}
 	if d.ts.Selection != before {
-		if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
+		if err := s.drafts.save(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
 			return nil, err
 		}
 	}
 	return &bodyOutput[DeletedRequests]{DeletedRequests{len(rows)}}, nil
-}
-
-// learnedBy is the operation that a learned request is of. A node of an earlier version
-// does not say of which connector; then it is the first that has it.
-func (d *draft) learnedBy(r *store.Learned) toolset.Operation {
-	if r.Connector == "" {
-		return d.operation(r.Method, r.Path)
-	}
-	return toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
-}
-
-// adoptLearned takes what was learned so far into a draft that learns.
-func (d *draft) adoptLearned(ctx context.Context, ws *store.Workspace) error {
-	return choice.Adopt(ctx, ws, d.ts, d.learnedBy, d.has)
 }

@@ -69,11 +69,3 @@ func (s *Server) showLive(ctx context.Context, ws *store.Workspace, r *registry.
 	}
 	return out, nil
 }
-
-// ref is a binding as a bundle has it, but for where the plugin is stored.
-func (b *boundRecord) ref() registry.PluginRef {
-	return registry.PluginRef{
-		Name: b.Plugin, Version: b.Pinned, Digest: registry.Digest(b.Digest), Connector: b.Connector, Method: b.Method, Path: b.Path,
-		Config: b.Config, OnError: b.OnError, Grants: b.Grants, Unbind: b.Unbind, Calls: b.called(),
-	}
-}

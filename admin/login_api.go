@@ -53,7 +53,7 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if err := credential.CheckScopes(want.Scopes); err != nil {
 			return nil, err
 		}
-		d, err := s.outlineOf(ctx, id, connector)
+		d, err := s.drafts.outline(ctx, id, connector)
 		if err != nil {
 			return nil, err
 		}

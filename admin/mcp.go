@@ -28,12 +28,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Kinds of sources.
-const (
-	kindOpenAPI = store.SourceOpenAPI
-	kindMCP     = store.SourceMCP
-)
-
 // MCPServers asks MCP servers what they are, through the guarded dialer.
 type MCPServers interface {
 	// List connects to a server and reads its tools. Its errors are *problem.Error of
@@ -139,7 +133,7 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 				return nil, err
 			}
 			for i := range rows {
-				if rows[i].SourceKind == kindMCP && rows[i].SourceURL == u && connector == "" {
+				if rows[i].SourceKind == store.SourceMCP && rows[i].SourceURL == u && connector == "" {
 					d.ts, connector = found, rows[i].Name
 				}
 			}
@@ -152,7 +146,7 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 		}
 	}
 	if in.Auth != nil {
-		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
+		if err := s.drafts.authenticate(d, in.Auth, "/authentication"); err != nil {
 			return nil, err
 		}
 	}
@@ -290,7 +284,7 @@ func (s *Server) compileMCP(workspace string, src *source.Source, phase func(str
 	document := src.Server.Append(nil)
 	sum := sha256.Sum256(document)
 	r := &Report{
-		Title: src.Title, Version: c.Opened.Version(), Format: kindMCP, SpecVersion: src.Server.Protocol,
+		Title: src.Title, Version: c.Opened.Version(), Format: store.SourceMCP, SpecVersion: src.Server.Protocol,
 		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
 		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
@@ -319,7 +313,7 @@ func noticed(notices []connector.Notice) []toolset.Diagnostic {
 func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft, p *part, run *TestRun) error {
 	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.credentialVersion()
 	if d.bundle == nil {
-		if err := s.pushDraft(ctx, d); err != nil {
+		if err := s.drafts.push(ctx, d); err != nil {
 			return err
 		}
 	}

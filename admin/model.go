@@ -195,30 +195,6 @@ type ConnectorDetail struct {
 	Report Report `json:"report"`
 }
 
-// Report is what the compiler found in a specification. It is stored with each
-// connector version.
-type Report struct {
-	Title         string                  `json:"title"`
-	Version       string                  `json:"version"`
-	Description   string                  `json:"description,omitempty"`
-	Format        string                  `json:"format"`
-	SpecVersion   string                  `json:"specVersion"`
-	SpecDigest    string                  `json:"specDigest"`
-	SizeBytes     int64                   `json:"sizeBytes"`
-	ModuleBytes   int64                   `json:"moduleBytes"`
-	Operations    int                     `json:"operations"`
-	ToolCount     int                     `json:"toolCount"`
-	Items         *toolset.Items          `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
-	Servers       []toolset.APIServer     `json:"servers"`
-	BaseURL       string                  `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
-	Methods       []credential.AuthMethod `json:"authenticationMethods"`
-	AuthRequired  bool                    `json:"authenticationRequired" doc:"No tool can be called without authentication."`
-	Unsupported   []toolset.Unsupported   `json:"unsupported"`
-	Warnings      []toolset.Diagnostic    `json:"warnings"`
-	MoreWarnings  int                     `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
-	DurationMilli int64                   `json:"durationMs" doc:"Time of the compilation."`
-}
-
 // Preview is a specification compiled and not stored.
 type Preview struct {
 	Name   string         `json:"name" doc:"Name the connector would get."`

@@ -60,7 +60,7 @@ func (p *part) policy() string {
 
 // checkStateless refuses the word about a connector that has no sessions.
 func checkStateless(row *store.ToolsetConnector, pointer string) error {
-	if row.Stateless && row.SourceKind != kindMCP {
+	if row.Stateless && row.SourceKind != store.SourceMCP {
 		return request.FieldFault(pointer, "only an MCP server can be stateless: calls of APIs have no session")
 	}
 	return nil
@@ -365,4 +365,20 @@ func (d *draft) follow(m toolset.Moves) error {
 	}
 	d.ts.Plugins = store.JSON(bound)
 	return nil
+}
+
+// KeptName is a tool whose name a refresh did not change.
+type KeptName struct {
+	Operation toolset.Operation `json:"operation"`
+	Name      string            `json:"name"`
+	Generated string            `json:"generated" doc:"Name by the new version."`
+}
+
+// calls is where the draft sends requests of the connector.
+func (p *part) calls() credential.Calls {
+	c := credential.CallsOf(p.row.Name, p.row.BaseURL, p.conn)
+	for i := range p.creds {
+		c.Credentials = append(c.Credentials, p.creds[i].Row.ID)
+	}
+	return c
 }

@@ -49,13 +49,6 @@ type SpecRef struct {
 	Digest  string `json:"digest"`
 }
 
-// KeptName is a tool whose name a refresh did not change.
-type KeptName struct {
-	Operation toolset.Operation `json:"operation"`
-	Name      string            `json:"name"`
-	Generated string            `json:"generated" doc:"Name by the new version."`
-}
-
 // Refreshed answers a refresh.
 type Refreshed struct {
 	Changed  bool     `json:"changed" doc:"The specification made another connector."`
@@ -86,7 +79,7 @@ func (r *refresh) validators() source.Validators {
 
 // changesSince compares the connector that the draft is about with what it was, and
 // keeps the names that agents know. nil: it is the same.
-func (d *draft) changesSince(was *part, moved toolset.Moves) (*Changes, error) {
+func changesSince(d *draft, was *part, moved toolset.Moves) (*Changes, error) {
 	v := was.version
 	if v.Digest == d.version.Digest {
 		return nil, nil //nolint:nilnil // no difference is an ordinary outcome
@@ -97,7 +90,7 @@ func (d *draft) changesSince(was *part, moved toolset.Moves) (*Changes, error) {
 	}
 	c := &Changes{
 		Connector: d.row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
-		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: d.keepNames(was.conn, moved),
+		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: keepNames(d, was.conn, moved),
 	}
 	kept := make(map[toolset.Operation]bool, len(c.Kept))
 	for _, k := range c.Kept {
@@ -143,7 +136,7 @@ func nameKept(t *connector.ToolChange) {
 
 // keepNames makes edits of the names that the new version would change, unless
 // another of its tools has that name now.
-func (d *draft) keepNames(old *toolset.Generated, moved toolset.Moves) []KeptName {
+func keepNames(d *draft, old *toolset.Generated, moved toolset.Moves) []KeptName {
 	kept := []KeptName{}
 	now := make(map[toolset.Operation]*toolset.Tool)
 	taken := make(map[string]bool)
@@ -403,7 +396,7 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 		}
 	}
 	in := &CreateToolset{Slug: ts.Slug, Test: req.Test, Deploy: req.Deploy}
-	if row.SourceKind == kindMCP {
+	if row.SourceKind == store.SourceMCP {
 		in.BaseURL, in.Source.MCP = row.BaseURL, &MCPSource{URL: row.SourceURL}
 	} else {
 		kept, err := overlaysOf(src)

@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
-
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
@@ -94,34 +92,6 @@ type PatchToolset struct {
 // PatchedTTL is a cache policy that can be turned off.
 type PatchedTTL struct {
 	TTLSeconds int `json:"ttlSeconds" minimum:"0" maximum:"86400"`
-}
-
-// PatchTool changes one tool; absent fields stay, "" restores what was generated.
-type PatchTool struct {
-	Name        *string `json:"name,omitempty" maxLength:"64"`
-	Title       *string `json:"title,omitempty" maxLength:"200"`
-	Description *string `json:"description,omitempty" maxLength:"16384"`
-	Enabled     *bool   `json:"enabled,omitempty"`
-
-	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
-
-	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
-
-	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
-
-	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
-}
-
-// BatchUpdate changes many tools at once: all changes or none.
-type BatchUpdate struct {
-	Updates []ToolUpdate `json:"updates,omitempty" maxItems:"4096"`
-	Enable  []string     `json:"enable,omitempty" maxItems:"256" doc:"Names or globs; exactly these are enabled afterwards, before updates are applied."`
-}
-
-// ToolUpdate is one change of a batch.
-type ToolUpdate struct {
-	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
-	PatchTool
 }
 
 // TestRequest names the tool to test. Without one: the first safe operation that

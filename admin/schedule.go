@@ -77,7 +77,7 @@ func (s *Server) registerSchedules() {
 	register(s, huma.Operation{
 		OperationID: "get-schedule", Method: http.MethodGet, Path: path, Summary: "Read how often a specification is read again, and what waits", Tags: tags,
 	}, func(ctx context.Context, in *scheduleInput) (*bodyOutput[Schedule], error) {
-		d, err := s.outlineOf(ctx, in.ID, in.Connector)
+		d, err := s.drafts.outline(ctx, in.ID, in.Connector)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func (s *Server) scheduleAnswer(ctx context.Context, d *draft) (*bodyOutput[Sche
 }
 
 func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOutput[Schedule], error) {
-	d, err := s.outlineOf(ctx, in.ID, in.Body.Connector)
+	d, err := s.drafts.outline(ctx, in.ID, in.Body.Connector)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOu
 	}
 	every := time.Duration(in.Body.EverySeconds) * time.Second
 	switch {
-	case d.row.SourceKind == kindMCP:
+	case d.row.SourceKind == store.SourceMCP:
 		return nil, problem.New(problem.Conflict, "connector %s is an MCP server, which is looked at all the time", d.row.Name).
 			Fix("choose what happens when it changes: sluice toolset upstream")
 	case d.row.SourceURL == "" && every > 0:

@@ -64,16 +64,16 @@ func (s *Server) registerScripts() {
 	register(s, huma.Operation{
 		OperationID: "list-scripts", Method: http.MethodGet, Path: path, Summary: "List the scripts of a toolset that are tools", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*scriptsOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return d.showScripts()
+		return showScripts(d)
 	})
 	register(s, huma.Operation{
 		OperationID: "get-script", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a script with its code", Tags: tags,
 	}, func(ctx context.Context, in *scriptInput) (*scriptOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (s *Server) registerScripts() {
 		if err != nil {
 			return nil, err
 		}
-		return d.showScript(&list[i])
+		return showScript(d, &list[i])
 	})
 	register(s, huma.Operation{
 		OperationID: "save-script", Method: http.MethodPost, Path: path, Summary: "Make a tool of a script", Tags: tags,
@@ -92,7 +92,7 @@ func (s *Server) registerScripts() {
 		OperationID: "delete-script", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove the tool of a script", Tags: tags, DefaultStatus: http.StatusOK,
 	}, func(ctx context.Context, in *deleteScriptInput) (*scriptsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
@@ -104,13 +104,13 @@ func (s *Server) registerScripts() {
 		if err := s.storeWorkflows(ctx, ws, d, "toolset.scripts", before, slices.Delete(slices.Clone(before), i, i+1)); err != nil {
 			return nil, err
 		}
-		return d.showScripts()
+		return showScripts(d)
 	})
 }
 
 func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOu
 		}
 	}
 	i := slices.IndexFunc(after, func(w registry.Workflow) bool { return w.Name == b.Name })
-	return d.showScript(&after[i])
+	return showScript(d, &after[i])
 }
 
 // scriptRun opens the run of a script that was kept. Its faults say why there is none.
@@ -195,7 +195,7 @@ func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, i
 	return nil, fault("the run %s was not kept: its node captured too much at that time", id).Fix("run the script again, or save it from a file")
 }
 
-func (d *draft) showScripts() (*scriptsOutput, error) {
+func showScripts(d *draft) (*scriptsOutput, error) {
 	list, err := workflow.Read(d.ts.Workflows)
 	if err != nil {
 		return nil, err
@@ -213,22 +213,10 @@ func (d *draft) showScripts() (*scriptsOutput, error) {
 	return out, nil
 }
 
-func (d *draft) showScript(w *registry.Workflow) (*scriptOutput, error) {
+func showScript(d *draft, w *registry.Workflow) (*scriptOutput, error) {
 	operations, err := d.workflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
 	return &scriptOutput{ETag: request.ETag(d.ts.Version), Body: workflow.ShowScript(w, operations, true)}, nil
-}
-
-func (d *draft) scriptNamed(name string) ([]registry.Workflow, int, error) {
-	list, err := workflow.Read(d.ts.Workflows)
-	if err != nil {
-		return nil, 0, err
-	}
-	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script != nil })
-	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.ts.Slug)
-	}
-	return list, i, nil
 }

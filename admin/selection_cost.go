@@ -56,7 +56,7 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			a.UseCase = m.to
 		}
 		if s.o.Lister == nil {
-			m.to.Tokens = d.definitionTokens(t.Selection)
+			m.to.Tokens = definitionTokens(d, t.Selection)
 		} else {
 			list, err := s.o.Lister.List(t, d.connectors(), nil)
 			if err != nil {
@@ -114,7 +114,7 @@ func countList(list []byte) int {
 }
 
 // definitionTokens estimates without a gateway: the sum of the definitions.
-func (d *draft) definitionTokens(sel *registry.Selection) int {
+func definitionTokens(d *draft, sel *registry.Selection) int {
 	const searchMode, codeMode = 1200, 400 // what their tools may cost at most
 	switch sel.Mode {
 	case registry.SelectSearch:

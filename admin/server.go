@@ -208,6 +208,7 @@ type Server struct {
 	opened   *toolset.Connectors
 	indexes  toolset.IndexCache
 	logins   *login.Room
+	drafts   *drafts
 	checking atomic.Bool   // a round of specifications is on its way
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -264,6 +265,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
+	s.drafts = &drafts{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Opened: s.opened, Origins: s.logins.Origins}
 	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}

@@ -121,14 +121,14 @@ func (s *Server) registerSuggestions() {
 // default, and the names that a proposal may not take: of all tools, also disabled ones
 // and those of workflows.
 func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft, tools []toolset.Tool, names []string, err error) {
-	if d, err = s.load(ctx, s.workspace(ctx), id); err != nil {
+	if d, err = s.drafts.load(ctx, s.workspace(ctx), id); err != nil {
 		return nil, nil, nil, err
 	}
 	g, err := toolset.ParseGlobs(list, at)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := s.served(ctx, d, true)
+	all, err := s.drafts.served(ctx, d, true)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/admin/playground"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -81,7 +82,7 @@ func callSettings(edits []registry.ToolEdit) (map[toolset.Operation][]byte, erro
 
 // chooseChanged finds what of the changed tools can be tested by itself: enabled ones
 // that only read, with arguments that the specification gives. The others are named.
-func (d *draft) chooseChanged(changed map[toolset.Operation]bool) (out []candidate, untested []string) {
+func chooseChanged(d *draft, changed map[toolset.Operation]bool) (out []candidate, untested []string) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
@@ -121,9 +122,9 @@ func (s *Server) callMore(ctx context.Context, d *draft, more []candidate, run *
 
 // ownMask is the field mask of a tool whose answers are those of an HTTP API; nil: it has none
 // of its own. Masks of the toolset and of connectors name members of other tools, too.
-func (d *draft) ownMask(t *toolset.Tool) *engine.Mask {
+func ownMask(d *draft, t *toolset.Tool) *engine.Mask {
 	p := d.named(t.Operation.Connector)
-	if t.Answers == nil || t.Answers.Fields == "" || p == nil || p.row.SourceKind == kindMCP {
+	if t.Answers == nil || t.Answers.Fields == "" || p == nil || p.row.SourceKind == store.SourceMCP {
 		return nil
 	}
 	m, err := engine.ReadMask(t.Answers.Fields)

@@ -35,7 +35,7 @@ func TestChosenChanged(t *testing.T) {
 			changed[toolset.Operation{Connector: "api", Method: h.Method, Path: h.Path}] = true
 		}
 		d := &draft{parts: []*part{{row: store.ToolsetConnector{Name: "api", BaseURL: "https://api.example"}, conn: conn}}}
-		chosen, untested := d.chooseChanged(changed)
+		chosen, untested := chooseChanged(d, changed)
 		if want := min(n, maxChangedTests); len(chosen) != want || len(untested) != want {
 			t.Errorf("%d of each kind: %d chosen, %d named", n, len(chosen), len(untested))
 		}

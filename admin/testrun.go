@@ -71,11 +71,11 @@ type candidate struct {
 	args []byte
 }
 
-// choose finds what to test: the named tool, or the first safe one without
+// chooseTest finds what to test: the named tool, or the first safe one without
 // required arguments, or the first safe one whose required arguments have
 // examples, of the connector that is named or of any. The reason says why there is
 // none. offered are the tools of workflows, which are tested when they are named.
-func (d *draft) choose(req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
+func chooseTest(d *draft, req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
 	tools := d.tools(true)
 	if req.Tool != "" {
 		tools = append(tools, offered...)
@@ -131,7 +131,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	if req.Connector != "" && d.named(req.Connector) == nil {
 		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
 	}
-	offered, err := s.workflows(ctx, d, true)
+	offered, err := s.drafts.workflows(ctx, d, true)
 	if err != nil {
 		return nil, err
 	}
@@ -141,16 +141,16 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 		if err != nil {
 			return nil, err
 		}
-		chosen, run.Untested = d.chooseChanged(changed)
+		chosen, run.Untested = chooseChanged(d, changed)
 	}
 	var c *candidate
 	var reason string
 	if len(chosen) > 0 {
 		c, chosen = &chosen[0], chosen[1:]
 	} else {
-		c, reason, err = d.choose(req, offered)
+		c, reason, err = chooseTest(d, req, offered)
 	}
-	waits, fault := s.unconfirmed(ctx, d)
+	waits, fault := s.drafts.unconfirmed(ctx, d)
 	switch {
 	case err != nil:
 		return nil, err
@@ -159,8 +159,8 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	case len(waits) > 0: // nothing is sent there, not even by a test
 		run.Reason, run.waits = credential.WhyWaits(waits), waits
 		return run, nil
-	case c == nil && s.o.MCP != nil && d.server(req.Connector) != nil:
-		return run, s.testListing(ctx, ws, d, d.server(req.Connector), run)
+	case c == nil && s.o.MCP != nil && mcpServerOf(d, req.Connector) != nil:
+		return run, s.testListing(ctx, ws, d, mcpServerOf(d, req.Connector), run)
 	case c == nil:
 		run.Reason = reason
 		return run, nil
@@ -174,7 +174,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	run.Possible, run.Tool, run.Arguments = true, c.tool.Name, c.args
 	run.CredentialVersion = d.credentialVersion()
 	if d.bundle == nil { // the draft was loaded, not just made
-		if err := s.pushDraft(ctx, d); err != nil {
+		if err := s.drafts.push(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -187,10 +187,10 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	return run, s.recordTest(ctx, ws, d, run)
 }
 
-// server finds a connector that is an MCP server: the one that is named, or the first.
-func (d *draft) server(connector string) *part {
+// mcpServerOf finds a connector that is an MCP server: the one that is named, or the first.
+func mcpServerOf(d *draft, connector string) *part {
 	for _, p := range d.parts {
-		if p.row.SourceKind == kindMCP && (connector == "" || connector == p.row.Name) {
+		if p.row.SourceKind == store.SourceMCP && (connector == "" || connector == p.row.Name) {
 			return p
 		}
 	}
@@ -201,7 +201,7 @@ func (d *draft) server(connector string) *part {
 func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	start, mask := time.Now(), d.ownMask(c.tool)
+	start, mask := time.Now(), ownMask(d, c.tool)
 	a, err := s.o.Tester.Test(ctx, TestCall{
 		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: d.connectors(),
 		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
@@ -356,7 +356,7 @@ func (s *Server) registerTests() {
 
 func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}

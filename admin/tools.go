@@ -2,20 +2,11 @@ package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -23,184 +14,21 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-type toolsInput struct {
-	ToolsetInput
-	ListInput
-	Schemas bool `query:"schemas" doc:"With input and output schemas."`
-}
-
-// ToolInput is the path of a tool.
-type ToolInput struct {
-	ToolsetInput
-	Name string `path:"name" maxLength:"64"`
-}
-
-type toolOutput struct {
-	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body toolset.Tool
-}
-
-type patchToolInput struct {
-	ToolInput
-	request.MatchInput
-	Body PatchTool `contentType:"application/merge-patch+json"`
-}
-
-type batchInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body BatchUpdate
-}
-
-func (s *Server) registerTools() {
-	tags := []string{"tools"}
-	const path = "/v1/toolsets/{id}/tools"
-	register(s, huma.Operation{
-		OperationID: "list-tools", Method: http.MethodGet, Path: path, Summary: "List the tools of a toolset", Tags: tags,
-		Description: "In the order of the connectors and their specifications, enabled or not, with the toolset's edits applied.",
-	}, s.listTools)
-	register(s, huma.Operation{
-		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
-	}, func(ctx context.Context, in *ToolInput) (*toolOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
-		if err != nil {
-			return nil, err
-		}
-		offered, err := s.workflows(ctx, d, true)
-		for i := range offered {
-			if offered[i].Name == in.Name {
-				return &toolOutput{ETag: request.ETag(d.ts.Version), Body: offered[i]}, nil
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return d.toolAnswer(in.Name)
-	})
-	register(s, huma.Operation{
-		OperationID: "patch-tool", Method: http.MethodPatch, Path: path + "/{name}", Summary: "Rename, describe, enable or disable a tool", Tags: tags,
-		Description: `Edits are kept by method and path, so they outlive a new version of the specification. "" restores what was generated.`,
-	}, func(ctx context.Context, in *patchToolInput) (*toolOutput, error) {
-		d, err := s.updateTools(ctx, in.ID, &in.MatchInput, &BatchUpdate{Updates: []ToolUpdate{{Tool: in.Name, PatchTool: in.Body}}})
-		if err != nil {
-			return nil, err
-		}
-		return s.toolAfter(ctx, d, in.Name)
-	})
-	register(s, huma.Operation{
-		OperationID: "batch-update-tools", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change many tools at once", Tags: tags,
-		Description: "All changes or none. enable is applied first: exactly the tools it matches are enabled afterwards.",
-	}, func(ctx context.Context, in *batchInput) (*toolsetOutput, error) {
-		d, err := s.updateTools(ctx, in.ID, &in.MatchInput, &in.Body)
-		if err != nil {
-			return nil, err
-		}
-		return s.toolsetAnswer(ctx, s.workspace(ctx), d)
-	})
-}
-
-func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[toolset.Tool], error) {
-	d, err := s.load(ctx, s.workspace(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	path := "/v1/toolsets/" + d.ts.ID + "/tools"
-	p, err := in.page(path)
-	if err != nil {
-		return nil, err
-	}
-	if p.After, err = d.after(p.After); err != nil {
-		return nil, err
-	}
-	tools, err := s.served(ctx, d, in.Schemas)
-	if err != nil {
-		return nil, err
-	}
-	return pageOf(d, &in.ListInput, path, toolset.ToolList, tools, p)
-}
-
-// pageOf is a page of a list of what the draft's connectors have. Its keys are those of
-// these versions of the connectors.
-func pageOf[T any](d *draft, in *ListInput, path string, m *listing.Memory[T], all []T, p store.Page) (*listOutput[T], error) {
-	q, err := listing.Parse(&m.Spec, p.Q, p.Filter, p.OrderBy, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	page, next, err := m.Page(all, q, p.After, p.Limit)
-	if err != nil {
-		return nil, err
-	}
-	if next != "" {
-		next = d.connectorsDigest() + "/" + next
-	}
-	return list(in, path, page, next, same), nil
-}
-
-// connectorsDigest changes when one of the draft's connectors does.
-func (d *draft) connectorsDigest() string {
-	if len(d.parts) == 1 {
-		return d.version.Digest
-	}
-	h := sha256.New()
-	for _, p := range d.parts {
-		_, _ = io.WriteString(h, p.row.Name+"@"+p.version.Digest+"\n") // a hash does not fail
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// after is the key in a list of what the draft's connectors have.
-func (d *draft) after(key string) (string, error) {
-	if key == "" {
-		return "", nil
-	}
-	digest, rest, _ := strings.Cut(key, "/")
-	if digest != d.connectorsDigest() {
-		return "", problem.New(problem.InvalidArgument, "the list has changed since the cursor was made").Fix("start again without cursor")
-	}
-	return rest, nil
-}
-
-func (d *draft) toolAnswer(name string) (*toolOutput, error) {
-	for _, t := range d.tools(true) {
-		if t.Name == name {
-			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
-		}
-	}
-	return nil, notFoundTool(name)
-}
-
-// toolAfter is the answer for the tool that had a name before the update.
-func (s *Server) toolAfter(ctx context.Context, d *draft, name string) (*toolOutput, error) {
-	now, err := s.served(ctx, d, true)
-	if err != nil {
-		return nil, err
-	}
-	for i := range d.before {
-		if d.before[i].Name != name {
-			continue
-		}
-		if j := findOperation(now, d.before[i].Operation); j >= 0 {
-			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: now[j]}, nil
-		}
-	}
-	return nil, notFoundTool(name)
-}
-
 func findOperation(tools []toolset.Tool, op toolset.Operation) int {
 	return slices.IndexFunc(tools, func(t toolset.Tool) bool { return t.Operation == op })
 }
 
 // updateTools applies a batch to the draft: all changes or none.
-func (s *Server) updateTools(ctx context.Context, id string, match *request.MatchInput, in *BatchUpdate) (*draft, error) {
-	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+func (r *drafts) updateTools(ctx context.Context, id string, match *request.MatchInput, in *BatchUpdate) (*draft, error) {
+	ws := r.workspace(ctx)
+	d, err := r.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := match.Check(d.ts.Version, false); err != nil {
 		return nil, err
 	}
-	before, err := s.served(ctx, d, false)
+	before, err := r.served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +50,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 	if d.empty() {
 		return nil, nothingEnabled()
 	}
-	after, err := s.served(ctx, d, false)
+	after, err := r.served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +58,7 @@ func (s *Server) updateTools(ctx context.Context, id string, match *request.Matc
 		return nil, err
 	}
 	b, a := changedTools(before, after)
-	return d, s.saveDraft(ctx, ws, d, "tools.update", b, a, true)
+	return d, r.save(ctx, ws, d, "tools.update", b, a, true)
 }
 
 // checkOffered refuses a name for a workflow's tool that another tool has: gateways
@@ -389,4 +217,36 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 		}
 	}
 	return b, a
+}
+
+func notFoundTool(name string) error {
+	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name)
+}
+
+// PatchTool changes one tool; absent fields stay, "" restores what was generated.
+type PatchTool struct {
+	Name        *string `json:"name,omitempty" maxLength:"64"`
+	Title       *string `json:"title,omitempty" maxLength:"200"`
+	Description *string `json:"description,omitempty" maxLength:"16384"`
+	Enabled     *bool   `json:"enabled,omitempty"`
+
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
+
+	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
+
+	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
+
+	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
+}
+
+// BatchUpdate changes many tools at once: all changes or none.
+type BatchUpdate struct {
+	Updates []ToolUpdate `json:"updates,omitempty" maxItems:"4096"`
+	Enable  []string     `json:"enable,omitempty" maxItems:"256" doc:"Names or globs; exactly these are enabled afterwards, before updates are applied."`
+}
+
+// ToolUpdate is one change of a batch.
+type ToolUpdate struct {
+	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
+	PatchTool
 }

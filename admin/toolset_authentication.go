@@ -14,39 +14,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// credentialVersion changes with every change of any secret of the draft; 0: it
-// has none.
-func (d *draft) credentialVersion() (sum uint64) {
-	for _, p := range d.parts {
-		for i := range p.creds {
-			sum += p.creds[i].Row.Version
-		}
-	}
-	return sum
-}
-
-// authenticate puts a configuration on a draft; at is where its fields are.
-func (d *draft) authenticate(s *Server, a *credential.SetAuth, at string) error {
-	of := credential.Use{Toolset: d.ts.ID, Connector: d.row.Name, MCP: d.row.SourceKind == kindMCP, Methods: d.report.Methods}
-	next, err := a.Configure(&of, d.creds, s.o.Store.NewID, at)
-	if err == nil {
-		d.creds = next
-	}
-	return err
-}
-
-// writeAuth writes the credentials of the connector that a draft is about, and removes
-// what no connector has any more.
-func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
-	var ids []string
-	for _, p := range d.parts {
-		for i := range p.creds {
-			ids = append(ids, p.creds[i].Row.ID)
-		}
-	}
-	return credential.Write(ctx, tx, s.o.Keyring, d.ts.ID, ids, d.creds)
-}
-
 // ToolsetInput is the path of a toolset. It is exported because the API reads
 // embedded fields only of exported types.
 type ToolsetInput struct {
@@ -130,25 +97,11 @@ func (s *Server) registerConnectorAuth(tags []string) {
 
 // getAuth reads the authentication of the named connector; "": of the only one.
 func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
-	d, err := s.outlineOf(ctx, id, connector)
+	d, err := s.drafts.outline(ctx, id, connector)
 	if err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)
-}
-
-// outlineOf is the outline of a toolset, about the named connector; "": about the only one.
-func (s *Server) outlineOf(ctx context.Context, id, connector string) (*draft, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.focus(connector)
 }
 
 func (s *Server) authAnswer(d *draft) (*authOutput, error) {
@@ -161,7 +114,7 @@ func (s *Server) authAnswer(d *draft) (*authOutput, error) {
 
 func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+	d, err := s.drafts.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
@@ -176,16 +129,16 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 		return nil, err
 	}
 	old := slices.Clone(d.creds)
-	if d.row.SourceKind == kindMCP {
+	if d.row.SourceKind == store.SourceMCP {
 		a.Aim(d.baseURL())
 	}
-	if err := d.authenticate(s, a, ""); err != nil {
+	if err := s.drafts.authenticate(d, a, ""); err != nil {
 		return nil, err
 	}
-	if err := s.bindCredentials(ctx, d); err != nil {
+	if err := s.drafts.bindCredentials(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.push(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost login.Gone
@@ -194,7 +147,7 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 		if err := tx.SaveToolset(ctx, d.ts); err != nil {
 			return err
 		}
-		if err := s.writeAuth(ctx, tx, d); err != nil {
+		if err := s.drafts.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
 		rec := request.Audit(ctx, "authentication.set", d.ts.ID)

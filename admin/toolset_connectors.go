@@ -167,7 +167,7 @@ func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *part) (c 
 		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.row.Answers), Fixed: toolset.ShowFixed(p.row.Fixed),
 		ToolCount: int(p.version.Tools), Methods: r.Methods,
 	}
-	if p.row.SourceKind == kindMCP {
+	if p.row.SourceKind == store.SourceMCP {
 		if c.Upstream, err = s.upstreamState(ctx, ws, p); err != nil {
 			return nil, err
 		}
@@ -212,7 +212,7 @@ func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, 
 
 func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if err := s.saveDraft(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {
+	if err := s.drafts.save(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {
 		return nil, err
 	}
 	if in.Body.BaseURL != nil {
@@ -261,7 +261,7 @@ func connectorFields(p *part) map[string]any {
 
 func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 	if err := d.drop(); err != nil {
 		return nil, err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.push(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost login.Gone
@@ -296,7 +296,7 @@ func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) 
 		if err := tx.DeleteLearned(ctx, d.ts.ID, removed.row.Name); err != nil {
 			return err
 		}
-		if err := s.writeAuth(ctx, tx, d); err != nil {
+		if err := s.drafts.writeAuth(ctx, tx, d); err != nil {
 			return err
 		}
 		rec := request.Audit(ctx, "connector.remove", d.ts.ID)

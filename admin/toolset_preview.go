@@ -106,12 +106,12 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 		life = min(max(time.Duration(in.Body.TTLSeconds)*time.Second, minPreviewLife), MaxPreviewLife)
 	}
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	was := d.ts.DraftDigest
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.push(ctx, d); err != nil {
 		return nil, err
 	}
 	if d.ts.DraftDigest != was {
@@ -120,7 +120,7 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 	if err := d.checkServers(); err != nil {
 		return nil, err
 	}
-	if err := s.requireConfirmed(ctx, d); err != nil {
+	if err := s.drafts.requireConfirmed(ctx, d); err != nil {
 		return nil, err
 	}
 	_, id, _ := strings.Cut(strings.ToLower(ws.NewID("preview")), "_")

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -74,7 +73,7 @@ func (s *Server) registerToolsets() {
 		if err != nil {
 			return nil, err
 		}
-		return &detailOutput{ETag: request.ETag(ts.Version), Body: d.detail(t)}, nil
+		return &detailOutput{ETag: request.ETag(ts.Version), Body: detailOf(d, t)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
@@ -151,7 +150,7 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 
 func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+	d, err := s.drafts.load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +205,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 	if err := choice.SetLimits(d.ts, in.ScriptLimits); err != nil {
 		return nil, err
 	}
-	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
+	if err := s.drafts.save(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil {
@@ -224,31 +223,4 @@ func toolsetFields(d *draft) map[string]any {
 		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
 		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
 	}
-}
-
-// saveDraft pushes the bundle of a changed draft and writes its records. A change
-// that changes nothing writes nothing.
-func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after any, edits bool) error {
-	if reflect.DeepEqual(before, after) {
-		return nil
-	}
-	if err := s.pushDraft(ctx, d); err != nil {
-		return err
-	}
-	return ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
-			return err
-		}
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-		if edits {
-			if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
-				return err
-			}
-		}
-		rec := request.Audit(ctx, action, d.ts.ID)
-		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, store.JSON(before), store.JSON(after)
-		return tx.Audit(ctx, rec)
-	})
 }

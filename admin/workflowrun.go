@@ -44,7 +44,7 @@ type WorkflowRun struct {
 // runWorkflow runs a workflow of the draft without deploying it.
 func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOutput[WorkflowRun], error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOu
 	case s.o.Tester == nil:
 		return nil, problem.New(problem.Unavailable, "this node has no gateway to run it with")
 	}
-	if waits, err := s.unconfirmed(ctx, d); err != nil {
+	if waits, err := s.drafts.unconfirmed(ctx, d); err != nil {
 		return nil, err
 	} else if len(waits) > 0 {
 		return nil, credential.Refused(d.ts.Slug, waits)
@@ -95,7 +95,7 @@ func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOu
 
 // servedWorkflow is the name under which a workflow is served; "": it is not.
 func (s *Server) servedWorkflow(ctx context.Context, d *draft, w *registry.Workflow) (string, error) {
-	offered, err := s.workflows(ctx, d, false)
+	offered, err := s.drafts.workflows(ctx, d, false)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +108,7 @@ func (s *Server) servedWorkflow(ctx context.Context, d *draft, w *registry.Workf
 
 // run makes the call, and leaves a record of it: it may have changed data.
 func (r *WorkflowRun) run(ctx context.Context, s *Server, ws *store.Workspace, d *draft, tool string, args json.RawMessage) (WorkflowRun, error) {
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.push(ctx, d); err != nil {
 		return *r, err
 	}
 	limited, cancel := context.WithTimeout(ctx, testTimeout)

@@ -3,98 +3,20 @@ package admin
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/plugin"
-	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/workflow"
-	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
-	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// boundCall is a tool that a bound workflow calls.
-type boundCall struct {
-	Name string `json:"name"` // as the workflow calls it
-	toolset.Operation
-}
-
-// String is how an operation that has no tool at present is shown, and named again.
-func (c *boundCall) String() string { return c.Method + " " + c.Path + " of " + c.Connector }
-
-// resolveCalls finds the tool that each name of a workflow stands for: the one that the
-// request gives it, else the tool of that name. What a binding had before may have no
-// tool at present.
-func (d *draft) resolveCalls(g *guest.Package, before []boundRecord, in *PluginBinding, at string) ([]boundCall, error) {
-	if g.Manifest.Kind != manifest.Workflow {
-		if len(in.Calls) > 0 {
-			return nil, request.FieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
-		}
-		return nil, nil
-	}
-	if in.Connector != "" || in.Tool != "" || in.Operation != nil {
-		return nil, request.FieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole", in.Plugin)
-	}
-	wanted := g.Manifest.Capabilities.Tools
-	for _, name := range slices.Sorted(maps.Keys(in.Calls)) {
-		if !slices.Contains(wanted, name) {
-			return nil, request.FieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
-		}
-	}
-	all := d.tools(false)
-	calls := make([]boundCall, len(wanted))
-	for i, name := range wanted {
-		tool := in.Calls[name]
-		if tool == "" {
-			tool = name
-		}
-		at := at + "/calls/" + name
-		t := slices.IndexFunc(all, func(t toolset.Tool) bool { return t.Name == tool })
-		if t < 0 {
-			t = slices.IndexFunc(all, func(t toolset.Tool) bool { return t.OriginalName == tool })
-		}
-		switch old := calledBefore(before, in.Plugin, name, tool); {
-		case t >= 0 && !all[t].Enabled:
-			return nil, problem.New(problem.InvalidArgument, "plugin %s calls %s, and the tool %s is disabled", in.Plugin, name, tool).
-				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s enable %s", d.ts.Slug, tool)
-		case t >= 0:
-			calls[i] = boundCall{name, all[t].Operation}
-		case old != nil:
-			calls[i] = *old
-		default:
-			p := problem.New(problem.InvalidArgument, "plugin %s calls %s, and the toolset has no tool %.80q", in.Plugin, name, tool).At("", 0, 0, at)
-			names := make([]string, len(all))
-			for i := range all {
-				names[i] = all[i].Name
-			}
-			if near := nearest.Name(tool, slices.Values(names)); near != "" {
-				return nil, p.Fix("say which tool it is, such as --call %s=%s", name, near)
-			}
-			return nil, p.Fix("say which tool it is: --call %s=TOOL", name)
-		}
-	}
-	return calls, nil
-}
-
-// calledBefore finds a call whose operation had no tool when it was shown.
-func calledBefore(before []boundRecord, plugin, name, shown string) *boundCall {
-	for i := range before {
-		for j := range before[i].Calls {
-			if c := &before[i].Calls[j]; before[i].Plugin == plugin && c.Name == name && c.String() == shown {
-				return c
-			}
-		}
-	}
-	return nil
-}
 
 // callable reports whether the draft serves everything that a workflow calls.
 func (d *draft) callable(b *boundRecord) bool {
@@ -126,14 +48,6 @@ func (d *draft) bindings() ([]boundRecord, error) {
 		}
 	}
 	return bound, nil
-}
-
-func (b *boundRecord) called() []registry.CalledTool {
-	var out []registry.CalledTool
-	for _, c := range b.Calls {
-		out = append(out, registry.CalledTool{Name: c.Name, Connector: c.Connector, Method: c.Method, Path: c.Path})
-	}
-	return out
 }
 
 // offer is the tool of a workflow that a draft binds and that can run.
@@ -175,8 +89,8 @@ func (d *draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, d
 
 // workflows are the tools that bound workflows offer, in the order of their bindings,
 // and behind them those of documents.
-func (s *Server) workflows(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
-	offers, err := s.offers(ctx, d, schemas)
+func (r *drafts) workflows(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
+	offers, err := r.offers(ctx, d, schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +145,7 @@ func (d *draft) editedWorkflows() (list []registry.Workflow, disabled []bool, er
 // offers are the tools that bound workflows offer, in the order of their bindings,
 // under the names that gateways give them, with edits applied. One that waits for a
 // tool that it calls is not among them; one that is disabled is.
-func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, error) {
+func (r *drafts) offers(ctx context.Context, d *draft, schemas bool) ([]offer, error) {
 	bound, err := d.bindings()
 	if err != nil || !slices.ContainsFunc(bound, func(b boundRecord) bool { return len(b.Calls) > 0 }) {
 		return nil, err
@@ -252,7 +166,7 @@ func (s *Server) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 		if len(b.Calls) == 0 || !d.callable(b) {
 			continue
 		}
-		row, err := s.o.Store.Workspace(d.ts.WorkspaceID).PluginVersion(ctx, b.Plugin, b.Pinned)
+		row, err := r.Store.Workspace(d.ts.WorkspaceID).PluginVersion(ctx, b.Plugin, b.Pinned)
 		if err != nil {
 			return nil, err
 		}
@@ -305,8 +219,8 @@ func workflowTool(by string, op toolset.Operation, m *manifest.Manifest, a opera
 }
 
 // served are the tools of a draft and, behind them, those of its workflows.
-func (s *Server) served(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
-	offered, err := s.workflows(ctx, d, schemas)
+func (r *drafts) served(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
+	offered, err := r.workflows(ctx, d, schemas)
 	return append(d.tools(schemas), offered...), err
 }
 
@@ -318,4 +232,72 @@ func (d *draft) indexedWorkflows() ([]registry.IndexedTool, error) {
 		return nil, err
 	}
 	return workflow.Index(t.Workflows)
+}
+
+func (d *draft) scriptNamed(name string) ([]registry.Workflow, int, error) {
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil {
+		return nil, 0, err
+	}
+	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script != nil })
+	if i < 0 {
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.ts.Slug)
+	}
+	return list, i, nil
+}
+
+func (d *draft) forgetEdits(w *registry.Workflow) {
+	op := toolset.Operation{Method: manifest.MethodWorkflow, Path: w.Path()}
+	d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == op })
+}
+
+func (d *draft) workflowNamed(name string) ([]registry.Workflow, int, error) {
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil {
+		return nil, 0, err
+	}
+	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script == nil })
+	if i < 0 {
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.ts.Slug)
+	}
+	return list, i, nil
+}
+
+// workflowOperations are the operations of the draft that steps may call.
+// With schemas, they have those of their answers.
+func (d *draft) workflowOperations(schemas bool) ([]workflow.Operation, error) {
+	ids := map[toolset.Operation]string{}
+	for _, p := range d.parts {
+		c := d.connectors()[p.row.Name]
+		for i := range c.Len() {
+			t, err := c.Tool(i)
+			if err != nil {
+				return nil, err
+			}
+			ids[toolset.Operation{Connector: p.row.Name, Method: t.Method, Path: t.Path}] = t.OperationID
+		}
+	}
+	var out []workflow.Operation
+	for _, t := range d.tools(schemas) {
+		out = append(out, workflow.Operation{
+			SelectedTool: registry.SelectedTool(t.Operation), ID: ids[t.Operation], Tool: t.Name, Enabled: t.Enabled,
+			Annotations: operation.Annotations(t.Annotations), OutputSchema: workflow.Unwrapped(t.OutputSchema),
+		})
+	}
+	return out, nil
+}
+
+// bindWorkflows puts the workflows that can run into the toolset of a bundle. The others
+// wait for their operations.
+func (d *draft) bindWorkflows(t *registry.Toolset) error {
+	list, disabled, err := d.editedWorkflows()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	operations, err := d.workflowOperations(false)
+	if err != nil {
+		return err
+	}
+	t.Workflows = workflow.Servable(list, disabled, operations)
+	return nil
 }
