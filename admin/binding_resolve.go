@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -22,7 +23,7 @@ import (
 // resolveCalls finds the tool that each name of a workflow stands for: the one that the
 // request gives it, else the tool of that name. What a binding had before may have no
 // tool at present.
-func resolveCalls(d *draft, g *guest.Package, before []boundRecord, in *PluginBinding, at string) ([]boundCall, error) {
+func resolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *PluginBinding, at string) ([]draft.BoundCall, error) {
 	if g.Manifest.Kind != manifest.Workflow {
 		if len(in.Calls) > 0 {
 			return nil, request.FieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
@@ -38,8 +39,8 @@ func resolveCalls(d *draft, g *guest.Package, before []boundRecord, in *PluginBi
 			return nil, request.FieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
 		}
 	}
-	all := d.tools(false)
-	calls := make([]boundCall, len(wanted))
+	all := d.Tools(false)
+	calls := make([]draft.BoundCall, len(wanted))
 	for i, name := range wanted {
 		tool := in.Calls[name]
 		if tool == "" {
@@ -53,9 +54,9 @@ func resolveCalls(d *draft, g *guest.Package, before []boundRecord, in *PluginBi
 		switch old := calledBefore(before, in.Plugin, name, tool); {
 		case t >= 0 && !all[t].Enabled:
 			return nil, problem.New(problem.InvalidArgument, "plugin %s calls %s, and the tool %s is disabled", in.Plugin, name, tool).
-				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s enable %s", d.ts.Slug, tool)
+				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s enable %s", d.Toolset.Slug, tool)
 		case t >= 0:
-			calls[i] = boundCall{name, all[t].Operation}
+			calls[i] = draft.BoundCall{Name: name, Operation: all[t].Operation}
 		case old != nil:
 			calls[i] = *old
 		default:
@@ -74,7 +75,7 @@ func resolveCalls(d *draft, g *guest.Package, before []boundRecord, in *PluginBi
 }
 
 // calledBefore finds a call whose operation had no tool when it was shown.
-func calledBefore(before []boundRecord, plugin, name, shown string) *boundCall {
+func calledBefore(before []draft.Binding, plugin, name, shown string) *draft.BoundCall {
 	for i := range before {
 		for j := range before[i].Calls {
 			if c := &before[i].Calls[j]; before[i].Plugin == plugin && c.Name == name && c.String() == shown {
@@ -87,24 +88,24 @@ func calledBefore(before []boundRecord, plugin, name, shown string) *boundCall {
 
 // resolveBinding turns what a request says into a record: the version is pinned,
 // the tool is an operation and the configuration is checked.
-func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft, before []boundRecord, in *PluginBinding, renew bool, at string) (*boundRecord, error) {
-	b := &boundRecord{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
+func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []draft.Binding, in *PluginBinding, renew bool, at string) (*draft.Binding, error) {
+	b := &draft.Binding{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
 	if in.Unbind != nil && *in.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
 	}
-	if in.Connector != "" && d.named(in.Connector) == nil {
-		return nil, request.FieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.names())
+	if in.Connector != "" && d.Named(in.Connector) == nil {
+		return nil, request.FieldFault(at+"/connector", "the toolset has no connector %.80q; it has %s", in.Connector, d.Names())
 	}
 	b.Connector = in.Connector
 	op := in.Operation
 	if in.Tool != "" {
-		if op = d.operationOf(in.Tool); op == nil {
-			return nil, d.noTool(in.Tool, at+"/tool")
+		if op = d.OperationOf(in.Tool); op == nil {
+			return nil, d.NoTool(in.Tool, at+"/tool")
 		}
 	}
 	if op != nil {
 		if op.Connector == "" {
-			op.Connector = d.parts[0].row.Name
+			op.Connector = d.Parts[0].Row.Name
 		}
 		b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
 	}
@@ -126,7 +127,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 		}
 		return nil, err
 	}
-	if b.Grants, err = plugin.Decided(g, b.Grants, d.ts.Slug); err != nil {
+	if b.Grants, err = plugin.Decided(g, b.Grants, d.Toolset.Slug); err != nil {
 		return nil, problem.As(err).At("", 0, 0, at+"/grants")
 	}
 	if b.Calls, err = resolveCalls(d, g, before, in, at); err != nil {
@@ -137,7 +138,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 
 // allowGrants lets a binding have grants that it had already, and others from an
 // administrator only.
-func allowGrants(ctx context.Context, before []boundRecord, b *boundRecord) error {
+func allowGrants(ctx context.Context, before []draft.Binding, b *draft.Binding) error {
 	var had *manifest.Grants
 	if old := sameBinding(before, b); old != nil {
 		had = old.Grants
@@ -149,7 +150,7 @@ func allowGrants(ctx context.Context, before []boundRecord, b *boundRecord) erro
 }
 
 // sameBinding is the binding of the same plugin at the same place.
-func sameBinding(all []boundRecord, b *boundRecord) *boundRecord {
+func sameBinding(all []draft.Binding, b *draft.Binding) *draft.Binding {
 	for i := range all {
 		if old := &all[i]; old.Plugin == b.Plugin && old.Connector == b.Connector && old.Method == b.Method && old.Path == b.Path {
 			return old
@@ -162,7 +163,7 @@ func sameBinding(all []boundRecord, b *boundRecord) *boundRecord {
 // and no newer one is asked for, else the newest that is not yanked. One that asks for
 // more than the version it had is passed over, unless that is granted or decided. An empty
 // range becomes that of the newest version.
-func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boundRecord, renew, decided bool, at string) (*store.PluginVersion, error) {
+func pin(ctx context.Context, ws *store.Workspace, before []draft.Binding, b *draft.Binding, renew, decided bool, at string) (*store.PluginVersion, error) {
 	rows, err := ws.PluginVersions(ctx, b.Plugin)
 	if problem.Is(err, problem.NotFound) {
 		return nil, request.FieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
@@ -199,7 +200,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []boundRecord, b *boun
 	had := sameBinding(before, b)
 	if !renew {
 		if had != nil { // before bindings of it elsewhere
-			before = append([]boundRecord{*had}, before...)
+			before = append([]draft.Binding{*had}, before...)
 		}
 		for _, old := range before {
 			v, err := registry.ParseVersion(old.Pinned)
@@ -247,13 +248,13 @@ func versionsThatNeedNoDecision(versions []registry.Version, rows map[string]*st
 	return out, nil
 }
 
-func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*bindingsOutput, error) {
-	bound, err := d.bindings()
+func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*bindingsOutput, error) {
+	bound, err := d.Bindings()
 	if err != nil {
 		return nil, err
 	}
 	names := make(map[toolset.Operation]string)
-	offered, err := s.drafts.served(ctx, d, false)
+	offered, err := s.drafts.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -261,16 +262,16 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 	for i := range offered {
 		names[offered[i].Operation], shown[offered[i].Operation] = offered[i].Name, &offered[i]
 	}
-	operations := offeredOperations(bound)
-	out := &bindingsOutput{ETag: request.ETag(d.ts.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
+	operations := draft.OfferedOperations(bound)
+	out := &bindingsOutput{ETag: request.ETag(d.Toolset.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
 	for i := range bound {
 		b, err := showBinding(ctx, ws, &bound[i], names)
 		if err != nil {
 			return nil, err
 		}
-		b.LeftOut = s.plugins.LeftOut(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.ts.Slug)
+		b.LeftOut = s.plugins.LeftOut(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.Toolset.Slug)
 		if len(bound[i].Calls) > 0 {
-			if !d.callable(&bound[i]) && b.Status == "ok" {
+			if !d.Callable(&bound[i]) && b.Status == "ok" {
 				b.Status = "waiting"
 			}
 			if t := shown[operations[i]]; t != nil {
@@ -285,7 +286,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 	return out, nil
 }
 
-func showBinding(ctx context.Context, ws *store.Workspace, b *boundRecord, names map[toolset.Operation]string) (*BoundPlugin, error) {
+func showBinding(ctx context.Context, ws *store.Workspace, b *draft.Binding, names map[toolset.Operation]string) (*BoundPlugin, error) {
 	shown := &BoundPlugin{
 		PluginBinding: PluginBinding{Plugin: b.Plugin, Version: b.Range, OnError: b.OnError}, Kind: b.Kind, Pinned: b.Pinned, Digest: b.Digest, Status: "ok",
 	}
@@ -372,9 +373,9 @@ func letsThrough(onError string, m *manifest.Manifest) bool {
 
 // auditedBindings is how bindings are audited of which some let things through.
 type auditedBindings struct {
-	Bindings []boundRecord `json:"bindings"`
-	Warning  string        `json:"warning"`
-	Plugins  []string      `json:"plugins"` // whom it is about
+	Bindings []draft.Binding `json:"bindings"`
+	Warning  string          `json:"warning"`
+	Plugins  []string        `json:"plugins"` // whom it is about
 }
 
 // compactJSON is a JSON text without insignificant white space; "null" for none, so

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -30,7 +31,7 @@ func (s *Server) registerBindings() {
 		OperationID: "get-toolset-plugins", Method: http.MethodGet, Path: path, Summary: "Read which plugins a toolset binds, in the order they run", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*bindingsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.load(ctx, ws, in.ID)
+		d, err := s.drafts.Load(ctx, ws, in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -46,15 +47,15 @@ func (s *Server) registerBindings() {
 			"Each range is pinned to one version. Makes a new draft, as every change.",
 	}, func(ctx context.Context, in *setPluginsInput) (*bindingsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		before, err := d.bindings()
+		before, err := d.Bindings()
 		if err != nil {
 			return nil, err
 		}
-		after := make([]boundRecord, 0, len(in.Body.Bindings))
+		after := make([]draft.Binding, 0, len(in.Body.Bindings))
 		audited := any(&after)
 		var letThrough []string
 		for i := range in.Body.Bindings {
@@ -81,10 +82,10 @@ func (s *Server) registerBindings() {
 		if len(letThrough) > 0 {
 			audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
 		}
-		if d.ts.Plugins = ""; len(after) > 0 {
-			d.ts.Plugins = store.JSON(after)
+		if d.Toolset.Plugins = ""; len(after) > 0 {
+			d.Toolset.Plugins = store.JSON(after)
 		}
-		if err := s.drafts.save(ctx, ws, d, "toolset.plugins", before, audited, false); err != nil {
+		if err := s.drafts.Save(ctx, ws, d, "toolset.plugins", before, audited, false); err != nil {
 			return nil, err
 		}
 		return s.bindingsAnswer(ctx, ws, d)

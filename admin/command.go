@@ -135,15 +135,15 @@ func (s *Server) registerCommands() {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.focus(in.Connector); err != nil {
+		if err := d.Focus(in.Connector); err != nil {
 			return nil, err
 		}
-		if !registry.IsStdio(d.row.SourceURL) {
-			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.row.Name, d.ts.Slug)
+		if !registry.IsStdio(d.Row.SourceURL) {
+			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.Row.Name, d.Toolset.Slug)
 		}
 		out := local.Output{Lines: []local.Line{}}
 		if s.o.Commands != nil {
-			out = s.o.Commands.Output(d.row.SourceURL)
+			out = s.o.Commands.Output(d.Row.SourceURL)
 		}
 		return &bodyOutput[local.Output]{out}, nil
 	})

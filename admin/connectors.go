@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 )
@@ -67,7 +68,7 @@ func (s *Server) registerConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		r, err := reportOf(v)
+		r, err := draft.ReportOf(v)
 		if err != nil {
 			return nil, err
 		}
@@ -120,14 +121,14 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{ts: new(store.Toolset), part: &part{conn: c.conn}}
-	d.parts = []*part{d.part}
+	d := &draft.Draft{Toolset: new(store.Toolset), Part: &draft.Part{Conn: c.Conn}}
+	d.Parts = []*draft.Part{d.Part}
 	if entry != nil && !entry.Whole() {
 		if err := adoptEntry(d, entry); err != nil {
 			return nil, err
 		}
 	}
-	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c.pushed, ws.ID()), Report: *c.report, Tools: d.tools(false)}}, nil
+	return &request.Done{Status: http.StatusOK, Body: Preview{Name: draft.ConnectorName(c.Pushed, ws.ID()), Report: *c.Report, Tools: d.Tools(false)}}, nil
 }
 
 func showConnector(row *store.Connector, v *store.ConnectorVersion) Connector {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -23,7 +24,7 @@ import (
 const compileTimeout = 2 * time.Minute
 
 // compile makes a connector of a source. Nothing is stored.
-func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*compiled, error) {
+func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
 	if src.Server != nil {
 		return s.compileMCP(workspace, src, phase)
 	}
@@ -43,9 +44,9 @@ func (s *Server) compile(ctx context.Context, workspace string, src *source.Sour
 	if err != nil {
 		return nil, err
 	}
-	r := makeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
+	r := draft.MakeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
 	src.Title, src.Documents = r.Title, c.Spec.Documents
-	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
+	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
 }
 
 // adopt makes the configuration of the login that a creation names its own.

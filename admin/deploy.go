@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -27,11 +28,11 @@ const liveTimeout = 5 * time.Second
 // digest by now it fails with [store.ErrStale], and when somebody deployed the same
 // digest meanwhile there is nothing to do. When the release cannot be made, the records
 // go back to what was live.
-func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test *TestRun, reason string) error {
-	if err := s.drafts.requireConfirmed(ctx, d); err != nil {
+func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, test *TestRun, reason string) error {
+	if err := s.drafts.RequireConfirmed(ctx, d); err != nil {
 		return err
 	}
-	read, digest := *d.ts, d.ts.DraftDigest
+	read, digest := *d.Toolset, d.Toolset.DraftDigest
 	if read.LiveDigest == digest {
 		return nil // another revision would be the same bytes
 	}
@@ -39,8 +40,8 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		return err
 	}
 	rev := &store.Revision{
-		ToolsetID: d.ts.ID, Digest: digest, Repository: d.ts.WorkspaceID + "/toolsets/" + d.ts.Slug,
-		ConnectorDigest: d.ts.ConnectorDigest, Author: request.Of(ctx).ActorID(), Reason: reason,
+		ToolsetID: d.Toolset.ID, Digest: digest, Repository: d.Toolset.WorkspaceID + "/toolsets/" + d.Toolset.Slug,
+		ConnectorDigest: d.Toolset.ConnectorDigest, Author: request.Of(ctx).ActorID(), Reason: reason,
 	}
 	from, step := store.Draft, store.PublishUntested
 	if test != nil && test.Passed {
@@ -52,27 +53,27 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 	}
 	var before store.Toolset
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		now, err := tx.Toolset(ctx, d.ts.ID)
+		now, err := tx.Toolset(ctx, d.Toolset.ID)
 		if err != nil {
 			return err
 		}
 		if before = *now; before.DraftDigest != digest {
 			return problem.New(problem.Conflict, "the toolset was changed after its test").Fix("test it again").Because(store.ErrStale)
 		}
-		if *d.ts = before; before.LiveDigest == digest {
+		if *d.Toolset = before; before.LiveDigest == digest {
 			return nil
 		}
 		if err := tx.PublishRevision(ctx, rev, from, step, before.LiveRevision); err != nil {
 			return err
 		}
-		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = rev.Digest, rev.N, rev.Repository
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		d.Toolset.LiveDigest, d.Toolset.LiveRevision, d.Toolset.LiveRepository = rev.Digest, rev.N, rev.Repository
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		if err := tx.PutDraftCopy(ctx, d.copyOf(store.CopyPublished, rev.Digest, "")); err != nil {
+		if err := tx.PutDraftCopy(ctx, d.CopyOf(store.CopyPublished, rev.Digest, "")); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "toolset.deploy", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.deploy", d.Toolset.ID)
 		rec.Digest, rec.Reason = rev.Digest, reason
 		was := map[string]any{"revision": before.LiveRevision, "digest": before.LiveDigest}
 		if before.LiveRevision > 0 {
@@ -83,7 +84,7 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
-		*d.ts = read
+		*d.Toolset = read
 		return err
 	}
 	if _, err := s.o.Publisher.Release(ctx); err != nil {
@@ -92,36 +93,36 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft, test
 		}
 		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
 	}
-	s.awaitLive(ctx, d.ts.ID, d.ts.LiveRevision)
+	s.awaitLive(ctx, d.Toolset.ID, d.Toolset.LiveRevision)
 	if before.LiveDigest == digest {
 		return nil
 	}
 	s.replaced(ws.ID(), &before, store.Supersede)
-	s.events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
+	s.events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.Toolset.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }
 
 // undeploy takes a revision back whose release could not be made, unless another one
 // took its place meanwhile.
-func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft, before *store.Toolset, n uint64) error {
+func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, before *store.Toolset, n uint64) error {
 	ctx = context.WithoutCancel(ctx) // the cause may be that the work was cancelled
 	return ws.Update(ctx, func(tx *store.Tx) error {
-		now, err := tx.Toolset(ctx, d.ts.ID)
+		now, err := tx.Toolset(ctx, d.Toolset.ID)
 		if err != nil {
 			return err
 		}
-		if *d.ts = *now; now.LiveRevision != n {
+		if *d.Toolset = *now; now.LiveRevision != n {
 			return nil
 		}
-		d.ts.LiveDigest, d.ts.LiveRevision, d.ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		d.Toolset.LiveDigest, d.Toolset.LiveRevision, d.Toolset.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		if err := tx.UnpublishRevision(ctx, d.ts.ID, n, before.LiveRevision); err != nil {
+		if err := tx.UnpublishRevision(ctx, d.Toolset.ID, n, before.LiveRevision); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "toolset.deploy", d.ts.ID)
-		rec.Digest, rec.Outcome, rec.Reason = d.ts.DraftDigest, request.OutcomeFailed, "the release could not be made"
+		rec := request.Audit(ctx, "toolset.deploy", d.Toolset.ID)
+		rec.Digest, rec.Outcome, rec.Reason = d.Toolset.DraftDigest, request.OutcomeFailed, "the release could not be made"
 		return tx.Audit(ctx, rec)
 	})
 }
@@ -141,7 +142,7 @@ func (s *Server) awaitLive(ctx context.Context, toolset string, revision uint64)
 // remove takes a toolset out of the release and then deletes its records.
 func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
 	before := *ts
-	d, err := outline(ctx, ws, ts)
+	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.allCreds(), nil)
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.AllCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -173,7 +174,7 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.logins.Secrets.ForgetAll(d.allCreds())
+		s.logins.Secrets.ForgetAll(d.AllCreds())
 		s.grants.Drop(ts.ID)
 		// The authorization server may be at an address that was granted.
 		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
@@ -198,7 +199,7 @@ func (s *Server) registerDeploy() {
 		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
 	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +207,7 @@ func (s *Server) registerDeploy() {
 		if in.Body != nil {
 			reason = in.Body.Reason
 		}
-		row, err := ws.LastTestRun(ctx, d.ts.ID, d.ts.DraftDigest)
+		row, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
 		if err != nil {
 			return nil, err
 		}
@@ -220,7 +221,7 @@ func (s *Server) registerDeploy() {
 			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
 				Fix("test it, or deploy it untested with a reason, which is recorded")
 		}
-		if err := d.checkServers(); err != nil {
+		if err := d.CheckServers(); err != nil {
 			return nil, err
 		}
 		if err := s.deploy(ctx, ws, d, test, reason); err != nil {
@@ -230,12 +231,12 @@ func (s *Server) registerDeploy() {
 	})
 }
 
-func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*toolsetOutput, error) {
+func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*toolsetOutput, error) {
 	t, err := s.show(ctx, ws, d)
 	if err != nil {
 		return nil, err
 	}
-	return &toolsetOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
+	return &toolsetOutput{ETag: request.ETag(d.Toolset.Version), Body: t}, nil
 }
 
 // draftAfterRollback makes the draft what is live again, after a roll-back to a
@@ -243,7 +244,7 @@ func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draf
 // none: the draft stays. The roll-back itself is done, so a failure is logged and the
 // draft stays.
 func (s *Server) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
-	if err := s.drafts.reset(ctx, ws, id, revision, reason); err != nil {
+	if err := s.drafts.Reset(ctx, ws, id, revision, reason); err != nil {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
 	}
 }

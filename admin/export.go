@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -138,7 +139,7 @@ func (s *Server) declare(ctx context.Context, ws *store.Workspace, ts *store.Too
 	slices.SortFunc(out.Tools, func(a, b declare.DeclaredTool) int {
 		return cmp.Or(strings.Compare(a.Connector, b.Connector), strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
-	bound, err := bindingsOf(ts.Plugins)
+	bound, err := draft.BindingsOf(ts.Plugins)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +193,7 @@ func (s *Server) declareConnector(ctx context.Context, ws *store.Workspace, row 
 	return out, nil
 }
 
-func declarePlugin(b *boundRecord) declare.DeclaredPlugin {
+func declarePlugin(b *draft.Binding) declare.DeclaredPlugin {
 	p := declare.DeclaredPlugin{Plugin: b.Plugin, Range: b.Range, Version: b.Pinned, Digest: b.Digest, OnError: b.OnError, Config: b.Config, Grants: plugin.ShowGrants(b.Grants)}
 	if p.Connector = b.Connector; b.Path != "" {
 		p.Connector, p.Operation = "", &toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -261,7 +262,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 // planSecrets finds which secrets are missing and which are new.
 func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
-	have := &draft{}
+	have := &draft.Draft{}
 	var sources []declare.DeclaredSource
 	if x.now != nil {
 		rows, err := ws.ToolsetConnectors(ctx, x.now)
@@ -269,18 +270,18 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 		for i := range rows {
-			p := &part{row: rows[i]}
-			if p.creds, err = credential.Load(ctx, ws, x.now.ID, rows[i].Name); err != nil {
+			p := &draft.Part{Row: rows[i]}
+			if p.Creds, err = credential.Load(ctx, ws, x.now.ID, rows[i].Name); err != nil {
 				return err
 			}
-			have.parts = append(have.parts, p)
+			have.Parts = append(have.Parts, p)
 			sources = append(sources, declare.DeclaredSource{Kind: rows[i].SourceKind, URL: rows[i].SourceURL})
 		}
 	}
 	for i := range x.want.Parts() {
-		have.part = &part{}
+		have.Part = &draft.Part{}
 		if p := partOf(have, x.want, i, sources); p != nil {
-			have.part = p
+			have.Part = p
 		}
 		if err := s.planPartSecrets(x, have, i); err != nil {
 			return err
@@ -289,21 +290,21 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 	return nil
 }
 
-func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
+func (s *Server) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 	declared := x.want.Parts()[i].Authentication
-	match := x.auth(i).Matching(have.creds)
+	match := x.auth(i).Matching(have.Creds)
 	for k := range declared {
 		it := &declared[k].AuthItem
 		needed := !credential.IsOAuth(it.AuthType) || it.Grant == "client_credentials"
 		switch given := it.Secret(); {
-		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.creds[match[k]].Row, it)):
+		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.Creds[match[k]].Row, it)):
 			field := cmp.Or(credential.SecretField(it.AuthType), "privateKey")
 			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.PointerTo(i), k, field))
 		case given.IsZero():
-		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
+		case match[k] < 0 || have.Creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.logins.Secrets.Unseal(&have.creds[match[k]].Row)
+			stored, err := s.logins.Secrets.Unseal(&have.Creds[match[k]].Row)
 			if err != nil {
 				return err
 			}
@@ -317,7 +318,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
 // its configuration, without the operations it is of, and the plugin.
-func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*boundRecord, *guest.Package, error) {
+func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
@@ -336,7 +337,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
 		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
-	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
+	b := &draft.Binding{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
 	if p.Unbind != nil && *p.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
@@ -361,12 +362,12 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
-func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []declare.DeclaredPlugin, names declare.Names) error {
-	before, err := d.bindings()
+func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
+	before, err := d.Bindings()
 	if err != nil {
 		return err
 	}
-	bound := make([]boundRecord, 0, len(list))
+	bound := make([]draft.Binding, 0, len(list))
 	for i := range list {
 		p, at := &list[i], "/plugins/"+strconv.Itoa(i)
 		b, g, err := s.declaredBinding(ctx, ws, p, at)
@@ -383,9 +384,9 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		}
 		// What the document says stands for itself, also where there is no such tool at
 		// present; for the rest it is as when a person binds it.
-		said := []boundRecord{{Plugin: p.Plugin}}
+		said := []draft.Binding{{Plugin: p.Plugin}}
 		for name, op := range p.Calls {
-			c := boundCall{name, names.Operation(op)}
+			c := draft.BoundCall{Name: name, Operation: names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
 		}
 		if b.Calls, err = resolveCalls(d, g, said, in, at); err != nil {
@@ -396,8 +397,8 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		}
 		bound = append(bound, *b)
 	}
-	if d.ts.Plugins = ""; len(bound) > 0 {
-		d.ts.Plugins = store.JSON(bound)
+	if d.Toolset.Plugins = ""; len(bound) > 0 {
+		d.Toolset.Plugins = store.JSON(bound)
 	}
 	return nil
 }
@@ -428,20 +429,20 @@ func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *impo
 // partOf finds the connector of a draft that connector i of a declaration is; nil: none.
 // A single one is the one of that source, whatever it is called here, else the first:
 // its credential stays.
-func partOf(d *draft, t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *part {
+func partOf(d *draft.Draft, t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *draft.Part {
 	parts := t.Parts()
-	if p := d.named(parts[i].Name); p != nil {
+	if p := d.Named(parts[i].Name); p != nil {
 		return p
 	}
-	if len(parts) > 1 || len(d.parts) == 0 {
+	if len(parts) > 1 || len(d.Parts) == 0 {
 		return nil
 	}
 	for k := range have {
 		if have[k].URL == parts[i].Source.URL && have[k].Kind == parts[i].Source.Kind && have[k].FileName == parts[i].Source.FileName {
-			return d.parts[k]
+			return d.Parts[k]
 		}
 	}
-	return d.parts[0]
+	return d.Parts[0]
 }
 
 // misses reports whether the secret of an item of connector i is neither given nor

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/toolset"
 )
@@ -19,7 +20,7 @@ type itemsInput struct {
 type itemsUpdateInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body ItemsUpdate
+	Body draft.ItemsUpdate
 }
 
 func (s *Server) registerItems() {
@@ -36,11 +37,11 @@ func (s *Server) registerItems() {
 }
 
 func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[toolset.Item], error) {
-	d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+	d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	path := "/v1/toolsets/" + d.ts.ID + "/items"
+	path := "/v1/toolsets/" + d.Toolset.ID + "/items"
 	p, err := in.page(path)
 	if err != nil {
 		return nil, err
@@ -48,27 +49,27 @@ func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[too
 	if p.After, err = keyAfter(d, p.After); err != nil {
 		return nil, err
 	}
-	return pageOf(d, &in.ListInput, path, toolset.ItemList, d.items(), p)
+	return pageOf(d, &in.ListInput, path, toolset.ItemList, d.Items(), p)
 }
 
 func (s *Server) updateItems(ctx context.Context, in *itemsUpdateInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
-	before := d.items()
+	before := d.Items()
 	for i := range in.Body.Updates {
-		if err := d.patchItem(before, &in.Body.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
+		if err := d.PatchItem(before, &in.Body.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
 			return nil, err
 		}
 	}
-	after := d.items()
-	if err := checkPrompts(after); err != nil {
+	after := d.Items()
+	if err := draft.CheckPrompts(after); err != nil {
 		return nil, err
 	}
-	if d.empty() {
-		return nil, nothingEnabled()
+	if d.Empty() {
+		return nil, draft.NothingEnabled()
 	}
 	var b, a []toolset.Item
 	for i := range before { // the same items in the same order
@@ -76,7 +77,7 @@ func (s *Server) updateItems(ctx context.Context, in *itemsUpdateInput) (*toolse
 			b, a = append(b, before[i]), append(a, after[i])
 		}
 	}
-	if err := s.drafts.save(ctx, ws, d, "items.update", b, a, true); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "items.update", b, a, true); err != nil {
 		return nil, err
 	}
 	return s.toolsetAnswer(ctx, ws, d)

@@ -75,7 +75,7 @@ func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutpu
 	if err := s.rollBack(ctx, ws, in, req); err != nil {
 		return nil, err
 	}
-	d, err := s.drafts.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}

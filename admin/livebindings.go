@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -11,18 +12,18 @@ import (
 
 // addLive adds what serves now to the bindings of a draft, and says which of them a deploy
 // would change.
-func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft, out *ToolsetPlugins) error {
-	if d.ts.LiveRevision == 0 {
+func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draft, out *ToolsetPlugins) error {
+	if d.Toolset.LiveRevision == 0 {
 		out.Changed = len(out.Bindings) > 0
 		return nil
 	}
-	now, err := s.o.Publisher.Toolset(ctx, d.ts.LiveRepository, registry.Digest(d.ts.LiveDigest))
+	now, err := s.o.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
 	if err != nil {
 		return err
 	}
-	out.LiveRevision, out.Live = d.ts.LiveRevision, []LivePlugin{}
+	out.LiveRevision, out.Live = d.Toolset.LiveRevision, []LivePlugin{}
 	names := make(map[toolset.Operation]string)
-	for _, t := range d.tools(false) {
+	for _, t := range d.Tools(false) {
 		names[t.Operation] = t.Name
 	}
 	for i := range now.Plugins {
@@ -33,13 +34,13 @@ func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft, out
 		out.Live = append(out.Live, *one)
 		now.Plugins[i].OnError = one.OnError // the same for a binding that says nothing and one that says the default
 	}
-	bound, err := d.bindings()
+	bound, err := d.Bindings()
 	if err != nil {
 		return err
 	}
 	var next []registry.PluginRef
 	for i := range bound {
-		ref := bound[i].ref()
+		ref := bound[i].Ref()
 		ref.OnError = out.Bindings[i].OnError
 		if out.Bindings[i].Status != "waiting" && out.Bindings[i].Status != "disabled" {
 			next = append(next, ref)

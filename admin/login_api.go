@@ -53,11 +53,11 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if err := credential.CheckScopes(want.Scopes); err != nil {
 			return nil, err
 		}
-		d, err := s.drafts.outline(ctx, id, connector)
+		d, err := s.drafts.Outline(ctx, id, connector)
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.logins.Begin(ctx, s.workspace(ctx), d.ts, d.creds, &want)
+		a, err := s.logins.Begin(ctx, s.workspace(ctx), d.Toolset, d.Creds, &want)
 		if err != nil {
 			return nil, err
 		}

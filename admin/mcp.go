@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -118,10 +119,10 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 // serverCredentials are those of the request, or of the toolset that it refreshes.
 func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]credential.Draft, error) {
 	ws := s.workspace(ctx)
-	d := &draft{ts: &store.Toolset{}, part: &part{report: &Report{}}}
+	d := &draft.Draft{Toolset: &store.Toolset{}, Part: &draft.Part{Report: &draft.Report{}}}
 	connector := ""
 	if again != nil {
-		d.ts, connector = again.toolset, again.source.Connector
+		d.Toolset, connector = again.toolset, again.source.Connector
 	} else if in.Slug != "" || in.Name != "" {
 		found, err := ws.ToolsetBySlug(ctx, in.slug(""))
 		if err != nil && !problem.Is(err, problem.NotFound) {
@@ -134,23 +135,23 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 			}
 			for i := range rows {
 				if rows[i].SourceKind == store.SourceMCP && rows[i].SourceURL == u && connector == "" {
-					d.ts, connector = found, rows[i].Name
+					d.Toolset, connector = found, rows[i].Name
 				}
 			}
 		}
 	}
 	if connector != "" {
 		var err error
-		if d.creds, err = credential.Load(ctx, ws, d.ts.ID, connector); err != nil {
+		if d.Creds, err = credential.Load(ctx, ws, d.Toolset.ID, connector); err != nil {
 			return nil, err
 		}
 	}
 	if in.Auth != nil {
-		if err := s.drafts.authenticate(d, in.Auth, "/authentication"); err != nil {
+		if err := s.drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
 			return nil, err
 		}
 	}
-	return d.creds, nil
+	return d.Creds, nil
 }
 
 // serverChallenge is what an MCP server answers who asks it without a credential.
@@ -270,7 +271,7 @@ func reasonOf(err error) string {
 }
 
 // compileMCP makes the connector of an MCP server. Nothing is stored.
-func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*compiled, error) {
+func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
 	phase("making the connector")
 	start := time.Now()
 	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
@@ -283,7 +284,7 @@ func (s *Server) compileMCP(workspace string, src *source.Source, phase func(str
 	}
 	document := src.Server.Append(nil)
 	sum := sha256.Sum256(document)
-	r := &Report{
+	r := &draft.Report{
 		Title: src.Title, Version: c.Opened.Version(), Format: store.SourceMCP, SpecVersion: src.Server.Protocol,
 		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
 		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
@@ -296,7 +297,7 @@ func (s *Server) compileMCP(workspace string, src *source.Source, phase func(str
 	for _, f := range c.Refused {
 		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_not_packed", Reason: f.Reason})
 	}
-	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
+	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
 }
 
 // noticed are the warnings about the words of an MCP server.
@@ -310,17 +311,17 @@ func noticed(notices []connector.Notice) []toolset.Diagnostic {
 
 // testListing is the test of an MCP server none of whose tools is known to be safe: it
 // is reached with the connector's credential, and has the tools that are served.
-func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft, p *part, run *TestRun) error {
-	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.credentialVersion()
-	if d.bundle == nil {
-		if err := s.drafts.push(ctx, d); err != nil {
+func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft.Draft, p *draft.Part, run *TestRun) error {
+	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.CredentialVersion()
+	if d.Bundle == nil {
+		if err := s.drafts.Push(ctx, d); err != nil {
 			return err
 		}
 	}
-	ctx = safedial.WithHolder(ctx, d.ts.ID)
-	t := MCPTarget{URL: p.baseURL(), Hint: *p.conn.Opened.MCP()}
+	ctx = safedial.WithHolder(ctx, d.Toolset.ID)
+	t := MCPTarget{URL: p.BaseURL(), Hint: *p.Conn.Opened.MCP()}
 	start := time.Now()
-	l, err := s.listServer(ctx, t, p.creds)
+	l, err := s.listServer(ctx, t, p.Creds)
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
 		run.Reason = request.Detail(err)
@@ -334,9 +335,9 @@ func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft,
 		names[connector.NameMCP(raw)] = true
 	}
 	run.BytesReceived = len(all.Append(nil))
-	tools := d.tools(false)
+	tools := d.Tools(false)
 	missing := slices.IndexFunc(tools, func(t toolset.Tool) bool {
-		return t.Enabled && t.Operation.Connector == p.row.Name && !names[t.Operation.Path[1:]]
+		return t.Enabled && t.Operation.Connector == p.Row.Name && !names[t.Operation.Path[1:]]
 	})
 	if missing >= 0 {
 		run.Reason = fmt.Sprintf("the server has no tool %s any more", tools[missing].Operation.Path[1:])

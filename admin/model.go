@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -192,13 +193,13 @@ type Connector struct {
 // ConnectorDetail is a connector with the report of its latest version.
 type ConnectorDetail struct {
 	Connector
-	Report Report `json:"report"`
+	Report draft.Report `json:"report"`
 }
 
 // Preview is a specification compiled and not stored.
 type Preview struct {
 	Name   string         `json:"name" doc:"Name the connector would get."`
-	Report Report         `json:"report"`
+	Report draft.Report   `json:"report"`
 	Tools  []toolset.Tool `json:"tools"`
 }
 

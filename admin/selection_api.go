@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -98,12 +99,12 @@ func given(s string) *string {
 }
 
 // advice says what each selection would cost; nil for a toolset of few tools.
-func (s *Server) advice(ctx context.Context, d *draft) (*SelectionAdvice, error) {
-	offered, err := s.drafts.workflows(ctx, d, false)
+func (s *Server) advice(ctx context.Context, d *draft.Draft) (*SelectionAdvice, error) {
+	offered, err := s.drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
-	if enabledCount(d.tools(false))+enabledCount(offered) <= manyTools {
+	if draft.EnabledCount(d.Tools(false))+draft.EnabledCount(offered) <= manyTools {
 		return nil, nil //nolint:nilnil // no advice is needed
 	}
 	return s.weigh(d, offered)
@@ -128,7 +129,7 @@ func (s *Server) registerSelection() {
 		OperationID: "search-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/search", Tags: tags,
 		Summary: "Search the enabled tools of a toolset as search_tools does",
 	}, func(ctx context.Context, in *searchInput) (*bodyOutput[SearchAnswer], error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +143,7 @@ func (s *Server) registerSelection() {
 		OperationID: "get-selection", Method: http.MethodGet, Path: "/v1/toolsets/{id}/selection", Tags: tags,
 		Summary: "Read which tools clients list, why, and what each selection costs",
 	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[ToolSelection], error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -152,12 +153,12 @@ func (s *Server) registerSelection() {
 		OperationID: "preview-selection", Method: http.MethodPost, Path: "/v1/toolsets/{id}/selection/preview", Tags: tags,
 		Summary: "Choose tools for a use case and store nothing",
 	}, func(ctx context.Context, in *previewSelectionInput) (*bodyOutput[ToolSelection], error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
 		mode := registry.SelectUseCase
-		if err := d.chooseAnew(&mode, &in.Body.UseCase, nil); err != nil {
+		if err := d.ChooseAnew(&mode, &in.Body.UseCase, nil); err != nil {
 			return nil, err
 		}
 		return s.showSelection(ctx, d)
@@ -165,12 +166,12 @@ func (s *Server) registerSelection() {
 	s.registerExamples()
 }
 
-func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolSelection], error) {
-	c, err := choice.Of(d.ts)
+func (s *Server) showSelection(ctx context.Context, d *draft.Draft) (*bodyOutput[ToolSelection], error) {
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
 	}
-	tools := d.tools(false)
+	tools := d.Tools(false)
 	byOp := make(map[toolset.Operation]*toolset.Tool, len(tools))
 	for i := range tools {
 		byOp[tools[i].Operation] = &tools[i]
@@ -187,7 +188,7 @@ func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolS
 		}
 		out.Tools = append(out.Tools, shown)
 	}
-	offered, err := s.drafts.workflows(ctx, d, false)
+	offered, err := s.drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -203,42 +204,42 @@ func (s *Server) showSelection(ctx context.Context, d *draft) (*bodyOutput[ToolS
 }
 
 // search asks an index of the draft.
-func (s *Server) search(ctx context.Context, d *draft, query string, k int) (*SearchAnswer, error) {
-	all, tools, err := d.indexed()
+func (s *Server) search(ctx context.Context, d *draft.Draft, query string, k int) (*SearchAnswer, error) {
+	all, tools, err := d.Indexed()
 	if err != nil {
 		return nil, err
 	}
-	offers, err := s.drafts.offers(ctx, d, false)
+	offers, err := s.drafts.Offers(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
 	for i := range offers {
 		if o := &offers[i]; o.Enabled { // behind the tools of the API, as in the index of gateways
-			it := registry.IndexWorkflow(o.manifest, o.edit)
+			it := registry.IndexWorkflow(o.Manifest, o.Edit)
 			it.SelectedTool = registry.SelectedTool(o.Operation)
 			all, tools = append(all, it), append(tools, it.Tool)
 		}
 	}
-	workflows, err := d.indexedWorkflows()
+	workflows, err := d.IndexedWorkflows()
 	if err != nil {
 		return nil, err
 	}
 	for i := range workflows {
 		all, tools = append(all, workflows[i]), append(tools, workflows[i].Tool)
 	}
-	x := s.indexes.Get(d.ts.ID, d.ts.Version)
+	x := s.indexes.Get(d.Toolset.ID, d.Toolset.Version)
 	if x == nil {
 		x = selection.Build(tools, selection.DefaultTable())
-		s.indexes.Put(d.ts.ID, d.ts.Version, x)
+		s.indexes.Put(d.Toolset.ID, d.Toolset.Version, x)
 	}
-	described, err := d.described(false)
+	described, err := d.Described(false)
 	if err != nil {
 		return nil, err
 	}
 	q := x.NewSearcher()
 	out := &SearchAnswer{Query: query, Results: []SearchResult{}}
 	shown := map[toolset.Operation]*toolset.Tool{}
-	list := d.tools(false)
+	list := d.Tools(false)
 	for i := range list {
 		shown[list[i].Operation] = &list[i]
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/document"
 	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/keyring"
@@ -208,7 +209,7 @@ type Server struct {
 	opened   *toolset.Connectors
 	indexes  toolset.IndexCache
 	logins   *login.Room
-	drafts   *drafts
+	drafts   *draft.Room
 	checking atomic.Bool   // a round of specifications is on its way
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -265,7 +266,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
-	s.drafts = &drafts{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Opened: s.opened, Origins: s.logins.Origins}
+	s.drafts = &draft.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Opened: s.opened, Origins: s.logins.Origins}
 	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
@@ -285,7 +286,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.plugins = &plugin.Room{
-		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
+		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}

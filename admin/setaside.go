@@ -99,22 +99,22 @@ func (s *Server) registerKeptDrafts() {
 
 func (s *Server) applyKept(ctx context.Context, in *applyDraftInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
-	row, err := ws.DraftCopy(ctx, d.ts.ID, store.CopyKept, in.Name)
+	row, err := ws.DraftCopy(ctx, d.Toolset.ID, store.CopyKept, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	if d.ts.LiveRevision > 0 && d.ts.DraftDigest != d.ts.LiveDigest {
-		return nil, problem.New(problem.Conflict, "the draft of toolset %s has edits that are not live", d.ts.Slug).Fix("deploy them, or roll back to the live revision's content first")
+	if d.Toolset.LiveRevision > 0 && d.Toolset.DraftDigest != d.Toolset.LiveDigest {
+		return nil, problem.New(problem.Conflict, "the draft of toolset %s has edits that are not live", d.Toolset.Slug).Fix("deploy them, or roll back to the live revision's content first")
 	}
-	before := d.document()
-	if err := s.drafts.fill(ctx, ws, d, row); err != nil {
+	before := d.Document()
+	if err := s.drafts.Fill(ctx, ws, d, row); err != nil {
 		return nil, err
 	}
-	if err := s.drafts.save(ctx, ws, d, "toolset.draft.apply", before, d.document(), true); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "toolset.draft.apply", before, d.Document(), true); err != nil {
 		return nil, err
 	}
 	return s.toolsetAnswer(ctx, ws, d)

@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -75,8 +76,8 @@ type candidate struct {
 // required arguments, or the first safe one whose required arguments have
 // examples, of the connector that is named or of any. The reason says why there is
 // none. offered are the tools of workflows, which are tested when they are named.
-func chooseTest(d *draft, req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
-	tools := d.tools(true)
+func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
+	tools := d.Tools(true)
 	if req.Tool != "" {
 		tools = append(tools, offered...)
 		for i := range tools {
@@ -91,17 +92,17 @@ func chooseTest(d *draft, req *TestRequest, offered []toolset.Tool) (c *candidat
 			}
 			return &candidate{&tools[i], args}, "", nil
 		}
-		return nil, "", notFoundTool(req.Tool)
+		return nil, "", draft.NoSuchTool(req.Tool)
 	}
 	var withExamples *candidate
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
-		if !t.Enabled || !t.Annotations.ReadOnly || len(t.Needs) > 0 || !d.serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
+		if !t.Enabled || !t.Annotations.ReadOnly || len(t.Needs) > 0 || !d.Serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
 			continue
 		}
 		safe++
-		if p, g := d.generated(t.Operation); len(p.creds) == 0 && g.Secured {
+		if p, g := d.Generated(t.Operation); len(p.Creds) == 0 && g.Secured {
 			locked++
 			continue
 		}
@@ -126,12 +127,12 @@ func chooseTest(d *draft, req *TestRequest, offered []toolset.Tool) (c *candidat
 
 // test runs a test of exactly the digest of d and records it. A test that is not
 // possible is not recorded.
-func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *TestRequest) (*TestRun, error) {
-	run := &TestRun{Digest: d.ts.DraftDigest, At: ws.Now()}
-	if req.Connector != "" && d.named(req.Connector) == nil {
-		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.names())
+func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, req *TestRequest) (*TestRun, error) {
+	run := &TestRun{Digest: d.Toolset.DraftDigest, At: ws.Now()}
+	if req.Connector != "" && d.Named(req.Connector) == nil {
+		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.Names())
 	}
-	offered, err := s.drafts.workflows(ctx, d, true)
+	offered, err := s.drafts.Workflows(ctx, d, true)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	} else {
 		c, reason, err = chooseTest(d, req, offered)
 	}
-	waits, fault := s.drafts.unconfirmed(ctx, d)
+	waits, fault := s.drafts.Unconfirmed(ctx, d)
 	switch {
 	case err != nil:
 		return nil, err
@@ -167,19 +168,19 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 	case s.o.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
-	case !c.tool.Offered() && d.named(c.tool.Operation.Connector).baseURL() == "":
+	case !c.tool.Offered() && d.Named(c.tool.Operation.Connector).BaseURL() == "":
 		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
 		return run, nil
 	}
 	run.Possible, run.Tool, run.Arguments = true, c.tool.Name, c.args
-	run.CredentialVersion = d.credentialVersion()
-	if d.bundle == nil { // the draft was loaded, not just made
-		if err := s.drafts.push(ctx, d); err != nil {
+	run.CredentialVersion = d.CredentialVersion()
+	if d.Bundle == nil { // the draft was loaded, not just made
+		if err := s.drafts.Push(ctx, d); err != nil {
 			return nil, err
 		}
 	}
-	if d.ts.DraftDigest != run.Digest {
-		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.ts.ID, d.ts.DraftDigest, run.Digest)
+	if d.Toolset.DraftDigest != run.Digest {
+		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.Toolset.ID, d.Toolset.DraftDigest, run.Digest)
 	}
 	run.inspect = req.Inspect
 	s.call(ctx, d, c, run)
@@ -188,9 +189,9 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft, req *T
 }
 
 // mcpServerOf finds a connector that is an MCP server: the one that is named, or the first.
-func mcpServerOf(d *draft, connector string) *part {
-	for _, p := range d.parts {
-		if p.row.SourceKind == store.SourceMCP && (connector == "" || connector == p.row.Name) {
+func mcpServerOf(d *draft.Draft, connector string) *draft.Part {
+	for _, p := range d.Parts {
+		if p.Row.SourceKind == store.SourceMCP && (connector == "" || connector == p.Row.Name) {
 			return p
 		}
 	}
@@ -198,13 +199,13 @@ func mcpServerOf(d *draft, connector string) *part {
 }
 
 // call makes the call and judges the answer.
-func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun) {
+func (s *Server) call(ctx context.Context, d *draft.Draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start, mask := time.Now(), ownMask(d, c.tool)
 	a, err := s.o.Tester.Test(ctx, TestCall{
-		Toolset: d.bundle, Digest: registry.Digest(run.Digest), Connectors: d.connectors(),
-		Plugins: d.plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
+		Toolset: d.Bundle, Digest: registry.Digest(run.Digest), Connectors: d.Connectors(),
+		Plugins: d.Plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Server) call(ctx context.Context, d *draft, c *candidate, run *TestRun)
 	trimmed := bytes.TrimSpace(a.Text)
 	switch {
 	case !c.tool.Offered() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
-		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.named(c.tool.Operation.Connector).sent())
+		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:
@@ -270,24 +271,24 @@ func (r *TestRun) show(answer []byte) {
 
 // recordTest writes a test. The toolset's version is raised, because what it
 // shows of itself changes.
-func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, run *TestRun) error {
+func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Draft, run *TestRun) error {
 	args := sha256.Sum256(run.Arguments)
 	answer := sha256.Sum256([]byte(run.Answer))
 	kept := run.told()
 	row := &store.TestRun{
-		ToolsetID: d.ts.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
+		ToolsetID: d.Toolset.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
 		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: store.JSON(kept),
 	}
 	from, to := store.Draft, store.Draft
 	err := ws.Update(ctx, func(tx *store.Tx) error {
-		cur, err := tx.Toolset(ctx, d.ts.ID)
+		cur, err := tx.Toolset(ctx, d.Toolset.ID)
 		if err != nil {
 			return err
 		}
 		if cur.DraftDigest != run.Digest {
 			return problem.New(problem.Conflict, "the toolset was changed while it was tested").Fix("test it again").Because(store.ErrStale)
 		}
-		if last, err := tx.LastTestRun(ctx, d.ts.ID, run.Digest); err != nil {
+		if last, err := tx.LastTestRun(ctx, d.Toolset.ID, run.Digest); err != nil {
 			return err
 		} else if last != nil && last.Passed {
 			from, to = store.Tested, store.Tested
@@ -300,11 +301,11 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 		if err := tx.AddTestRun(ctx, row); err != nil {
 			return err
 		}
-		*d.ts = *cur // another writer may have changed what is not in the digest
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		*d.Toolset = *cur // another writer may have changed what is not in the digest
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "toolset.test", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.test", d.Toolset.ID)
 		rec.Digest = run.Digest
 		rec.After = store.JSON(map[string]any{"tool": run.Tool, "passed": run.Passed, "upstreamStatus": run.UpstreamStatus, "testRunId": row.ID})
 		if !run.Passed {
@@ -314,7 +315,7 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft, 
 	})
 	run.ID = row.ID
 	if err == nil && from != to {
-		s.events.Emit(publish.Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.ts.ID, Digest: run.Digest, From: string(from), To: string(to)})
+		s.events.Emit(publish.Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.Toolset.ID, Digest: run.Digest, From: string(from), To: string(to)})
 	}
 	return err
 }
@@ -356,7 +357,7 @@ func (s *Server) registerTests() {
 
 func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
@@ -366,7 +367,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 		return nil, err
 	}
 	if len(run.waits) > 0 {
-		return nil, credential.Refused(d.ts.Slug, run.waits)
+		return nil, credential.Refused(d.Toolset.Slug, run.waits)
 	}
 	if !run.Possible {
 		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).
@@ -389,6 +390,6 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	kept.TestRun = run.told()
 	answer.Inspection = run.inspection
 	return &request.Done{
-		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.ts.ID, ETag: request.ETag(d.ts.Version), Body: answer, Kept: kept,
+		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.Toolset.ID, ETag: request.ETag(d.Toolset.Version), Body: answer, Kept: kept,
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -38,13 +39,13 @@ type toolOutput struct {
 type patchToolInput struct {
 	ToolInput
 	request.MatchInput
-	Body PatchTool `contentType:"application/merge-patch+json"`
+	Body draft.PatchTool `contentType:"application/merge-patch+json"`
 }
 
 type batchInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body BatchUpdate
+	Body draft.BatchUpdate
 }
 
 func (s *Server) registerTools() {
@@ -57,14 +58,14 @@ func (s *Server) registerTools() {
 	register(s, huma.Operation{
 		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
 	}, func(ctx context.Context, in *ToolInput) (*toolOutput, error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		offered, err := s.drafts.workflows(ctx, d, true)
+		offered, err := s.drafts.Workflows(ctx, d, true)
 		for i := range offered {
 			if offered[i].Name == in.Name {
-				return &toolOutput{ETag: request.ETag(d.ts.Version), Body: offered[i]}, nil
+				return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: offered[i]}, nil
 			}
 		}
 		if err != nil {
@@ -76,7 +77,7 @@ func (s *Server) registerTools() {
 		OperationID: "patch-tool", Method: http.MethodPatch, Path: path + "/{name}", Summary: "Rename, describe, enable or disable a tool", Tags: tags,
 		Description: `Edits are kept by method and path, so they outlive a new version of the specification. "" restores what was generated.`,
 	}, func(ctx context.Context, in *patchToolInput) (*toolOutput, error) {
-		d, err := s.drafts.updateTools(ctx, in.ID, &in.MatchInput, &BatchUpdate{Updates: []ToolUpdate{{Tool: in.Name, PatchTool: in.Body}}})
+		d, err := s.drafts.UpdateTools(ctx, in.ID, &in.MatchInput, &draft.BatchUpdate{Updates: []draft.ToolUpdate{{Tool: in.Name, PatchTool: in.Body}}})
 		if err != nil {
 			return nil, err
 		}
@@ -86,7 +87,7 @@ func (s *Server) registerTools() {
 		OperationID: "batch-update-tools", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change many tools at once", Tags: tags,
 		Description: "All changes or none. enable is applied first: exactly the tools it matches are enabled afterwards.",
 	}, func(ctx context.Context, in *batchInput) (*toolsetOutput, error) {
-		d, err := s.drafts.updateTools(ctx, in.ID, &in.MatchInput, &in.Body)
+		d, err := s.drafts.UpdateTools(ctx, in.ID, &in.MatchInput, &in.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -95,11 +96,11 @@ func (s *Server) registerTools() {
 }
 
 func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[toolset.Tool], error) {
-	d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+	d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
-	path := "/v1/toolsets/" + d.ts.ID + "/tools"
+	path := "/v1/toolsets/" + d.Toolset.ID + "/tools"
 	p, err := in.page(path)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[too
 	if p.After, err = keyAfter(d, p.After); err != nil {
 		return nil, err
 	}
-	tools, err := s.drafts.served(ctx, d, in.Schemas)
+	tools, err := s.drafts.Served(ctx, d, in.Schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[too
 
 // pageOf is a page of a list of what the draft's connectors have. Its keys are those of
 // these versions of the connectors.
-func pageOf[T any](d *draft, in *ListInput, path string, m *listing.Memory[T], all []T, p store.Page) (*listOutput[T], error) {
+func pageOf[T any](d *draft.Draft, in *ListInput, path string, m *listing.Memory[T], all []T, p store.Page) (*listOutput[T], error) {
 	q, err := listing.Parse(&m.Spec, p.Q, p.Filter, p.OrderBy, time.Now())
 	if err != nil {
 		return nil, err
@@ -132,19 +133,19 @@ func pageOf[T any](d *draft, in *ListInput, path string, m *listing.Memory[T], a
 }
 
 // connectorsDigest changes when one of the draft's connectors does.
-func connectorsDigest(d *draft) string {
-	if len(d.parts) == 1 {
-		return d.version.Digest
+func connectorsDigest(d *draft.Draft) string {
+	if len(d.Parts) == 1 {
+		return d.Version.Digest
 	}
 	h := sha256.New()
-	for _, p := range d.parts {
-		_, _ = io.WriteString(h, p.row.Name+"@"+p.version.Digest+"\n") // a hash does not fail
+	for _, p := range d.Parts {
+		_, _ = io.WriteString(h, p.Row.Name+"@"+p.Version.Digest+"\n") // a hash does not fail
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // keyAfter is the key in a list of what the draft's connectors have.
-func keyAfter(d *draft, key string) (string, error) {
+func keyAfter(d *draft.Draft, key string) (string, error) {
 	if key == "" {
 		return "", nil
 	}
@@ -155,28 +156,28 @@ func keyAfter(d *draft, key string) (string, error) {
 	return rest, nil
 }
 
-func toolAnswer(d *draft, name string) (*toolOutput, error) {
-	for _, t := range d.tools(true) {
+func toolAnswer(d *draft.Draft, name string) (*toolOutput, error) {
+	for _, t := range d.Tools(true) {
 		if t.Name == name {
-			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: t}, nil
+			return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: t}, nil
 		}
 	}
-	return nil, notFoundTool(name)
+	return nil, draft.NoSuchTool(name)
 }
 
 // toolAfter is the answer for the tool that had a name before the update.
-func (s *Server) toolAfter(ctx context.Context, d *draft, name string) (*toolOutput, error) {
-	now, err := s.drafts.served(ctx, d, true)
+func (s *Server) toolAfter(ctx context.Context, d *draft.Draft, name string) (*toolOutput, error) {
+	now, err := s.drafts.Served(ctx, d, true)
 	if err != nil {
 		return nil, err
 	}
-	for i := range d.before {
-		if d.before[i].Name != name {
+	for i := range d.Before {
+		if d.Before[i].Name != name {
 			continue
 		}
-		if j := findOperation(now, d.before[i].Operation); j >= 0 {
-			return &toolOutput{ETag: request.ETag(d.ts.Version), Body: now[j]}, nil
+		if j := draft.FindOperation(now, d.Before[i].Operation); j >= 0 {
+			return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: now[j]}, nil
 		}
 	}
-	return nil, notFoundTool(name)
+	return nil, draft.NoSuchTool(name)
 }

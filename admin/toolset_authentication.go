@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -97,62 +98,62 @@ func (s *Server) registerConnectorAuth(tags []string) {
 
 // getAuth reads the authentication of the named connector; "": of the only one.
 func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
-	d, err := s.drafts.outline(ctx, id, connector)
+	d, err := s.drafts.Outline(ctx, id, connector)
 	if err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)
 }
 
-func (s *Server) authAnswer(d *draft) (*authOutput, error) {
-	a, err := credential.Show(d.creds, s.now())
+func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
+	a, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
 	}
-	return &authOutput{ETag: request.ETag(d.ts.Version), Body: *a}, nil
+	return &authOutput{ETag: request.ETag(d.Toolset.Version), Body: *a}, nil
 }
 
 func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.load(ctx, ws, id)
+	d, err := s.drafts.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.ts.Version, false); err != nil {
+	if err := match.Check(d.Toolset.Version, false); err != nil {
 		return nil, err
 	}
-	if err := d.focus(connector); err != nil {
+	if err := d.Focus(connector); err != nil {
 		return nil, err
 	}
-	before, err := credential.Show(d.creds, s.now())
+	before, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
 	}
-	old := slices.Clone(d.creds)
-	if d.row.SourceKind == store.SourceMCP {
-		a.Aim(d.baseURL())
+	old := slices.Clone(d.Creds)
+	if d.Row.SourceKind == store.SourceMCP {
+		a.Aim(d.BaseURL())
 	}
-	if err := s.drafts.authenticate(d, a, ""); err != nil {
+	if err := s.drafts.Authenticate(d, a, ""); err != nil {
 		return nil, err
 	}
-	if err := s.drafts.bindCredentials(ctx, d); err != nil {
+	if err := s.drafts.BindCredentials(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := s.drafts.push(ctx, d); err != nil {
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.creds)
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.Creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		if err := s.drafts.writeAuth(ctx, tx, d); err != nil {
+		if err := s.drafts.WriteAuth(ctx, tx, d); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.creds))
-		if len(d.creds) == 0 {
+		rec := request.Audit(ctx, "authentication.set", d.Toolset.ID)
+		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.Creds))
+		if len(d.Creds) == 0 {
 			rec.Action = "authentication.delete"
 		}
 		return tx.Audit(ctx, rec)
@@ -160,15 +161,15 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.ForgetAll(old, d.creds)
-	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
+	s.logins.Secrets.ForgetAll(old, d.Creds)
+	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
+	if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}
-	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
+	if d, err = draft.Outline(ctx, ws, d.Toolset); err != nil { // what was sealed has a version now
 		return nil, err
 	}
-	if err := d.focus(connector); err != nil {
+	if err := d.Focus(connector); err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)

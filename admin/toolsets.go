@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -65,7 +66,7 @@ func (s *Server) registerToolsets() {
 		if in.IfNoneMatch != "" && request.Matches(in.IfNoneMatch, ts.Version) {
 			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
 		}
-		d, err := outline(ctx, ws, ts)
+		d, err := draft.Outline(ctx, ws, ts)
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +118,7 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[T
 	}
 	shown := make([]Toolset, len(rows))
 	for i := range rows {
-		d, err := outline(ctx, ws, &rows[i])
+		d, err := draft.Outline(ctx, ws, &rows[i])
 		if err != nil {
 			return nil, err
 		}
@@ -150,66 +151,66 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 
 func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.load(ctx, ws, id)
+	d, err := s.drafts.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.ts.Version, true); err != nil {
+	if err := match.Check(d.Toolset.Version, true); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
-		if err := d.focus(""); err != nil { // which of several is meant is not clear
+		if err := d.Focus(""); err != nil { // which of several is meant is not clear
 			return nil, err
 		}
 	}
 	before := toolsetFields(d)
 	for _, f := range []struct{ to, from *string }{
-		{&d.ts.Name, in.Name},
-		{&d.ts.Description, in.Description},
-		{&d.ts.Instructions, in.Instructions},
-		{&d.row.BaseURL, in.BaseURL},
-		{&d.ts.Profile, in.Profile},
-		{&d.row.UpstreamPolicy, in.Policy},
+		{&d.Toolset.Name, in.Name},
+		{&d.Toolset.Description, in.Description},
+		{&d.Toolset.Instructions, in.Instructions},
+		{&d.Row.BaseURL, in.BaseURL},
+		{&d.Toolset.Profile, in.Profile},
+		{&d.Row.UpstreamPolicy, in.Policy},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
 	}
-	toolset.Put(&d.row.Stateless, in.Stateless)
-	if err := checkStateless(&d.row, "/stateless"); err != nil {
+	toolset.Put(&d.Row.Stateless, in.Stateless)
+	if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
 		return nil, err
 	}
-	if d.ts.Name == "" {
-		d.ts.Name = clip(d.report.Title, registry.MaxNameRunes)
+	if d.Toolset.Name == "" {
+		d.Toolset.Name = clip(d.Report.Title, registry.MaxNameRunes)
 	}
 	if in.Cache != nil {
-		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
 	if in.Answers != nil {
-		if d.ts.Answers, err = toolset.ChangeAnswers(d.ts.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
+		if d.Toolset.Answers, err = toolset.ChangeAnswers(d.Toolset.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(d.Row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
+	if err := d.ChooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
-	if err := choice.SetBatch(d.ts, in.Batch); err != nil {
+	if err := choice.SetBatch(d.Toolset, in.Batch); err != nil {
 		return nil, err
 	}
-	if err := choice.SetDestructive(d.ts, in.Destructive); err != nil {
+	if err := choice.SetDestructive(d.Toolset, in.Destructive); err != nil {
 		return nil, err
 	}
-	if err := choice.SetLimits(d.ts, in.ScriptLimits); err != nil {
+	if err := choice.SetLimits(d.Toolset, in.ScriptLimits); err != nil {
 		return nil, err
 	}
-	if err := s.drafts.save(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil {
-		if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, *in.BaseURL); err != nil {
+		if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.BaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -217,10 +218,10 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 }
 
 // toolsetFields is what the audit log says of the fields that PATCH changes.
-func toolsetFields(d *draft) map[string]any {
-	t := d.ts
+func toolsetFields(d *draft.Draft) map[string]any {
+	t := d.Toolset
 	return map[string]any{
-		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
+		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.Row.BaseURL,
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.Row.UpstreamPolicy, "stateless": d.Row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -44,15 +45,15 @@ type WorkflowRun struct {
 // runWorkflow runs a workflow of the draft without deploying it.
 func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOutput[WorkflowRun], error) {
 	ws := s.workspace(ctx)
-	d, err := s.drafts.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	list, i, err := d.workflowNamed(in.Name)
+	list, i, err := d.WorkflowNamed(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	operations, err := d.workflowOperations(false)
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
@@ -81,21 +82,21 @@ func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOu
 		return nil, err
 	case tool == "":
 		return nil, problem.New(problem.Conflict, "the workflow %s is disabled, or waits for operations that are gone or disabled", in.Name).
-			Fix("see: sluice toolset workflow show %s %s", d.ts.Slug, in.Name)
+			Fix("see: sluice toolset workflow show %s %s", d.Toolset.Slug, in.Name)
 	case s.o.Tester == nil:
 		return nil, problem.New(problem.Unavailable, "this node has no gateway to run it with")
 	}
-	if waits, err := s.drafts.unconfirmed(ctx, d); err != nil {
+	if waits, err := s.drafts.Unconfirmed(ctx, d); err != nil {
 		return nil, err
 	} else if len(waits) > 0 {
-		return nil, credential.Refused(d.ts.Slug, waits)
+		return nil, credential.Refused(d.Toolset.Slug, waits)
 	}
 	return answer(out.run(ctx, s, ws, d, tool, args))
 }
 
 // servedWorkflow is the name under which a workflow is served; "": it is not.
-func (s *Server) servedWorkflow(ctx context.Context, d *draft, w *registry.Workflow) (string, error) {
-	offered, err := s.drafts.workflows(ctx, d, false)
+func (s *Server) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry.Workflow) (string, error) {
+	offered, err := s.drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return "", err
 	}
@@ -107,15 +108,15 @@ func (s *Server) servedWorkflow(ctx context.Context, d *draft, w *registry.Workf
 }
 
 // run makes the call, and leaves a record of it: it may have changed data.
-func (r *WorkflowRun) run(ctx context.Context, s *Server, ws *store.Workspace, d *draft, tool string, args json.RawMessage) (WorkflowRun, error) {
-	if err := s.drafts.push(ctx, d); err != nil {
+func (r *WorkflowRun) run(ctx context.Context, s *Server, ws *store.Workspace, d *draft.Draft, tool string, args json.RawMessage) (WorkflowRun, error) {
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return *r, err
 	}
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start := time.Now()
 	a, err := s.o.Tester.Test(limited, TestCall{
-		Toolset: d.bundle, Digest: registry.Digest(d.ts.DraftDigest), Connectors: d.connectors(), Plugins: d.plugins, Tool: tool, Arguments: args, Inspect: true,
+		Toolset: d.Bundle, Digest: registry.Digest(d.Toolset.DraftDigest), Connectors: d.Connectors(), Plugins: d.Plugins, Tool: tool, Arguments: args, Inspect: true,
 	})
 	if err != nil {
 		return *r, err
@@ -126,8 +127,8 @@ func (r *WorkflowRun) run(ctx context.Context, s *Server, ws *store.Workspace, d
 		r.Calls = a.Inspection.Calls
 	}
 	return *r, ws.Update(ctx, func(tx *store.Tx) error {
-		rec := request.Audit(ctx, "toolset.workflow.run", d.ts.ID)
-		rec.Digest = d.ts.DraftDigest
+		rec := request.Audit(ctx, "toolset.workflow.run", d.Toolset.ID)
+		rec.Digest = d.Toolset.DraftDigest
 		rec.After = store.JSON(map[string]any{"tool": tool, "isError": a.IsError, "calls": len(r.Calls)})
 		return tx.Audit(ctx, rec)
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/workflow"
@@ -49,24 +50,24 @@ func (s *Server) registerWorkflows() {
 	register(s, huma.Operation{
 		OperationID: "list-workflows", Method: http.MethodGet, Path: path, Summary: "List the workflows of a toolset with their plans", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*workflowsOutput, error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return showWorkflows(d, d.ts.Workflows)
+		return showWorkflows(d, d.Toolset.Workflows)
 	})
 	register(s, huma.Operation{
 		OperationID: "get-workflow", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a workflow with its document", Tags: tags,
 	}, func(ctx context.Context, in *workflowInput) (*bodyOutput[workflow.ToolsetWorkflow], error) {
-		d, err := s.drafts.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		list, i, err := d.workflowNamed(in.Name)
+		list, i, err := d.WorkflowNamed(in.Name)
 		if err != nil {
 			return nil, err
 		}
-		operations, err := d.workflowOperations(true)
+		operations, err := d.WorkflowOperations(true)
 		if err != nil {
 			return nil, err
 		}
@@ -77,15 +78,15 @@ func (s *Server) registerWorkflows() {
 		Description: "Each workflow becomes a tool; one of the same name is replaced. Makes a new draft, as every change.",
 	}, func(ctx context.Context, in *addWorkflowsInput) (*workflowsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		before, err := workflow.Read(d.ts.Workflows)
+		before, err := workflow.Read(d.Toolset.Workflows)
 		if err != nil {
 			return nil, err
 		}
-		operations, err := d.workflowOperations(false)
+		operations, err := d.WorkflowOperations(false)
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +108,11 @@ func (s *Server) registerWorkflows() {
 		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
 	}, func(ctx context.Context, in *deleteWorkflowInput) (*workflowsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.workflowNamed(in.Name)
+		before, i, err := d.WorkflowNamed(in.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -119,37 +120,37 @@ func (s *Server) registerWorkflows() {
 	})
 }
 
-func (s *Server) saveWorkflows(ctx context.Context, ws *store.Workspace, d *draft, before, after []registry.Workflow) (*workflowsOutput, error) {
+func (s *Server) saveWorkflows(ctx context.Context, ws *store.Workspace, d *draft.Draft, before, after []registry.Workflow) (*workflowsOutput, error) {
 	if err := s.storeWorkflows(ctx, ws, d, "toolset.workflows", before, after); err != nil {
 		return nil, err
 	}
-	return showWorkflows(d, d.ts.Workflows)
+	return showWorkflows(d, d.Toolset.Workflows)
 }
 
-func (s *Server) storeWorkflows(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after []registry.Workflow) error {
-	if d.ts.Workflows = ""; len(after) > 0 {
-		d.ts.Workflows = store.JSON(after)
+func (s *Server) storeWorkflows(ctx context.Context, ws *store.Workspace, d *draft.Draft, action string, before, after []registry.Workflow) error {
+	if d.Toolset.Workflows = ""; len(after) > 0 {
+		d.Toolset.Workflows = store.JSON(after)
 	}
-	return s.drafts.save(ctx, ws, d, action, workflow.Names(before), workflow.Names(after), true)
+	return s.drafts.Save(ctx, ws, d, action, workflow.Names(before), workflow.Names(after), true)
 }
 
 // removeWorkflow takes a workflow away, with the edits of its tool: another of the name
 // begins without.
-func (s *Server) removeWorkflow(ctx context.Context, ws *store.Workspace, d *draft, before []registry.Workflow, i int) (*workflowsOutput, error) {
-	d.forgetEdits(&before[i])
+func (s *Server) removeWorkflow(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []registry.Workflow, i int) (*workflowsOutput, error) {
+	d.ForgetEdits(&before[i])
 	return s.saveWorkflows(ctx, ws, d, before, slices.Delete(slices.Clone(before), i, i+1))
 }
 
-func showWorkflows(d *draft, stored string) (*workflowsOutput, error) {
+func showWorkflows(d *draft.Draft, stored string) (*workflowsOutput, error) {
 	list, err := workflow.Read(stored)
 	if err != nil {
 		return nil, err
 	}
-	operations, err := d.workflowOperations(false)
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
-	out := &workflowsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.ToolsetWorkflow]{Items: []workflow.ToolsetWorkflow{}}}
+	out := &workflowsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[workflow.ToolsetWorkflow]{Items: []workflow.ToolsetWorkflow{}}}
 	for i := range list {
 		if list[i].Script != nil {
 			continue

@@ -4,14 +4,15 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
 // draftBringsBackYanked is [Server.bringsBackYanked] for a draft.
-func (s *Server) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft) error {
-	bound, err := d.bindings()
+func (s *Server) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft.Draft) error {
+	bound, err := d.Bindings()
 	if err != nil {
 		return err
 	}
@@ -19,7 +20,7 @@ func (s *Server) draftBringsBackYanked(ctx context.Context, ws *store.Workspace,
 	for i := range bound {
 		refs[i] = registry.PluginRef{Name: bound[i].Plugin, Version: bound[i].Pinned, Digest: registry.Digest(bound[i].Digest)}
 	}
-	return s.bringsBackYanked(ctx, ws, d.ts, refs)
+	return s.bringsBackYanked(ctx, ws, d.Toolset, refs)
 }
 
 // bringsBackYanked refuses to make plugins live that were yanked and are not live now. What

@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"cmp"
@@ -16,56 +16,56 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// draft is a toolset with everything its bundle is made of. A change works on a
+// Draft is a toolset with everything its bundle is made of. A change works on a
 // draft, pushes its bundle, and then writes all records in one transaction that
 // fails when the toolset was changed meanwhile.
-type draft struct {
-	ts      *store.Toolset
-	*part                     // the connector that a request is about: the first, until focus chooses another
-	parts   []*part           // all of them, in their order
-	edits   []store.ToolEdit  // of tools of every connector
-	bundle  *registry.Toolset // set by push
-	plugins []*guest.Package  // set by push: those that the bundle binds
-	before  []toolset.Tool    // set by updateTools: the tools as they were
+type Draft struct {
+	Toolset *store.Toolset
+	*Part                     // the connector that a request is about: the first, until focus chooses another
+	Parts   []*Part           // all of them, in their order
+	Edits   []store.ToolEdit  // of tools of every connector
+	Bundle  *registry.Toolset // set by push
+	Plugins []*guest.Package  // set by push: those that the bundle binds
+	Before  []toolset.Tool    // set by UpdateTools: the tools as they were
 }
 
-// loadMatching is load for a change: it fails with [problem.Precondition] when the
+// LoadMatching is load for a change: it fails with [problem.Precondition] when the
 // request names another version.
-func (r *drafts) loadMatching(ctx context.Context, ws *store.Workspace, id string, in *request.MatchInput) (*draft, error) {
-	d, err := r.load(ctx, ws, id)
+func (r *Room) LoadMatching(ctx context.Context, ws *store.Workspace, id string, in *request.MatchInput) (*Draft, error) {
+	d, err := r.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	return d, in.Check(d.ts.Version, false)
+	return d, in.Check(d.Toolset.Version, false)
 }
 
-// load reads a toolset, by id or slug, and everything that belongs to its draft.
-func (r *drafts) load(ctx context.Context, ws *store.Workspace, id string) (*draft, error) {
+// Load reads a toolset, by id or slug, and everything that belongs to its draft.
+func (r *Room) Load(ctx context.Context, ws *store.Workspace, id string) (*Draft, error) {
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return r.of(ctx, ws, ts)
+	return r.Of(ctx, ws, ts)
 }
 
-func (r *drafts) of(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
-	d, err := outline(ctx, ws, ts)
+func (r *Room) Of(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*Draft, error) {
+	d, err := Outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range d.parts {
-		if p.conn, err = r.Opened.Open(ctx, p.version); err != nil {
+	for _, p := range d.Parts {
+		if p.Conn, err = r.Opened.Open(ctx, p.Version); err != nil {
 			return nil, err
 		}
 	}
-	d.edits, err = ws.ToolEdits(ctx, ts.ID)
+	d.Edits, err = ws.ToolEdits(ctx, ts.ID)
 	return d, err
 }
 
-// outline reads what showing a toolset needs: everything but its tools, whose
+// Outline reads what showing a toolset needs: everything but its tools, whose
 // connectors must be fetched and opened.
-func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draft, error) {
-	d := &draft{ts: ts}
+func Outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*Draft, error) {
+	d := &Draft{Toolset: ts}
 	rows, err := ws.ToolsetConnectors(ctx, ts)
 	if err != nil {
 		return nil, err
@@ -75,38 +75,38 @@ func outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*draf
 		if err != nil {
 			return nil, err
 		}
-		d.parts = append(d.parts, p)
+		d.Parts = append(d.Parts, p)
 	}
-	d.part = d.parts[0]
+	d.Part = d.Parts[0]
 	return d, nil
 }
 
-// push makes the bundle of the draft as it is, stores it and notes its
+// Push makes the bundle of the draft as it is, stores it and notes its
 // digest. Nothing becomes live by it, and a bundle that no record names harms
 // nobody.
-func (r *drafts) push(ctx context.Context, d *draft) error {
+func (r *Room) Push(ctx context.Context, d *Draft) error {
 	t := &registry.Toolset{
-		Workspace: d.ts.WorkspaceID, ID: d.ts.ID, Slug: d.ts.Slug, Name: d.ts.Name, Description: d.ts.Description,
-		Instructions: d.ts.Instructions, Profile: d.ts.Profile, Access: registry.Access{Mode: registry.AccessNone},
+		Workspace: d.Toolset.WorkspaceID, ID: d.Toolset.ID, Slug: d.Toolset.Slug, Name: d.Toolset.Name, Description: d.Toolset.Description,
+		Instructions: d.Toolset.Instructions, Profile: d.Toolset.Profile, Access: registry.Access{Mode: registry.AccessNone},
 	}
-	for _, p := range d.parts {
+	for _, p := range d.Parts {
 		ref, err := p.ref()
 		if err != nil {
 			return err
 		}
 		t.Connectors = append(t.Connectors, ref)
 	}
-	if d.ts.CacheSeconds > 0 {
-		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.ts.CacheSeconds)}
+	if d.Toolset.CacheSeconds > 0 {
+		t.Cache = &registry.CachePolicy{TTLSeconds: int(d.Toolset.CacheSeconds)}
 	}
 	var err error
-	if t.Answers, err = toolset.AnswersOf(d.ts.Answers); err != nil {
+	if t.Answers, err = toolset.AnswersOf(d.Toolset.Answers); err != nil {
 		return err
 	}
-	if t.Tools, err = d.registryEdits(); err != nil {
+	if t.Tools, err = d.RegistryEdits(); err != nil {
 		return err
 	}
-	if err := d.checkNames(); err != nil {
+	if err := d.CheckNames(); err != nil {
 		return err
 	}
 	if err := d.checkFixed(t); err != nil {
@@ -118,7 +118,7 @@ func (r *drafts) push(ctx context.Context, d *draft) error {
 	if err := d.bindWorkflows(t); err != nil {
 		return err
 	}
-	if err := d.adoptLearned(ctx, r.Store.Workspace(d.ts.WorkspaceID)); err != nil {
+	if err := d.AdoptLearned(ctx, r.Store.Workspace(d.Toolset.WorkspaceID)); err != nil {
 		return err
 	}
 	index, err := d.selectTools(t)
@@ -133,29 +133,29 @@ func (r *drafts) push(ctx context.Context, d *draft) error {
 	if err != nil {
 		return err
 	}
-	d.bundle, d.ts.DraftDigest, d.ts.EnabledTools = t, string(b.Digest), int64(enabledCount(d.tools(false)))
+	d.Bundle, d.Toolset.DraftDigest, d.Toolset.EnabledTools = t, string(b.Digest), int64(EnabledCount(d.Tools(false)))
 	if t.Selection != nil && t.Selection.Mode == registry.SelectUseCase {
-		d.ts.EnabledTools = int64(len(t.Selection.Tools))
+		d.Toolset.EnabledTools = int64(len(t.Selection.Tools))
 	}
-	d.ts.EnabledTools += int64(len(t.Workflows))
-	for _, p := range d.plugins {
+	d.Toolset.EnabledTools += int64(len(t.Workflows))
+	for _, p := range d.Plugins {
 		if p.Manifest.Tool != nil {
-			d.ts.EnabledTools++
+			d.Toolset.EnabledTools++
 		}
 	}
 	return nil
 }
 
-// checkNames refuses two enabled tools of one name: clients compare names
+// CheckNames refuses two enabled tools of one name: clients compare names
 // without regard to case.
-func (d *draft) checkNames() error {
+func (d *Draft) CheckNames() error {
 	seen := map[string]string{}
-	for _, t := range d.tools(false) {
+	for _, t := range d.Tools(false) {
 		if !t.Enabled {
 			continue
 		}
 		op := t.Operation.Method + " " + t.Operation.Path
-		if len(d.parts) > 1 {
+		if len(d.Parts) > 1 {
 			op += " of " + t.Operation.Connector
 		}
 		key := strings.ToLower(t.Name)
@@ -168,16 +168,16 @@ func (d *draft) checkNames() error {
 	return nil
 }
 
-// registryEdits are the edits as the bundle has them, in an order that does not depend
+// RegistryEdits are the edits as the bundle has them, in an order that does not depend
 // on when they were made: the digest must not. An edit of an operation that the present
 // version does not have waits in the records for a version that has it again.
-func (d *draft) registryEdits() ([]registry.ToolEdit, error) {
+func (d *Draft) RegistryEdits() ([]registry.ToolEdit, error) {
 	var out []registry.ToolEdit
-	for i := range d.edits {
-		if !d.has(toolset.OperationOf(&d.edits[i])) {
+	for i := range d.Edits {
+		if !d.has(toolset.OperationOf(&d.Edits[i])) {
 			continue
 		}
-		e, err := toolset.EditOf(&d.edits[i])
+		e, err := toolset.EditOf(&d.Edits[i])
 		if err != nil {
 			return nil, err
 		}
@@ -189,29 +189,29 @@ func (d *draft) registryEdits() ([]registry.ToolEdit, error) {
 	return out, nil
 }
 
-// tools lists the tools of a draft in the order of its connectors and their
+// Tools lists the tools of a draft in the order of its connectors and their
 // specifications, with edits applied.
-func (d *draft) tools(schemas bool) []toolset.Tool {
-	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.edits))
-	for i := range d.edits {
-		edits[toolset.OperationOf(&d.edits[i])] = &d.edits[i]
+func (d *Draft) Tools(schemas bool) []toolset.Tool {
+	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.Edits))
+	for i := range d.Edits {
+		edits[toolset.OperationOf(&d.Edits[i])] = &d.Edits[i]
 	}
 	n := 0
-	for _, p := range d.parts {
-		n += len(p.conn.Tools)
+	for _, p := range d.Parts {
+		n += len(p.Conn.Tools)
 	}
 	out := make([]toolset.Tool, 0, n)
-	for _, p := range d.parts {
+	for _, p := range d.Parts {
 		out = p.appendTools(out, edits, schemas)
 	}
 	return out
 }
 
-func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*store.ToolEdit, schemas bool) []toolset.Tool {
-	ofConnector := registry.Fixed(toolset.ShowFixed(p.row.Fixed))
-	for i := range p.conn.Tools {
-		g := &p.conn.Tools[i]
-		t := toolset.Tool{OriginalName: g.Name, Enabled: true, Operation: toolset.Operation{Connector: p.row.Name, Method: g.Method, Path: g.Path}}
+func (p *Part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*store.ToolEdit, schemas bool) []toolset.Tool {
+	ofConnector := registry.Fixed(toolset.ShowFixed(p.Row.Fixed))
+	for i := range p.Conn.Tools {
+		g := &p.Conn.Tools[i]
+		t := toolset.Tool{OriginalName: g.Name, Enabled: true, Operation: toolset.Operation{Connector: p.Row.Name, Method: g.Method, Path: g.Path}}
 		if g.MCP != nil {
 			t.Needs = g.MCP.Needs
 		}
@@ -238,16 +238,16 @@ func (p *part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*stor
 	return out
 }
 
-// enable makes exactly those of the tools enabled that g matches, by their present or
+// Enable makes exactly those of the tools enabled that g matches, by their present or
 // original name. It fails when that is none, or when a name or glob matches nothing.
-func (d *draft) enable(g toolset.Globs, tools []toolset.Tool) error {
+func (d *Draft) Enable(g toolset.Globs, tools []toolset.Tool) error {
 	enabled := 0
 	for _, t := range tools {
 		on := g.Match(t.Name) || t.Name != t.OriginalName && g.Match(t.OriginalName)
 		if on {
 			enabled++
 		}
-		d.edit(t.Operation, func(e *store.ToolEdit) { e.Disabled = !on })
+		d.Edit(t.Operation, func(e *store.ToolEdit) { e.Disabled = !on })
 	}
 	for _, p := range g.In {
 		one := toolset.Globs{In: []string{p}}
@@ -265,49 +265,49 @@ func (d *draft) enable(g toolset.Globs, tools []toolset.Tool) error {
 	return nil
 }
 
-// edit changes the edit of an operation; an edit that changes nothing is removed.
-func (d *draft) edit(op toolset.Operation, change func(*store.ToolEdit)) {
-	for i := range d.edits {
-		if e := &d.edits[i]; toolset.OperationOf(e) == op {
+// Edit changes the edit of an operation; an edit that changes nothing is removed.
+func (d *Draft) Edit(op toolset.Operation, change func(*store.ToolEdit)) {
+	for i := range d.Edits {
+		if e := &d.Edits[i]; toolset.OperationOf(e) == op {
 			change(e)
-			if idle(e) {
-				d.edits = append(d.edits[:i], d.edits[i+1:]...)
+			if Idle(e) {
+				d.Edits = append(d.Edits[:i], d.Edits[i+1:]...)
 			}
 			return
 		}
 	}
-	e := store.ToolEdit{ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path}
-	if change(&e); !idle(&e) {
-		d.edits = append(d.edits, e)
+	e := store.ToolEdit{ToolsetID: d.Toolset.ID, Connector: op.Connector, Method: op.Method, Path: op.Path}
+	if change(&e); !Idle(&e) {
+		d.Edits = append(d.Edits, e)
 	}
 }
 
-func idle(e *store.ToolEdit) bool {
+func Idle(e *store.ToolEdit) bool {
 	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == ""
 }
 
-// checkServers requires that every connector has somewhere to send calls to.
-func (d *draft) checkServers() error {
-	for _, p := range d.parts {
-		if p.baseURL() == "" && len(d.parts) > 1 {
-			return problem.New(problem.InvalidArgument, "the specification of connector %s names no server that is a complete URL", p.row.Name).Fix("set its baseUrl")
-		} else if p.baseURL() == "" {
+// CheckServers requires that every connector has somewhere to send calls to.
+func (d *Draft) CheckServers() error {
+	for _, p := range d.Parts {
+		if p.BaseURL() == "" && len(d.Parts) > 1 {
+			return problem.New(problem.InvalidArgument, "the specification of connector %s names no server that is a complete URL", p.Row.Name).Fix("set its baseUrl")
+		} else if p.BaseURL() == "" {
 			return problem.New(problem.InvalidArgument, "the specification names no server that is a complete URL").Fix("set baseUrl")
 		}
 	}
 	return nil
 }
 
-// outline is the outline of a toolset, about the named connector; "": about the only one.
-func (r *drafts) outline(ctx context.Context, id, connector string) (*draft, error) {
+// Outline is the outline of a toolset, about the named connector; "": about the only one.
+func (r *Room) Outline(ctx context.Context, id, connector string) (*Draft, error) {
 	ws := r.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	d, err := outline(ctx, ws, ts)
+	d, err := Outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	return d, d.focus(connector)
+	return d, d.Focus(connector)
 }

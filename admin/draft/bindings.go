@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// boundRecord is one binding as store.Toolset.Plugins holds it.
-type boundRecord struct {
+// Binding is one binding as store.Toolset.Plugins holds it.
+type Binding struct {
 	Plugin    string                 `json:"plugin"`
 	Range     string                 `json:"range"`
 	Pinned    string                 `json:"pinned"` // version
@@ -29,33 +29,33 @@ type boundRecord struct {
 	OnError   string                 `json:"onError,omitempty"`
 	Grants    *manifest.Grants       `json:"grants,omitempty"`
 	Unbind    *registry.UnbindLimits `json:"unbind,omitempty"`
-	Calls     []boundCall            `json:"calls,omitempty"` // of a workflow
+	Calls     []BoundCall            `json:"calls,omitempty"` // of a workflow
 }
 
-func bindingsOf(record string) ([]boundRecord, error) {
+func BindingsOf(record string) ([]Binding, error) {
 	if record == "" {
 		return nil, nil
 	}
-	var out []boundRecord
+	var out []Binding
 	if err := json.Unmarshal([]byte(record), &out); err != nil {
 		return nil, fmt.Errorf("reading the bindings of plugins: %w", err)
 	}
 	return out, nil
 }
 
-// boundBy lists the slugs of the toolsets that bind a version of a plugin that matches.
-func boundBy(ctx context.Context, ws *store.Workspace, match func(plugin, version string) bool) ([]string, error) {
+// BoundBy lists the slugs of the toolsets that bind a version of a plugin that matches.
+func BoundBy(ctx context.Context, ws *store.Workspace, match func(plugin, version string) bool) ([]string, error) {
 	rows, err := store.All(ctx, ws.Toolsets)
 	if err != nil {
 		return nil, err
 	}
 	users := []string{}
 	for i := range rows {
-		bound, err := bindingsOf(rows[i].Plugins)
+		bound, err := BindingsOf(rows[i].Plugins)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(bound, func(b boundRecord) bool { return match(b.Plugin, b.Pinned) }) {
+		if slices.ContainsFunc(bound, func(b Binding) bool { return match(b.Plugin, b.Pinned) }) {
 			users = append(users, rows[i].Slug)
 		}
 	}
@@ -67,24 +67,24 @@ func boundBy(ctx context.Context, ws *store.Workspace, match func(plugin, versio
 // their plugins. A binding of an operation that the present specification does not
 // have waits for one that has it. It fails with [problem.Conflict] when the key
 // that signed a plugin was revoked.
-func (r *drafts) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset) error {
-	bound, err := d.bindings()
+func (r *Room) bindPlugins(ctx context.Context, d *Draft, t *registry.Toolset) error {
+	bound, err := d.Bindings()
 	if err != nil {
 		return err
 	}
-	ws := r.Store.Workspace(d.ts.WorkspaceID)
-	d.plugins = nil
-	operations := offeredOperations(bound)
+	ws := r.Store.Workspace(d.Toolset.WorkspaceID)
+	d.Plugins = nil
+	operations := OfferedOperations(bound)
 	for i := range bound {
 		b := &bound[i]
 		edit, disabled := d.offeredEdit(operations[i])
 		if disabled {
 			continue
 		}
-		if d.named(b.Connector) == nil && b.Connector != "" && len(d.parts) == 1 {
-			b.Connector = d.row.Name // a refresh had renamed it
+		if d.Named(b.Connector) == nil && b.Connector != "" && len(d.Parts) == 1 {
+			b.Connector = d.Row.Name // a refresh had renamed it
 		}
-		if b.Path != "" && !d.has(toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}) || b.Connector != "" && d.named(b.Connector) == nil || !d.callable(b) {
+		if b.Path != "" && !d.has(toolset.Operation{Connector: b.Connector, Method: b.Method, Path: b.Path}) || b.Connector != "" && d.Named(b.Connector) == nil || !d.Callable(b) {
 			continue
 		}
 		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
@@ -95,7 +95,7 @@ func (r *drafts) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 			return err
 		} else if !key.RevokedAt.IsZero() {
 			return problem.New(problem.Conflict, "plugin %s %s was signed with a key that was revoked: %s", row.Name, row.Version, key.Reason).
-				Fix("take it off, sluice plugin unbind %s %s, or bind a version that another key signed", d.ts.Slug, row.Name)
+				Fix("take it off, sluice plugin unbind %s %s, or bind a version that another key signed", d.Toolset.Slug, row.Name)
 		}
 		ref := plugin.RefOf(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
@@ -104,14 +104,14 @@ func (r *drafts) bindPlugins(ctx context.Context, d *draft, t *registry.Toolset)
 		if err != nil {
 			return err
 		}
-		t.Plugins, d.plugins = append(t.Plugins, ref), append(d.plugins, g)
+		t.Plugins, d.Plugins = append(t.Plugins, ref), append(d.Plugins, g)
 	}
 	return nil
 }
 
-// noTool says that there is no tool of a name, and which one may be meant.
-func (d *draft) noTool(name, at string) error {
-	all := d.tools(false)
+// NoTool says that there is no tool of a name, and which one may be meant.
+func (d *Draft) NoTool(name, at string) error {
+	all := d.Tools(false)
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].Name
@@ -120,12 +120,12 @@ func (d *draft) noTool(name, at string) error {
 	if near := nearest.Name(name, slices.Values(names)); near != "" {
 		return p.Fix("did you mean %s?", near)
 	}
-	return p.Fix("see: sluice toolset tools %s", d.ts.Slug)
+	return p.Fix("see: sluice toolset tools %s", d.Toolset.Slug)
 }
 
-// operationOf finds a tool by its present or original name.
-func (d *draft) operationOf(name string) *toolset.Operation {
-	for _, t := range d.tools(false) {
+// OperationOf finds a tool by its present or original name.
+func (d *Draft) OperationOf(name string) *toolset.Operation {
+	for _, t := range d.Tools(false) {
 		if t.Name == name || t.OriginalName == name {
 			return &t.Operation
 		}
@@ -133,24 +133,24 @@ func (d *draft) operationOf(name string) *toolset.Operation {
 	return nil
 }
 
-// ref is a binding as a bundle has it, but for where the plugin is stored.
-func (b *boundRecord) ref() registry.PluginRef {
+// Ref is a binding as a bundle has it, but for where the plugin is stored.
+func (b *Binding) Ref() registry.PluginRef {
 	return registry.PluginRef{
 		Name: b.Plugin, Version: b.Pinned, Digest: registry.Digest(b.Digest), Connector: b.Connector, Method: b.Method, Path: b.Path,
 		Config: b.Config, OnError: b.OnError, Grants: b.Grants, Unbind: b.Unbind, Calls: b.called(),
 	}
 }
 
-// boundCall is a tool that a bound workflow calls.
-type boundCall struct {
+// BoundCall is a tool that a bound workflow calls.
+type BoundCall struct {
 	Name string `json:"name"` // as the workflow calls it
 	toolset.Operation
 }
 
 // String is how an operation that has no tool at present is shown, and named again.
-func (c *boundCall) String() string { return c.Method + " " + c.Path + " of " + c.Connector }
+func (c *BoundCall) String() string { return c.Method + " " + c.Path + " of " + c.Connector }
 
-func (b *boundRecord) called() []registry.CalledTool {
+func (b *Binding) called() []registry.CalledTool {
 	var out []registry.CalledTool
 	for _, c := range b.Calls {
 		out = append(out, registry.CalledTool{Name: c.Name, Connector: c.Connector, Method: c.Method, Path: c.Path})

@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -18,14 +18,14 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// callable reports whether the draft serves everything that a workflow calls.
-func (d *draft) callable(b *boundRecord) bool {
+// Callable reports whether the draft serves everything that a workflow calls.
+func (d *Draft) Callable(b *Binding) bool {
 	for _, c := range b.Calls {
 		if !d.has(c.Operation) {
 			return false
 		}
-		for i := range d.edits {
-			if e := &d.edits[i]; toolset.OperationOf(e) == c.Operation && e.Disabled {
+		for i := range d.Edits {
+			if e := &d.Edits[i]; toolset.OperationOf(e) == c.Operation && e.Disabled {
 				return false
 			}
 		}
@@ -33,17 +33,17 @@ func (d *draft) callable(b *boundRecord) bool {
 	return true
 }
 
-// bindings are those of the draft, with the name of its only connector where a
+// Bindings are those of the draft, with the name of its only connector where a
 // refresh has renamed it.
-func (d *draft) bindings() ([]boundRecord, error) {
-	bound, err := bindingsOf(d.ts.Plugins)
-	if err != nil || len(d.parts) > 1 {
+func (d *Draft) Bindings() ([]Binding, error) {
+	bound, err := BindingsOf(d.Toolset.Plugins)
+	if err != nil || len(d.Parts) > 1 {
 		return bound, err
 	}
 	for i := range bound {
 		for j := range bound[i].Calls {
-			if c := &bound[i].Calls[j]; d.named(c.Connector) == nil {
-				c.Connector = d.row.Name
+			if c := &bound[i].Calls[j]; d.Named(c.Connector) == nil {
+				c.Connector = d.Row.Name
 			}
 		}
 	}
@@ -53,14 +53,14 @@ func (d *draft) bindings() ([]boundRecord, error) {
 // offer is the tool of a workflow that a draft binds and that can run.
 type offer struct {
 	toolset.Tool
-	manifest *manifest.Manifest
-	edit     *registry.OfferedTool // nil: it is as the manifest says
+	Manifest *manifest.Manifest
+	Edit     *registry.OfferedTool // nil: it is as the manifest says
 }
 
-// offeredOperations says for each binding of a workflow what edits of its tool are kept
+// OfferedOperations says for each binding of a workflow what edits of its tool are kept
 // by: WORKFLOW /PLUGIN, and of its second binding WORKFLOW /PLUGIN/2. It is zero for
 // other plugins.
-func offeredOperations(bound []boundRecord) []toolset.Operation {
+func OfferedOperations(bound []Binding) []toolset.Operation {
 	out, seen := make([]toolset.Operation, len(bound)), map[string]int{}
 	for i := range bound {
 		if b := &bound[i]; len(b.Calls) > 0 {
@@ -75,9 +75,9 @@ func offeredOperations(bound []boundRecord) []toolset.Operation {
 }
 
 // offeredEdit is the edit of a workflow's tool; nil when there is none.
-func (d *draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, disabled bool) {
-	for i := range d.edits {
-		if e := &d.edits[i]; op.Path != "" && toolset.OperationOf(e) == op {
+func (d *Draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, disabled bool) {
+	for i := range d.Edits {
+		if e := &d.Edits[i]; op.Path != "" && toolset.OperationOf(e) == op {
 			if e.Name != nil || e.Title != nil || e.Description != nil {
 				edit = &registry.OfferedTool{Name: e.Name, Title: e.Title, Description: e.Description}
 			}
@@ -87,10 +87,10 @@ func (d *draft) offeredEdit(op toolset.Operation) (edit *registry.OfferedTool, d
 	return nil, false
 }
 
-// workflows are the tools that bound workflows offer, in the order of their bindings,
+// Workflows are the tools that bound workflows offer, in the order of their bindings,
 // and behind them those of documents.
-func (r *drafts) workflows(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
-	offers, err := r.offers(ctx, d, schemas)
+func (r *Room) Workflows(ctx context.Context, d *Draft, schemas bool) ([]toolset.Tool, error) {
+	offers, err := r.Offers(ctx, d, schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func (r *drafts) workflows(ctx context.Context, d *draft, schemas bool) ([]tools
 	for i := range offers {
 		out[i] = offers[i].Tool
 	}
-	documents, err := d.described(schemas)
+	documents, err := d.Described(schemas)
 	if err != nil {
 		return nil, err
 	}
 	taken := map[string]bool{}
-	for _, t := range slices.Concat(d.tools(false), out) {
-		if t.Enabled && (t.Offered() || d.serves(t.Operation)) {
+	for _, t := range slices.Concat(d.Tools(false), out) {
+		if t.Enabled && (t.Offered() || d.Serves(t.Operation)) {
 			taken[strings.ToLower(t.Name)] = true
 		}
 	}
@@ -119,13 +119,13 @@ func (r *drafts) workflows(ctx context.Context, d *draft, schemas bool) ([]tools
 	return slices.Concat(out, documents), nil
 }
 
-// described are the tools of documents and scripts, with edits applied.
-func (d *draft) described(schemas bool) ([]toolset.Tool, error) {
+// Described are the tools of documents and scripts, with edits applied.
+func (d *Draft) Described(schemas bool) ([]toolset.Tool, error) {
 	list, disabled, err := d.editedWorkflows()
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	operations, err := d.workflowOperations(schemas)
+	operations, err := d.WorkflowOperations(schemas)
 	if err != nil {
 		return nil, err
 	}
@@ -134,39 +134,39 @@ func (d *draft) described(schemas bool) ([]toolset.Tool, error) {
 
 // editedWorkflows are the documents and scripts of the draft with the edits of their
 // tools.
-func (d *draft) editedWorkflows() (list []registry.Workflow, disabled []bool, err error) {
-	if list, err = workflow.Read(d.ts.Workflows); err != nil {
+func (d *Draft) editedWorkflows() (list []registry.Workflow, disabled []bool, err error) {
+	if list, err = workflow.Read(d.Toolset.Workflows); err != nil {
 		return nil, nil, err
 	}
 	list, disabled = workflow.Edited(list, d.offeredEdit)
 	return list, disabled, nil
 }
 
-// offers are the tools that bound workflows offer, in the order of their bindings,
+// Offers are the tools that bound workflows offer, in the order of their bindings,
 // under the names that gateways give them, with edits applied. One that waits for a
 // tool that it calls is not among them; one that is disabled is.
-func (r *drafts) offers(ctx context.Context, d *draft, schemas bool) ([]offer, error) {
-	bound, err := d.bindings()
-	if err != nil || !slices.ContainsFunc(bound, func(b boundRecord) bool { return len(b.Calls) > 0 }) {
+func (r *Room) Offers(ctx context.Context, d *Draft, schemas bool) ([]offer, error) {
+	bound, err := d.Bindings()
+	if err != nil || !slices.ContainsFunc(bound, func(b Binding) bool { return len(b.Calls) > 0 }) {
 		return nil, err
 	}
-	all := d.tools(false)
+	all := d.Tools(false)
 	byOperation, taken := make(map[toolset.Operation]*toolset.Tool, len(all)), make(map[string]bool, len(all))
 	for i := range all {
 		byOperation[all[i].Operation] = &all[i]
-		if all[i].Enabled && d.serves(all[i].Operation) {
+		if all[i].Enabled && d.Serves(all[i].Operation) {
 			taken[strings.ToLower(all[i].Name)] = true
 		}
 	}
 	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
 	var out []offer
-	operations := offeredOperations(bound)
+	operations := OfferedOperations(bound)
 	for i := range bound {
 		b := &bound[i]
-		if len(b.Calls) == 0 || !d.callable(b) {
+		if len(b.Calls) == 0 || !d.Callable(b) {
 			continue
 		}
-		row, err := r.Store.Workspace(d.ts.WorkspaceID).PluginVersion(ctx, b.Plugin, b.Pinned)
+		row, err := r.Store.Workspace(d.Toolset.WorkspaceID).PluginVersion(ctx, b.Plugin, b.Pinned)
 		if err != nil {
 			return nil, err
 		}
@@ -178,10 +178,10 @@ func (r *drafts) offers(ctx context.Context, d *draft, schemas bool) ([]offer, e
 		for _, c := range b.Calls {
 			called = append(called, operation.Annotations(byOperation[c.Operation].Annotations))
 		}
-		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), manifest: m}
+		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), Manifest: m}
 		edit, disabled := d.offeredEdit(operations[i])
-		if o.edit = edit; edit != nil {
-			replace(&o.Tool, o.edit)
+		if o.Edit = edit; edit != nil {
+			replace(&o.Tool, o.Edit)
 		}
 		for _, text := range []string{o.Name, o.Title, o.Description} {
 			o.Tokens += tokens.Estimate([]byte(text))
@@ -218,15 +218,15 @@ func workflowTool(by string, op toolset.Operation, m *manifest.Manifest, a opera
 	return t
 }
 
-// served are the tools of a draft and, behind them, those of its workflows.
-func (r *drafts) served(ctx context.Context, d *draft, schemas bool) ([]toolset.Tool, error) {
-	offered, err := r.workflows(ctx, d, schemas)
-	return append(d.tools(schemas), offered...), err
+// Served are the tools of a draft and, behind them, those of its workflows.
+func (r *Room) Served(ctx context.Context, d *Draft, schemas bool) ([]toolset.Tool, error) {
+	offered, err := r.Workflows(ctx, d, schemas)
+	return append(d.Tools(schemas), offered...), err
 }
 
-// indexedWorkflows are the documents and scripts that a release would have, as a search
+// IndexedWorkflows are the documents and scripts that a release would have, as a search
 // index sees them.
-func (d *draft) indexedWorkflows() ([]registry.IndexedTool, error) {
+func (d *Draft) IndexedWorkflows() ([]registry.IndexedTool, error) {
 	var t registry.Toolset
 	if err := d.bindWorkflows(&t); err != nil {
 		return nil, err
@@ -234,51 +234,51 @@ func (d *draft) indexedWorkflows() ([]registry.IndexedTool, error) {
 	return workflow.Index(t.Workflows)
 }
 
-func (d *draft) scriptNamed(name string) ([]registry.Workflow, int, error) {
-	list, err := workflow.Read(d.ts.Workflows)
+func (d *Draft) ScriptNamed(name string) ([]registry.Workflow, int, error) {
+	list, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, 0, err
 	}
 	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script != nil })
 	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.ts.Slug)
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.Toolset.Slug)
 	}
 	return list, i, nil
 }
 
-func (d *draft) forgetEdits(w *registry.Workflow) {
+func (d *Draft) ForgetEdits(w *registry.Workflow) {
 	op := toolset.Operation{Method: manifest.MethodWorkflow, Path: w.Path()}
-	d.edits = slices.DeleteFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == op })
+	d.Edits = slices.DeleteFunc(d.Edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == op })
 }
 
-func (d *draft) workflowNamed(name string) ([]registry.Workflow, int, error) {
-	list, err := workflow.Read(d.ts.Workflows)
+func (d *Draft) WorkflowNamed(name string) ([]registry.Workflow, int, error) {
+	list, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, 0, err
 	}
 	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script == nil })
 	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.ts.Slug)
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.Toolset.Slug)
 	}
 	return list, i, nil
 }
 
-// workflowOperations are the operations of the draft that steps may call.
+// WorkflowOperations are the operations of the draft that steps may call.
 // With schemas, they have those of their answers.
-func (d *draft) workflowOperations(schemas bool) ([]workflow.Operation, error) {
+func (d *Draft) WorkflowOperations(schemas bool) ([]workflow.Operation, error) {
 	ids := map[toolset.Operation]string{}
-	for _, p := range d.parts {
-		c := d.connectors()[p.row.Name]
+	for _, p := range d.Parts {
+		c := d.Connectors()[p.Row.Name]
 		for i := range c.Len() {
 			t, err := c.Tool(i)
 			if err != nil {
 				return nil, err
 			}
-			ids[toolset.Operation{Connector: p.row.Name, Method: t.Method, Path: t.Path}] = t.OperationID
+			ids[toolset.Operation{Connector: p.Row.Name, Method: t.Method, Path: t.Path}] = t.OperationID
 		}
 	}
 	var out []workflow.Operation
-	for _, t := range d.tools(schemas) {
+	for _, t := range d.Tools(schemas) {
 		out = append(out, workflow.Operation{
 			SelectedTool: registry.SelectedTool(t.Operation), ID: ids[t.Operation], Tool: t.Name, Enabled: t.Enabled,
 			Annotations: operation.Annotations(t.Annotations), OutputSchema: workflow.Unwrapped(t.OutputSchema),
@@ -289,12 +289,12 @@ func (d *draft) workflowOperations(schemas bool) ([]workflow.Operation, error) {
 
 // bindWorkflows puts the workflows that can run into the toolset of a bundle. The others
 // wait for their operations.
-func (d *draft) bindWorkflows(t *registry.Toolset) error {
+func (d *Draft) bindWorkflows(t *registry.Toolset) error {
 	list, disabled, err := d.editedWorkflows()
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	operations, err := d.workflowOperations(false)
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// indexed lists the tools of the draft as an index sees them, with their examples.
-func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
-	edits, err := d.registryEdits()
+// Indexed lists the tools of the draft as an index sees them, with their examples.
+func (d *Draft) Indexed() ([]registry.IndexedTool, []selection.Tool, error) {
+	edits, err := d.RegistryEdits()
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &registry.Toolset{Slug: d.ts.Slug, Connectors: d.bareRefs(), Tools: edits}
-	all, err := registry.IndexTools(t, d.connectors())
+	t := &registry.Toolset{Slug: d.Toolset.Slug, Connectors: d.BareRefs(), Tools: edits}
+	all, err := registry.IndexTools(t, d.Connectors())
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := choice.Of(d.ts)
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -40,21 +40,21 @@ func (d *draft) indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 	return all, tools, nil
 }
 
-// bareRefs name the connectors of the draft.
-func (d *draft) bareRefs() []registry.ConnectorRef {
-	out := make([]registry.ConnectorRef, len(d.parts))
-	for i, p := range d.parts {
-		out[i].Name, out[i].Fixed = p.row.Name, toolset.ShowFixed(p.row.Fixed)
+// BareRefs name the connectors of the draft.
+func (d *Draft) BareRefs() []registry.ConnectorRef {
+	out := make([]registry.ConnectorRef, len(d.Parts))
+	for i, p := range d.Parts {
+		out[i].Name, out[i].Fixed = p.Row.Name, toolset.ShowFixed(p.Row.Fixed)
 	}
 	return out
 }
 
-// chooseAnew changes the selection of a draft; nil keeps a field.
-func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
+// ChooseAnew changes the selection of a draft; nil keeps a field.
+func (d *Draft) ChooseAnew(mode, useCase *string, learn *bool) error {
 	if mode == nil && useCase == nil {
-		return choice.SetLearning(d.ts, learn)
+		return choice.SetLearning(d.Toolset, learn)
 	}
-	c, err := choice.Of(d.ts)
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 			return problem.New(problem.InvalidArgument, "the selection use-case needs the use case in words").At("", 0, 0, "/useCase").
 				Fix("say what the toolset is for, for example: list open invoices and send reminders")
 		}
-		if c.Tools, err = d.chooseFor(c.UseCase); err != nil {
+		if c.Tools, err = d.ChooseFor(c.UseCase); err != nil {
 			return err
 		}
 	}
@@ -80,13 +80,13 @@ func (d *draft) chooseAnew(mode, useCase *string, learn *bool) error {
 	if c.Mode != registry.SelectCode && !c.Batch {
 		c.Destructive = false
 	}
-	c.Keep(d.ts)
-	return choice.SetLearning(d.ts, learn)
+	c.Keep(d.Toolset)
+	return choice.SetLearning(d.Toolset, learn)
 }
 
-// chooseFor finds the tools for a use case.
-func (d *draft) chooseFor(useCase string) ([]choice.Tool, error) {
-	all, tools, err := d.indexed()
+// ChooseFor finds the tools for a use case.
+func (d *Draft) ChooseFor(useCase string) ([]choice.Tool, error) {
+	all, tools, err := d.Indexed()
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (d *draft) chooseFor(useCase string) ([]choice.Tool, error) {
 // index of its tools, which the modes search and code need. A choice stays as it was made, also
 // when the specification changes: what is gone is left out, and only a part of the
 // use case that nothing serves any more is chosen for again.
-func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
-	c, err := choice.Of(d.ts)
+func (d *Draft) selectTools(t *registry.Toolset) ([]byte, error) {
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 	switch c.Mode {
 	case registry.SelectSearch, registry.SelectCode:
 		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Learn: c.Learn, Batch: c.Batch, Destructive: c.Destructive}
-		_, tools, err := d.indexed()
+		_, tools, err := d.Indexed()
 		if err != nil {
 			return nil, err
 		}
 		for i := range t.Plugins { // bindPlugins has put them there
-			if m := d.plugins[i].Manifest; m.Tool != nil {
+			if m := d.Plugins[i].Manifest; m.Tool != nil {
 				tools = append(tools, registry.IndexWorkflow(m, t.Plugins[i].Tool).Tool)
 			}
 		}
@@ -141,9 +141,9 @@ func (d *draft) selectTools(t *registry.Toolset) ([]byte, error) {
 
 // renew leaves out of a choice what the draft does not have or has disabled, and
 // fills the gaps.
-func (d *draft) renew(c *choice.Choice) error {
+func (d *Draft) renew(c *choice.Choice) error {
 	enabled := map[toolset.Operation]bool{}
-	for _, t := range d.tools(false) {
+	for _, t := range d.Tools(false) {
 		if t.Enabled {
 			enabled[t.Operation] = true
 		}
@@ -161,7 +161,7 @@ func (d *draft) renew(c *choice.Choice) error {
 	if len(kept) == len(c.Tools) {
 		return nil
 	}
-	again, err := d.chooseFor(c.UseCase)
+	again, err := d.ChooseFor(c.UseCase)
 	if err != nil {
 		return err
 	}
@@ -176,13 +176,13 @@ func (d *draft) renew(c *choice.Choice) error {
 		kept = again
 	}
 	c.Tools = kept
-	c.Keep(d.ts)
+	c.Keep(d.Toolset)
 	return nil
 }
 
-// serves reports whether the draft's tools/list, or its search, has an operation.
-func (d *draft) serves(op toolset.Operation) bool {
-	c, err := choice.Of(d.ts)
+// Serves reports whether the draft's tools/list, or its search, has an operation.
+func (d *Draft) Serves(op toolset.Operation) bool {
+	c, err := choice.Of(d.Toolset)
 	if err != nil || c.Mode != registry.SelectUseCase {
 		return true
 	}
@@ -194,16 +194,16 @@ func (d *draft) serves(op toolset.Operation) bool {
 	return false
 }
 
-// learnedBy is the operation that a learned request is of. A node of an earlier version
+// LearnedBy is the operation that a learned request is of. A node of an earlier version
 // does not say of which connector; then it is the first that has it.
-func (d *draft) learnedBy(r *store.Learned) toolset.Operation {
+func (d *Draft) LearnedBy(r *store.Learned) toolset.Operation {
 	if r.Connector == "" {
 		return d.operation(r.Method, r.Path)
 	}
 	return toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
 }
 
-// adoptLearned takes what was learned so far into a draft that learns.
-func (d *draft) adoptLearned(ctx context.Context, ws *store.Workspace) error {
-	return choice.Adopt(ctx, ws, d.ts, d.learnedBy, d.has)
+// AdoptLearned takes what was learned so far into a draft that learns.
+func (d *Draft) AdoptLearned(ctx context.Context, ws *store.Workspace) error {
+	return choice.Adopt(ctx, ws, d.Toolset, d.LearnedBy, d.has)
 }

@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"encoding/json"
@@ -17,8 +17,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// makeReport collects what the compiler found.
-func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took time.Duration) *Report {
+// MakeReport collects what the compiler found.
+func MakeReport(c *publish.Connector, conn *toolset.Generated, size int64, took time.Duration) *Report {
 	res := c.Spec
 	r := &Report{
 		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
@@ -121,7 +121,7 @@ func suggestIssuer(metadata string) *credential.Suggest {
 	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
-func reportOf(v *store.ConnectorVersion) (*Report, error) {
+func ReportOf(v *store.ConnectorVersion) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal([]byte(v.Report), r); err != nil {
 		return nil, fmt.Errorf("reading the report of connector %s: %w", v.Connector, err)
@@ -129,7 +129,7 @@ func reportOf(v *store.ConnectorVersion) (*Report, error) {
 	return r, nil
 }
 
-func connectorName(c *publish.Connector, workspace string) string {
+func ConnectorName(c *publish.Connector, workspace string) string {
 	return strings.TrimPrefix(c.Repository, workspace+"/connectors/")
 }
 

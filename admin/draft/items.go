@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"slices"
@@ -33,45 +33,45 @@ type ItemsUpdate struct {
 	Updates []ItemUpdate `json:"updates" minItems:"1" maxItems:"4096"`
 }
 
-// items are those of every connector of the draft.
-func (d *draft) items() []toolset.Item {
-	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.edits))
-	for i := range d.edits {
-		edits[toolset.OperationOf(&d.edits[i])] = &d.edits[i]
+// Items are those of every connector of the draft.
+func (d *Draft) Items() []toolset.Item {
+	edits := make(map[toolset.Operation]*store.ToolEdit, len(d.Edits))
+	for i := range d.Edits {
+		edits[toolset.OperationOf(&d.Edits[i])] = &d.Edits[i]
 	}
 	out := []toolset.Item{}
-	for _, p := range d.parts {
-		out = toolset.AppendItems(out, p.row.Name, p.conn.Opened, edits)
+	for _, p := range d.Parts {
+		out = toolset.AppendItems(out, p.Row.Name, p.Conn.Opened, edits)
 	}
 	return out
 }
 
 // hasItem reports whether an operation names a prompt, resource or resource template that the
 // draft has.
-func (d *draft) hasItem(op toolset.Operation) bool {
-	p := d.named(op.Connector)
+func (d *Draft) hasItem(op toolset.Operation) bool {
+	p := d.Named(op.Connector)
 	if p == nil {
 		return false
 	}
 	for kind := range manifest.ItemKinds {
 		if kind.Method() == op.Method {
-			return slices.ContainsFunc(p.conn.Opened.Items(kind), func(it manifest.Item) bool { return "/"+it.Key == op.Path })
+			return slices.ContainsFunc(p.Conn.Opened.Items(kind), func(it manifest.Item) bool { return "/"+it.Key == op.Path })
 		}
 	}
 	return false
 }
 
-// empty reports whether clients would be given nothing at all.
-func (d *draft) empty() bool {
-	return enabledCount(d.tools(false)) == 0 && !slices.ContainsFunc(d.items(), func(it toolset.Item) bool { return it.Enabled })
+// Empty reports whether clients would be given nothing at all.
+func (d *Draft) Empty() bool {
+	return EnabledCount(d.Tools(false)) == 0 && !slices.ContainsFunc(d.Items(), func(it toolset.Item) bool { return it.Enabled })
 }
 
-func nothingEnabled() error {
+func NothingEnabled() error {
 	return problem.New(problem.InvalidArgument, "the change leaves nothing enabled").Fix("enable at least one tool, prompt or resource")
 }
 
-// patchItem applies one change; before are the items as the client saw them.
-func (d *draft) patchItem(before []toolset.Item, in *ItemUpdate, at string) error {
+// PatchItem applies one change; before are the items as the client saw them.
+func (d *Draft) PatchItem(before []toolset.Item, in *ItemUpdate, at string) error {
 	i := slices.IndexFunc(before, func(it toolset.Item) bool {
 		return it.Kind == in.Kind && it.Key == in.Key && (in.Connector == "" || it.Connector == in.Connector)
 	})
@@ -82,7 +82,7 @@ func (d *draft) patchItem(before []toolset.Item, in *ItemUpdate, at string) erro
 	if in.Name != nil && *in.Name != "" && it.Kind == "prompt" && *in.Name != it.OriginalName && !toolset.ToolName.MatchString(*in.Name) {
 		return request.FieldFault(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *in.Name)
 	}
-	d.edit(it.Operation(), func(e *store.ToolEdit) {
+	d.Edit(it.Operation(), func(e *store.ToolEdit) {
 		set(&e.Name, in.Name, it.OriginalName)
 		set(&e.Title, in.Title, "")
 		set(&e.Description, in.Description, "")
@@ -93,9 +93,9 @@ func (d *draft) patchItem(before []toolset.Item, in *ItemUpdate, at string) erro
 	return nil
 }
 
-// checkPrompts refuses a name chosen for a prompt that another one has: gateways would give
+// CheckPrompts refuses a name chosen for a prompt that another one has: gateways would give
 // it a longer one.
-func checkPrompts(items []toolset.Item) error {
+func CheckPrompts(items []toolset.Item) error {
 	for i := range items {
 		it := &items[i]
 		if it.Kind != "prompt" || !it.Enabled || it.Name == it.OriginalName {

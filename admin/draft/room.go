@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// drafts loads drafts, makes their bundles and writes their records.
-type drafts struct {
+// Room loads drafts, makes their bundles and writes their records.
+type Room struct {
 	Store     *store.Store
 	Keyring   *secrets.Keyring
 	Publisher *publish.Publisher
@@ -21,6 +21,6 @@ type drafts struct {
 	Origins *login.Origins
 }
 
-func (r *drafts) workspace(ctx context.Context) *store.Workspace {
+func (r *Room) workspace(ctx context.Context) *store.Workspace {
 	return request.Workspace(ctx, r.Store)
 }

@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -14,31 +14,31 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-func findOperation(tools []toolset.Tool, op toolset.Operation) int {
+func FindOperation(tools []toolset.Tool, op toolset.Operation) int {
 	return slices.IndexFunc(tools, func(t toolset.Tool) bool { return t.Operation == op })
 }
 
-// updateTools applies a batch to the draft: all changes or none.
-func (r *drafts) updateTools(ctx context.Context, id string, match *request.MatchInput, in *BatchUpdate) (*draft, error) {
+// UpdateTools applies a batch to the draft: all changes or none.
+func (r *Room) UpdateTools(ctx context.Context, id string, match *request.MatchInput, in *BatchUpdate) (*Draft, error) {
 	ws := r.workspace(ctx)
-	d, err := r.load(ctx, ws, id)
+	d, err := r.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.ts.Version, false); err != nil {
+	if err := match.Check(d.Toolset.Version, false); err != nil {
 		return nil, err
 	}
-	before, err := r.served(ctx, d, false)
+	before, err := r.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
-	d.before = before
+	d.Before = before
 	if len(in.Enable) > 0 {
 		selection, err := toolset.ParseGlobs(in.Enable, "/enable")
 		if err != nil {
 			return nil, err
 		}
-		if err := d.enable(selection, before); err != nil {
+		if err := d.Enable(selection, before); err != nil {
 			return nil, err
 		}
 	}
@@ -47,10 +47,10 @@ func (r *drafts) updateTools(ctx context.Context, id string, match *request.Matc
 			return nil, err
 		}
 	}
-	if d.empty() {
-		return nil, nothingEnabled()
+	if d.Empty() {
+		return nil, NothingEnabled()
 	}
-	after, err := r.served(ctx, d, false)
+	after, err := r.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (r *drafts) updateTools(ctx context.Context, id string, match *request.Matc
 		return nil, err
 	}
 	b, a := changedTools(before, after)
-	return d, r.save(ctx, ws, d, "tools.update", b, a, true)
+	return d, r.Save(ctx, ws, d, "tools.update", b, a, true)
 }
 
 // checkOffered refuses a name for a workflow's tool that another tool has: gateways
@@ -70,7 +70,7 @@ func checkOffered(before, after []toolset.Tool, updates []ToolUpdate) error {
 		if old < 0 || !before[old].Offered() || in.Name == nil || *in.Name == "" {
 			continue
 		}
-		if now := findOperation(after, before[old].Operation); now >= 0 && after[now].Enabled && after[now].Name != *in.Name {
+		if now := FindOperation(after, before[old].Operation); now >= 0 && after[now].Enabled && after[now].Name != *in.Name {
 			return problem.New(problem.Conflict, "another tool is named %.80q", *in.Name).InTool(*in.Name).
 				At("", 0, 0, "/updates/"+strconv.Itoa(i)+"/name").Fix("choose another name for one of them")
 		}
@@ -78,7 +78,7 @@ func checkOffered(before, after []toolset.Tool, updates []ToolUpdate) error {
 	return nil
 }
 
-func enabledCount(tools []toolset.Tool) (n int) {
+func EnabledCount(tools []toolset.Tool) (n int) {
 	for i := range tools {
 		if tools[i].Enabled {
 			n++
@@ -88,7 +88,7 @@ func enabledCount(tools []toolset.Tool) (n int) {
 }
 
 // patchTool applies one change; before are the tools as the client saw them.
-func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) error {
+func (d *Draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) error {
 	for i := range before {
 		t := &before[i]
 		if t.Name != in.Tool {
@@ -108,8 +108,8 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 			return err
 		}
 		record := ""
-		if i := slices.IndexFunc(d.edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == t.Operation }); i >= 0 {
-			record = d.edits[i].Annotations
+		if i := slices.IndexFunc(d.Edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == t.Operation }); i >= 0 {
+			record = d.Edits[i].Annotations
 		}
 		said, err := toolset.ChangeAnnotations(record, in.Annotations, at+"/annotations")
 		if err != nil {
@@ -123,7 +123,7 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if err != nil {
 			return err
 		}
-		d.edit(t.Operation, func(e *store.ToolEdit) {
+		d.Edit(t.Operation, func(e *store.ToolEdit) {
 			e.Answers, e.Annotations, e.Fixed, e.Arguments = answers, said, fixed, listed
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
@@ -134,18 +134,18 @@ func (d *draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		})
 		return nil
 	}
-	return notFoundTool(in.Tool)
+	return NoSuchTool(in.Tool)
 }
 
 // patchedFixed is the record of a tool's fixed values after a change.
-func (d *draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
-	_, g := d.generated(t.Operation)
+func (d *Draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
+	_, g := d.Generated(t.Operation)
 	if g == nil && len(change) > 0 {
 		return "", request.FieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
 	}
 	record := ""
-	for i := range d.edits {
-		if e := &d.edits[i]; toolset.OperationOf(e) == t.Operation {
+	for i := range d.Edits {
+		if e := &d.Edits[i]; toolset.OperationOf(e) == t.Operation {
 			record = e.Fixed
 		}
 	}
@@ -157,11 +157,11 @@ func (d *draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage,
 
 // patchedArguments is the record of the arguments that clients list of a tool after a
 // change; nil changes nothing.
-func (d *draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (string, error) {
+func (d *Draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (string, error) {
 	if names == nil {
 		return toolset.RecordArguments(t.Arguments, at, nil)
 	}
-	_, g := d.generated(t.Operation)
+	_, g := d.Generated(t.Operation)
 	if g == nil {
 		return "", request.FieldFault(at, "%s is the tool of a workflow, which says what its arguments are", t.Name)
 	}
@@ -170,17 +170,17 @@ func (d *draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (s
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
 // changes nothing.
-func (d *draft) patchedAnswers(op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
+func (d *Draft) patchedAnswers(op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
 	record := ""
-	for i := range d.edits {
-		if e := &d.edits[i]; toolset.OperationOf(e) == op {
+	for i := range d.Edits {
+		if e := &d.Edits[i]; toolset.OperationOf(e) == op {
 			record = e.Answers
 		}
 	}
 	if p == nil {
 		return record, nil
 	}
-	if _, g := d.generated(op); g != nil {
+	if _, g := d.Generated(op); g != nil {
 		return toolset.ChangeAnswers(record, p, at, registry.OfTool, g.OutputSchema)
 	}
 	return record, nil
@@ -219,7 +219,7 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 	return b, a
 }
 
-func notFoundTool(name string) error {
+func NoSuchTool(name string) error {
 	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name)
 }
 

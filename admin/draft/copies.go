@@ -1,4 +1,4 @@
-package admin
+package draft
 
 import (
 	"context"
@@ -24,21 +24,21 @@ type draftDocument struct {
 	Edits        []store.ToolEdit         `json:"edits,omitempty"`
 }
 
-func (d *draft) document() draftDocument {
-	ts := d.ts
+func (d *Draft) Document() draftDocument {
+	ts := d.Toolset
 	return draftDocument{
 		Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile, CacheSeconds: ts.CacheSeconds,
-		Answers: ts.Answers, Selection: ts.Selection, Plugins: ts.Plugins, Workflows: ts.Workflows, Connectors: d.rows(), Edits: d.edits,
+		Answers: ts.Answers, Selection: ts.Selection, Plugins: ts.Plugins, Workflows: ts.Workflows, Connectors: d.Rows(), Edits: d.Edits,
 	}
 }
 
-// copyOf is a draft as a record.
-func (d *draft) copyOf(kind, name, reason string) *store.DraftCopy {
-	return &store.DraftCopy{ToolsetID: d.ts.ID, Kind: kind, Name: name, Digest: d.ts.DraftDigest, Document: store.JSON(d.document()), Reason: reason}
+// CopyOf is a draft as a record.
+func (d *Draft) CopyOf(kind, name, reason string) *store.DraftCopy {
+	return &store.DraftCopy{ToolsetID: d.Toolset.ID, Kind: kind, Name: name, Digest: d.Toolset.DraftDigest, Document: store.JSON(d.Document()), Reason: reason}
 }
 
-// fill makes a draft what a copy has, without saving it.
-func (r *drafts) fill(ctx context.Context, ws *store.Workspace, d *draft, row *store.DraftCopy) error {
+// Fill makes a draft what a copy has, without saving it.
+func (r *Room) Fill(ctx context.Context, ws *store.Workspace, d *Draft, row *store.DraftCopy) error {
 	var doc draftDocument
 	if err := json.Unmarshal([]byte(row.Document), &doc); err != nil {
 		return fmt.Errorf("reading draft %s of %s: %w", row.Name, row.ToolsetID, err)
@@ -46,38 +46,38 @@ func (r *drafts) fill(ctx context.Context, ws *store.Workspace, d *draft, row *s
 	if len(doc.Connectors) == 0 {
 		return fmt.Errorf("draft %s of %s has no connector", row.Name, row.ToolsetID)
 	}
-	ts := d.ts
+	ts := d.Toolset
 	ts.Name, ts.Description, ts.Instructions, ts.Profile, ts.CacheSeconds = doc.Name, doc.Description, doc.Instructions, doc.Profile, doc.CacheSeconds
 	ts.Answers, ts.Selection, ts.Plugins, ts.Workflows = doc.Answers, doc.Selection, doc.Plugins, doc.Workflows
-	parts := make([]*part, len(doc.Connectors))
+	parts := make([]*Part, len(doc.Connectors))
 	for i := range doc.Connectors {
 		var err error
 		if parts[i], err = loadPart(ctx, ws, &doc.Connectors[i]); err != nil {
 			return err
 		}
-		if parts[i].conn, err = r.Opened.Open(ctx, parts[i].version); err != nil {
+		if parts[i].Conn, err = r.Opened.Open(ctx, parts[i].Version); err != nil {
 			return err
 		}
 	}
-	d.parts, d.part, d.edits = parts, parts[0], doc.Edits
+	d.Parts, d.Part, d.Edits = parts, parts[0], doc.Edits
 	return nil
 }
 
-func (r *drafts) reset(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) error {
-	d, err := r.load(ctx, ws, id)
-	if err != nil || d.ts.DraftDigest == d.ts.LiveDigest {
+func (r *Room) Reset(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) error {
+	d, err := r.Load(ctx, ws, id)
+	if err != nil || d.Toolset.DraftDigest == d.Toolset.LiveDigest {
 		return err
 	}
-	row, err := ws.DraftCopy(ctx, id, store.CopyPublished, d.ts.LiveDigest)
+	row, err := ws.DraftCopy(ctx, id, store.CopyPublished, d.Toolset.LiveDigest)
 	if err != nil {
 		return err
 	}
-	before := d.document()
-	kept := d.copyOf(store.CopyKept, fmt.Sprintf("before-revision-%d", revision), reason)
-	if err := r.fill(ctx, ws, d, row); err != nil {
+	before := d.Document()
+	kept := d.CopyOf(store.CopyKept, fmt.Sprintf("before-revision-%d", revision), reason)
+	if err := r.Fill(ctx, ws, d, row); err != nil {
 		return err
 	}
-	if err := r.save(ctx, ws, d, "toolset.draft.reset", before, d.document(), true); err != nil {
+	if err := r.Save(ctx, ws, d, "toolset.draft.reset", before, d.Document(), true); err != nil {
 		return err
 	}
 	return ws.Update(ctx, func(tx *store.Tx) error { return tx.PutDraftCopy(ctx, kept) })
