@@ -99,8 +99,8 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	b.Connector = in.Connector
 	op := in.Operation
 	if in.Tool != "" {
-		if op = d.OperationOf(in.Tool); op == nil {
-			return nil, d.NoTool(in.Tool, at+"/tool")
+		if op = operationOf(d, in.Tool); op == nil {
+			return nil, noTool(d, in.Tool, at+"/tool")
 		}
 	}
 	if op != nil {
@@ -386,4 +386,28 @@ func compactJSON(raw json.RawMessage) string {
 		return "null"
 	}
 	return b.String()
+}
+
+// noTool says that there is no tool of a name, and which one may be meant.
+func noTool(d *draft.Draft, name, at string) error {
+	all := d.Tools(false)
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	p := problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at)
+	if near := nearest.Name(name, slices.Values(names)); near != "" {
+		return p.Fix("did you mean %s?", near)
+	}
+	return p.Fix("see: sluice toolset tools %s", d.Toolset.Slug)
+}
+
+// operationOf finds a tool by its present or original name.
+func operationOf(d *draft.Draft, name string) *toolset.Operation {
+	for _, t := range d.Tools(false) {
+		if t.Name == name || t.OriginalName == name {
+			return &t.Operation
+		}
+	}
+	return nil
 }

@@ -317,7 +317,7 @@ func (c *change) settings() error {
 // compare binds the compiled connector to the draft and notes what that changes for
 // those who use the tools. Names that agents know stay.
 func (c *change) compare(ctx context.Context) error {
-	before := c.d.Known()
+	before := draft.Known(c.d)
 	c.d.Bind(c.compiled)
 	c.diff = nil
 	if c.was.Version != nil {

@@ -78,7 +78,7 @@ func (s *Server) registerScripts() {
 		if err != nil {
 			return nil, err
 		}
-		list, i, err := d.ScriptNamed(in.Name)
+		list, i, err := d.WorkflowNamed(in.Name, true)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (s *Server) registerScripts() {
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.ScriptNamed(in.Name)
+		before, i, err := d.WorkflowNamed(in.Name, true)
 		if err != nil {
 			return nil, err
 		}

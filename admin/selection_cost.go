@@ -45,7 +45,7 @@ func (s *Server) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice
 	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectCode, &a.Code}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
 		t := &registry.Toolset{
 			Slug: d.Toolset.Slug, Name: d.Toolset.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode, Batch: c.Batch},
-			Connectors: d.BareRefs(), Tools: edits,
+			Connectors: draft.BareRefs(d), Tools: edits,
 		}
 		if m.mode == registry.SelectUseCase {
 			if len(chosen) == 0 {

@@ -49,7 +49,7 @@ func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOu
 	if err != nil {
 		return nil, err
 	}
-	list, i, err := d.WorkflowNamed(in.Name)
+	list, i, err := d.WorkflowNamed(in.Name, false)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (s *Server) registerWorkflows() {
 		if err != nil {
 			return nil, err
 		}
-		list, i, err := d.WorkflowNamed(in.Name)
+		list, i, err := d.WorkflowNamed(in.Name, false)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (s *Server) registerWorkflows() {
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.WorkflowNamed(in.Name)
+		before, i, err := d.WorkflowNamed(in.Name, false)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
@@ -32,6 +31,7 @@ type Binding struct {
 	Calls     []BoundCall            `json:"calls,omitempty"` // of a workflow
 }
 
+// BindingsOf reads the bindings of a record.
 func BindingsOf(record string) ([]Binding, error) {
 	if record == "" {
 		return nil, nil
@@ -105,30 +105,6 @@ func (r *Room) bindPlugins(ctx context.Context, d *Draft, t *registry.Toolset) e
 			return err
 		}
 		t.Plugins, d.Plugins = append(t.Plugins, ref), append(d.Plugins, g)
-	}
-	return nil
-}
-
-// NoTool says that there is no tool of a name, and which one may be meant.
-func (d *Draft) NoTool(name, at string) error {
-	all := d.Tools(false)
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	p := problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at)
-	if near := nearest.Name(name, slices.Values(names)); near != "" {
-		return p.Fix("did you mean %s?", near)
-	}
-	return p.Fix("see: sluice toolset tools %s", d.Toolset.Slug)
-}
-
-// OperationOf finds a tool by its present or original name.
-func (d *Draft) OperationOf(name string) *toolset.Operation {
-	for _, t := range d.Tools(false) {
-		if t.Name == name || t.OriginalName == name {
-			return &t.Operation
-		}
 	}
 	return nil
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// draftDocument is a draft as it is kept: its settings, connectors and edits.
+// Content is a draft as it is kept: its settings, connectors and edits.
 // Credentials are not in it: the draft and what is live share them.
-type draftDocument struct {
+type Content struct {
 	Name         string                   `json:"name"`
 	Description  string                   `json:"description,omitempty"`
 	Instructions string                   `json:"instructions,omitempty"`
@@ -24,9 +24,9 @@ type draftDocument struct {
 	Edits        []store.ToolEdit         `json:"edits,omitempty"`
 }
 
-func (d *Draft) Document() draftDocument {
+func (d *Draft) Document() Content {
 	ts := d.Toolset
-	return draftDocument{
+	return Content{
 		Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile, CacheSeconds: ts.CacheSeconds,
 		Answers: ts.Answers, Selection: ts.Selection, Plugins: ts.Plugins, Workflows: ts.Workflows, Connectors: d.Rows(), Edits: d.Edits,
 	}
@@ -39,7 +39,7 @@ func (d *Draft) CopyOf(kind, name, reason string) *store.DraftCopy {
 
 // Fill makes a draft what a copy has, without saving it.
 func (r *Room) Fill(ctx context.Context, ws *store.Workspace, d *Draft, row *store.DraftCopy) error {
-	var doc draftDocument
+	var doc Content
 	if err := json.Unmarshal([]byte(row.Document), &doc); err != nil {
 		return fmt.Errorf("reading draft %s of %s: %w", row.Name, row.ToolsetID, err)
 	}

@@ -48,6 +48,7 @@ func (r *Room) Load(ctx context.Context, ws *store.Workspace, id string) (*Draft
 	return r.Of(ctx, ws, ts)
 }
 
+// Of reads the draft of a toolset that was read.
 func (r *Room) Of(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*Draft, error) {
 	d, err := Outline(ctx, ws, ts)
 	if err != nil {
@@ -109,19 +110,19 @@ func (r *Room) Push(ctx context.Context, d *Draft) error {
 	if err := d.CheckNames(); err != nil {
 		return err
 	}
-	if err := d.checkFixed(t); err != nil {
+	if err := checkFixed(d, t); err != nil {
 		return err
 	}
 	if err := r.bindPlugins(ctx, d, t); err != nil {
 		return err
 	}
-	if err := d.bindWorkflows(t); err != nil {
+	if err := bindWorkflows(d, t); err != nil {
 		return err
 	}
 	if err := d.AdoptLearned(ctx, r.Store.Workspace(d.Toolset.WorkspaceID)); err != nil {
 		return err
 	}
-	index, err := d.selectTools(t)
+	index, err := selectTools(d, t)
 	if err != nil {
 		return err
 	}
@@ -282,6 +283,7 @@ func (d *Draft) Edit(op toolset.Operation, change func(*store.ToolEdit)) {
 	}
 }
 
+// Idle reports whether an edit changes nothing.
 func Idle(e *store.ToolEdit) bool {
 	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == ""
 }

@@ -48,7 +48,7 @@ func (d *Draft) Items() []toolset.Item {
 
 // hasItem reports whether an operation names a prompt, resource or resource template that the
 // draft has.
-func (d *Draft) hasItem(op toolset.Operation) bool {
+func hasItem(d *Draft, op toolset.Operation) bool {
 	p := d.Named(op.Connector)
 	if p == nil {
 		return false
@@ -66,6 +66,7 @@ func (d *Draft) Empty() bool {
 	return EnabledCount(d.Tools(false)) == 0 && !slices.ContainsFunc(d.Items(), func(it toolset.Item) bool { return it.Enabled })
 }
 
+// NothingEnabled refuses a change after which clients would be given nothing.
 func NothingEnabled() error {
 	return problem.New(problem.InvalidArgument, "the change leaves nothing enabled").Fix("enable at least one tool, prompt or resource")
 }

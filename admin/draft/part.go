@@ -180,7 +180,7 @@ func (d *Draft) Generated(op toolset.Operation) (*Part, *toolset.GeneratedTool) 
 // has reports whether the draft has an operation, or what an MCP server has besides tools.
 func (d *Draft) has(op toolset.Operation) bool {
 	_, g := d.Generated(op)
-	return g != nil || d.hasItem(op)
+	return g != nil || hasItem(d, op)
 }
 
 // operation is the operation with a method and path of the first connector that has
@@ -206,7 +206,7 @@ func (d *Draft) Bind(c *Compiled) {
 	}
 	d.Row.Connector, d.Row.ConnectorDigest = name, string(c.Pushed.Module)
 	if d.Row.Name == "" {
-		d.Row.Name = d.freeName(name)
+		d.Row.Name = freeName(d, name)
 	}
 }
 
@@ -216,7 +216,7 @@ func (d *Draft) ToolsOf(connector string) []toolset.Tool {
 }
 
 // Known are the tools of a draft whose new connector is not bound yet.
-func (d *Draft) Known() []toolset.Tool {
+func Known(d *Draft) []toolset.Tool {
 	bound := &Draft{Toolset: d.Toolset, Edits: d.Edits}
 	for _, p := range d.Parts {
 		if p.Conn != nil {
@@ -227,7 +227,7 @@ func (d *Draft) Known() []toolset.Tool {
 }
 
 // freeName is a name for another connector of the draft, want or one like it.
-func (d *Draft) freeName(want string) string {
+func freeName(d *Draft, want string) string {
 	name := want[:min(len(want), registry.MaxSlugBytes)]
 	for n := 2; d.Named(name) != nil; n++ {
 		suffix := fmt.Sprintf("-%d", n)
@@ -306,7 +306,7 @@ func (p *Part) Takes(name string) bool {
 
 // checkFixed tries the fixed values of a bundle on the tools that take them: the API
 // may have come to accept others.
-func (d *Draft) checkFixed(t *registry.Toolset) error {
+func checkFixed(d *Draft, t *registry.Toolset) error {
 	of := map[toolset.Operation]*registry.ToolEdit{}
 	for i := range t.Tools {
 		e := &t.Tools[i]

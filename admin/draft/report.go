@@ -121,6 +121,7 @@ func suggestIssuer(metadata string) *credential.Suggest {
 	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
 }
 
+// ReportOf reads the report of a stored version of a connector.
 func ReportOf(v *store.ConnectorVersion) (*Report, error) {
 	r := new(Report)
 	if err := json.Unmarshal([]byte(v.Report), r); err != nil {
@@ -129,6 +130,7 @@ func ReportOf(v *store.ConnectorVersion) (*Report, error) {
 	return r, nil
 }
 
+// ConnectorName is the name of a connector in its workspace.
 func ConnectorName(c *publish.Connector, workspace string) string {
 	return strings.TrimPrefix(c.Repository, workspace+"/connectors/")
 }

@@ -19,7 +19,7 @@ func (d *Draft) Indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &registry.Toolset{Slug: d.Toolset.Slug, Connectors: d.BareRefs(), Tools: edits}
+	t := &registry.Toolset{Slug: d.Toolset.Slug, Connectors: BareRefs(d), Tools: edits}
 	all, err := registry.IndexTools(t, d.Connectors())
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +41,7 @@ func (d *Draft) Indexed() ([]registry.IndexedTool, []selection.Tool, error) {
 }
 
 // BareRefs name the connectors of the draft.
-func (d *Draft) BareRefs() []registry.ConnectorRef {
+func BareRefs(d *Draft) []registry.ConnectorRef {
 	out := make([]registry.ConnectorRef, len(d.Parts))
 	for i, p := range d.Parts {
 		out[i].Name, out[i].Fixed = p.Row.Name, toolset.ShowFixed(p.Row.Fixed)
@@ -97,7 +97,7 @@ func (d *Draft) ChooseFor(useCase string) ([]choice.Tool, error) {
 // index of its tools, which the modes search and code need. A choice stays as it was made, also
 // when the specification changes: what is gone is left out, and only a part of the
 // use case that nothing serves any more is chosen for again.
-func (d *Draft) selectTools(t *registry.Toolset) ([]byte, error) {
+func selectTools(d *Draft, t *registry.Toolset) ([]byte, error) {
 	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (d *Draft) selectTools(t *registry.Toolset) ([]byte, error) {
 		}
 		return selection.Build(tools, selection.DefaultTable()).Append(nil), nil
 	case registry.SelectUseCase:
-		if err := d.renew(c); err != nil {
+		if err := renew(d, c); err != nil {
 			return nil, err
 		}
 		t.Selection = &registry.Selection{Mode: c.Mode, UseCase: c.UseCase, Batch: c.Batch, Destructive: c.Destructive}
@@ -141,7 +141,7 @@ func (d *Draft) selectTools(t *registry.Toolset) ([]byte, error) {
 
 // renew leaves out of a choice what the draft does not have or has disabled, and
 // fills the gaps.
-func (d *Draft) renew(c *choice.Choice) error {
+func renew(d *Draft, c *choice.Choice) error {
 	enabled := map[toolset.Operation]bool{}
 	for _, t := range d.Tools(false) {
 		if t.Enabled {

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
+// FindOperation finds the tool of an operation; -1: there is none.
 func FindOperation(tools []toolset.Tool, op toolset.Operation) int {
 	return slices.IndexFunc(tools, func(t toolset.Tool) bool { return t.Operation == op })
 }
@@ -43,7 +44,7 @@ func (r *Room) UpdateTools(ctx context.Context, id string, match *request.MatchI
 		}
 	}
 	for i := range in.Updates {
-		if err := d.patchTool(before, &in.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
+		if err := patchTool(d, before, &in.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -78,6 +79,7 @@ func checkOffered(before, after []toolset.Tool, updates []ToolUpdate) error {
 	return nil
 }
 
+// EnabledCount counts the tools that are enabled.
 func EnabledCount(tools []toolset.Tool) (n int) {
 	for i := range tools {
 		if tools[i].Enabled {
@@ -88,7 +90,7 @@ func EnabledCount(tools []toolset.Tool) (n int) {
 }
 
 // patchTool applies one change; before are the tools as the client saw them.
-func (d *Draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) error {
+func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error {
 	for i := range before {
 		t := &before[i]
 		if t.Name != in.Tool {
@@ -103,7 +105,7 @@ func (d *Draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if t.Offered() && in.Annotations != nil {
 			return request.FieldFault(at+"/annotations", "%s is the tool of a workflow: what it does follows from the tools that it calls; set theirs", t.Name)
 		}
-		answers, err := d.patchedAnswers(t.Operation, in.Answers, at+"/answers")
+		answers, err := patchedAnswers(d, t.Operation, in.Answers, at+"/answers")
 		if err != nil {
 			return err
 		}
@@ -115,11 +117,11 @@ func (d *Draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 		if err != nil {
 			return err
 		}
-		fixed, err := d.patchedFixed(t, in.Fixed, at+"/fixed")
+		fixed, err := patchedFixed(d, t, in.Fixed, at+"/fixed")
 		if err != nil {
 			return err
 		}
-		listed, err := d.patchedArguments(t, in.Arguments, at+"/arguments")
+		listed, err := patchedArguments(d, t, in.Arguments, at+"/arguments")
 		if err != nil {
 			return err
 		}
@@ -138,7 +140,7 @@ func (d *Draft) patchTool(before []toolset.Tool, in *ToolUpdate, at string) erro
 }
 
 // patchedFixed is the record of a tool's fixed values after a change.
-func (d *Draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
+func patchedFixed(d *Draft, t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
 	_, g := d.Generated(t.Operation)
 	if g == nil && len(change) > 0 {
 		return "", request.FieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
@@ -157,7 +159,7 @@ func (d *Draft) patchedFixed(t *toolset.Tool, change map[string]json.RawMessage,
 
 // patchedArguments is the record of the arguments that clients list of a tool after a
 // change; nil changes nothing.
-func (d *Draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (string, error) {
+func patchedArguments(d *Draft, t *toolset.Tool, names *[]string, at string) (string, error) {
 	if names == nil {
 		return toolset.RecordArguments(t.Arguments, at, nil)
 	}
@@ -170,7 +172,7 @@ func (d *Draft) patchedArguments(t *toolset.Tool, names *[]string, at string) (s
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
 // changes nothing.
-func (d *Draft) patchedAnswers(op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
+func patchedAnswers(d *Draft, op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
 	record := ""
 	for i := range d.Edits {
 		if e := &d.Edits[i]; toolset.OperationOf(e) == op {
@@ -219,6 +221,7 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 	return b, a
 }
 
+// NoSuchTool says that a toolset has no tool of a name.
 func NoSuchTool(name string) error {
 	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name)
 }

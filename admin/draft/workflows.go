@@ -50,8 +50,8 @@ func (d *Draft) Bindings() ([]Binding, error) {
 	return bound, nil
 }
 
-// offer is the tool of a workflow that a draft binds and that can run.
-type offer struct {
+// Offer is the tool of a workflow that a draft binds and that can run.
+type Offer struct {
 	toolset.Tool
 	Manifest *manifest.Manifest
 	Edit     *registry.OfferedTool // nil: it is as the manifest says
@@ -121,7 +121,7 @@ func (r *Room) Workflows(ctx context.Context, d *Draft, schemas bool) ([]toolset
 
 // Described are the tools of documents and scripts, with edits applied.
 func (d *Draft) Described(schemas bool) ([]toolset.Tool, error) {
-	list, disabled, err := d.editedWorkflows()
+	list, disabled, err := editedWorkflows(d)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (d *Draft) Described(schemas bool) ([]toolset.Tool, error) {
 
 // editedWorkflows are the documents and scripts of the draft with the edits of their
 // tools.
-func (d *Draft) editedWorkflows() (list []registry.Workflow, disabled []bool, err error) {
+func editedWorkflows(d *Draft) (list []registry.Workflow, disabled []bool, err error) {
 	if list, err = workflow.Read(d.Toolset.Workflows); err != nil {
 		return nil, nil, err
 	}
@@ -145,7 +145,7 @@ func (d *Draft) editedWorkflows() (list []registry.Workflow, disabled []bool, er
 // Offers are the tools that bound workflows offer, in the order of their bindings,
 // under the names that gateways give them, with edits applied. One that waits for a
 // tool that it calls is not among them; one that is disabled is.
-func (r *Room) Offers(ctx context.Context, d *Draft, schemas bool) ([]offer, error) {
+func (r *Room) Offers(ctx context.Context, d *Draft, schemas bool) ([]Offer, error) {
 	bound, err := d.Bindings()
 	if err != nil || !slices.ContainsFunc(bound, func(b Binding) bool { return len(b.Calls) > 0 }) {
 		return nil, err
@@ -159,7 +159,7 @@ func (r *Room) Offers(ctx context.Context, d *Draft, schemas bool) ([]offer, err
 		}
 	}
 	isTaken := func(name string) bool { return taken[strings.ToLower(name)] }
-	var out []offer
+	var out []Offer
 	operations := OfferedOperations(bound)
 	for i := range bound {
 		b := &bound[i]
@@ -178,7 +178,7 @@ func (r *Room) Offers(ctx context.Context, d *Draft, schemas bool) ([]offer, err
 		for _, c := range b.Calls {
 			called = append(called, operation.Annotations(byOperation[c.Operation].Annotations))
 		}
-		o := offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), Manifest: m}
+		o := Offer{Tool: workflowTool(b.Plugin, operations[i], m, registry.WorkflowAnnotations(m.Tool.Annotations, called), schemas), Manifest: m}
 		edit, disabled := d.offeredEdit(operations[i])
 		if o.Edit = edit; edit != nil {
 			replace(&o.Tool, o.Edit)
@@ -228,39 +228,33 @@ func (r *Room) Served(ctx context.Context, d *Draft, schemas bool) ([]toolset.To
 // index sees them.
 func (d *Draft) IndexedWorkflows() ([]registry.IndexedTool, error) {
 	var t registry.Toolset
-	if err := d.bindWorkflows(&t); err != nil {
+	if err := bindWorkflows(d, &t); err != nil {
 		return nil, err
 	}
 	return workflow.Index(t.Workflows)
 }
 
-func (d *Draft) ScriptNamed(name string) ([]registry.Workflow, int, error) {
-	list, err := workflow.Read(d.Toolset.Workflows)
-	if err != nil {
-		return nil, 0, err
-	}
-	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script != nil })
-	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.Toolset.Slug)
-	}
-	return list, i, nil
-}
-
+// ForgetEdits removes the edits of a workflow's tool.
 func (d *Draft) ForgetEdits(w *registry.Workflow) {
 	op := toolset.Operation{Method: manifest.MethodWorkflow, Path: w.Path()}
 	d.Edits = slices.DeleteFunc(d.Edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == op })
 }
 
-func (d *Draft) WorkflowNamed(name string) ([]registry.Workflow, int, error) {
+// WorkflowNamed returns the workflows of the draft and where the one of a name is among
+// them: a script or, without script, a document.
+func (d *Draft) WorkflowNamed(name string, script bool) ([]registry.Workflow, int, error) {
 	list, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, 0, err
 	}
-	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script == nil })
-	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.Toolset.Slug)
+	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && (w.Script != nil) == script })
+	switch {
+	case i >= 0:
+		return list, i, nil
+	case script:
+		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.Toolset.Slug)
 	}
-	return list, i, nil
+	return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.Toolset.Slug)
 }
 
 // WorkflowOperations are the operations of the draft that steps may call.
@@ -289,8 +283,8 @@ func (d *Draft) WorkflowOperations(schemas bool) ([]workflow.Operation, error) {
 
 // bindWorkflows puts the workflows that can run into the toolset of a bundle. The others
 // wait for their operations.
-func (d *Draft) bindWorkflows(t *registry.Toolset) error {
-	list, disabled, err := d.editedWorkflows()
+func bindWorkflows(d *Draft, t *registry.Toolset) error {
+	list, disabled, err := editedWorkflows(d)
 	if err != nil || len(list) == 0 {
 		return err
 	}
