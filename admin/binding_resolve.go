@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -86,9 +88,9 @@ func calledBefore(before []draft.Binding, plugin, name, shown string) *draft.Bou
 	return nil
 }
 
-// resolveBinding turns what a request says into a record: the version is pinned,
+// resolve turns what a request says into a record: the version is pinned,
 // the tool is an operation and the configuration is checked.
-func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []draft.Binding, in *PluginBinding, renew bool, at string) (*draft.Binding, error) {
+func (r *binder) resolve(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []draft.Binding, in *PluginBinding, renew bool, at string) (*draft.Binding, error) {
 	b := &draft.Binding{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
 	if in.Unbind != nil && *in.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
@@ -117,7 +119,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	if c := compactJSON(in.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
+	g, err := r.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +135,7 @@ func (s *Server) resolveBinding(ctx context.Context, ws *store.Workspace, d *dra
 	if b.Calls, err = resolveCalls(d, g, before, in, at); err != nil {
 		return nil, err
 	}
-	return b, g.Check(s.o.PluginPolicy)
+	return b, g.Check(r.Policy)
 }
 
 // allowGrants lets a binding have grants that it had already, and others from an
@@ -248,13 +250,14 @@ func versionsThatNeedNoDecision(versions []registry.Version, rows map[string]*st
 	return out, nil
 }
 
-func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*bindingsOutput, error) {
+// show shows the bindings of a draft.
+func (r *binder) show(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*ToolsetPlugins, error) {
 	bound, err := d.Bindings()
 	if err != nil {
 		return nil, err
 	}
 	names := make(map[toolset.Operation]string)
-	offered, err := s.drafts.Served(ctx, d, false)
+	offered, err := r.Drafts.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
@@ -263,13 +266,13 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 		names[offered[i].Operation], shown[offered[i].Operation] = offered[i].Name, &offered[i]
 	}
 	operations := draft.OfferedOperations(bound)
-	out := &bindingsOutput{ETag: request.ETag(d.Toolset.Version), Body: ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}}
+	out := &ToolsetPlugins{Bindings: make([]BoundPlugin, 0, len(bound))}
 	for i := range bound {
 		b, err := showBinding(ctx, ws, &bound[i], names)
 		if err != nil {
 			return nil, err
 		}
-		b.LeftOut = s.plugins.LeftOut(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.Toolset.Slug)
+		b.LeftOut = r.Plugins.LeftOut(registry.PluginKey{Workspace: ws.ID(), Name: b.Plugin, Version: b.Pinned}, d.Toolset.Slug)
 		if len(bound[i].Calls) > 0 {
 			if !d.Callable(&bound[i]) && b.Status == "ok" {
 				b.Status = "waiting"
@@ -281,7 +284,7 @@ func (s *Server) bindingsAnswer(ctx context.Context, ws *store.Workspace, d *dra
 				}
 			}
 		}
-		out.Body.Bindings = append(out.Body.Bindings, *b)
+		out.Bindings = append(out.Bindings, *b)
 	}
 	return out, nil
 }
@@ -410,4 +413,52 @@ func operationOf(d *draft.Draft, name string) *toolset.Operation {
 		}
 	}
 	return nil
+}
+
+// set makes the bindings of a draft those of a request, and saves it.
+func (r *binder) set(ctx context.Context, ws *store.Workspace, d *draft.Draft, in *SetPlugins) error {
+	before, err := d.Bindings()
+	if err != nil {
+		return err
+	}
+	after := make([]draft.Binding, 0, len(in.Bindings))
+	audited := any(&after)
+	var letThrough []string
+	for i := range in.Bindings {
+		b, err := r.resolve(ctx, ws, d, before, &in.Bindings[i], in.Update, "/bindings/"+strconv.Itoa(i))
+		if err != nil {
+			return err
+		}
+		if err := allowGrants(ctx, before, b); err != nil {
+			return err
+		}
+		after = append(after, *b)
+		row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
+		if err != nil {
+			return err
+		}
+		m, err := manifest.Parse([]byte(row.Document))
+		if err != nil {
+			return err
+		}
+		if letsThrough(b.OnError, m) {
+			letThrough = append(letThrough, b.Plugin)
+		}
+	}
+	if len(letThrough) > 0 {
+		audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
+	}
+	if d.Toolset.Plugins = ""; len(after) > 0 {
+		d.Toolset.Plugins = store.JSON(after)
+	}
+	return r.Drafts.Save(ctx, ws, d, "toolset.plugins", before, audited, false)
+}
+
+// binder binds plugins to drafts.
+type binder struct {
+	Drafts    *draft.Room
+	Publisher *publish.Publisher
+	Plugins   *plugin.Room
+	// Policy is what gateways grant plugins.
+	Policy guest.Policy
 }

@@ -3,14 +3,10 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 type bindingsOutput struct {
@@ -35,11 +31,14 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := s.bindingsAnswer(ctx, ws, d)
+		out, err := s.bound.show(ctx, ws, d)
+		if err == nil {
+			err = s.bound.addLive(ctx, ws, d, out)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return out, s.addLive(ctx, ws, d, &out.Body)
+		return &bindingsOutput{ETag: request.ETag(d.Toolset.Version), Body: *out}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "set-toolset-plugins", Method: http.MethodPut, Path: path, Summary: "Set which plugins a toolset binds", Tags: tags,
@@ -51,43 +50,13 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		before, err := d.Bindings()
+		if err := s.bound.set(ctx, ws, d, &in.Body); err != nil {
+			return nil, err
+		}
+		out, err := s.bound.show(ctx, ws, d)
 		if err != nil {
 			return nil, err
 		}
-		after := make([]draft.Binding, 0, len(in.Body.Bindings))
-		audited := any(&after)
-		var letThrough []string
-		for i := range in.Body.Bindings {
-			b, err := s.resolveBinding(ctx, ws, d, before, &in.Body.Bindings[i], in.Body.Update, "/bindings/"+strconv.Itoa(i))
-			if err != nil {
-				return nil, err
-			}
-			if err := allowGrants(ctx, before, b); err != nil {
-				return nil, err
-			}
-			after = append(after, *b)
-			row, err := ws.PluginVersion(ctx, b.Plugin, b.Pinned)
-			if err != nil {
-				return nil, err
-			}
-			m, err := manifest.Parse([]byte(row.Document))
-			if err != nil {
-				return nil, err
-			}
-			if letsThrough(b.OnError, m) {
-				letThrough = append(letThrough, b.Plugin)
-			}
-		}
-		if len(letThrough) > 0 {
-			audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
-		}
-		if d.Toolset.Plugins = ""; len(after) > 0 {
-			d.Toolset.Plugins = store.JSON(after)
-		}
-		if err := s.drafts.Save(ctx, ws, d, "toolset.plugins", before, audited, false); err != nil {
-			return nil, err
-		}
-		return s.bindingsAnswer(ctx, ws, d)
+		return &bindingsOutput{ETag: request.ETag(d.Toolset.Version), Body: *out}, nil
 	})
 }

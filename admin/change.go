@@ -504,7 +504,7 @@ func (c *change) tryOut(ctx context.Context) (test *TestRun, deployed bool, err 
 	if req.Tool == "" && req.Connector == "" && len(c.d.Parts) > 1 {
 		req.Connector = c.d.Row.Name
 	}
-	if test, err = c.s.test(ctx, c.ws, c.d, &req); err != nil {
+	if test, err = c.s.rollouts.test(ctx, c.ws, c.d, &req); err != nil {
 		return nil, false, err
 	}
 	reason := ""
@@ -513,7 +513,7 @@ func (c *change) tryOut(ctx context.Context) (test *TestRun, deployed bool, err 
 	}
 	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
 		c.phase("publishing")
-		err = c.s.deploy(ctx, c.ws, c.d, test, reason)
+		err = c.s.rollouts.deploy(ctx, c.ws, c.d, test, reason)
 	}
 	return test, deployed, err
 }
@@ -532,7 +532,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if test != nil {
 		shown.Test = test
 	}
-	advice, err := s.advice(ctx, d)
+	advice, err := s.advices.advise(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -540,7 +540,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if err != nil {
 		return nil, err
 	}
-	cost, err := s.listTokens(d, served)
+	cost, err := s.advices.listTokens(d, served)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
@@ -28,15 +25,15 @@ const liveTimeout = 5 * time.Second
 // digest by now it fails with [store.ErrStale], and when somebody deployed the same
 // digest meanwhile there is nothing to do. When the release cannot be made, the records
 // go back to what was live.
-func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, test *TestRun, reason string) error {
-	if err := s.drafts.RequireConfirmed(ctx, d); err != nil {
+func (r *rollout) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, test *TestRun, reason string) error {
+	if err := r.Drafts.RequireConfirmed(ctx, d); err != nil {
 		return err
 	}
 	read, digest := *d.Toolset, d.Toolset.DraftDigest
 	if read.LiveDigest == digest {
 		return nil // another revision would be the same bytes
 	}
-	if err := s.draftBringsBackYanked(ctx, ws, d); err != nil {
+	if err := r.draftBringsBackYanked(ctx, ws, d); err != nil {
 		return err
 	}
 	rev := &store.Revision{
@@ -87,24 +84,24 @@ func (s *Server) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft
 		*d.Toolset = read
 		return err
 	}
-	if _, err := s.o.Publisher.Release(ctx); err != nil {
+	if _, err := r.Publisher.Release(ctx); err != nil {
 		if before.LiveDigest == digest {
 			return err // it is for the one who deployed it to take it back
 		}
-		return errors.Join(err, s.undeploy(ctx, ws, d, &before, rev.N))
+		return errors.Join(err, r.undeploy(ctx, ws, d, &before, rev.N))
 	}
-	s.awaitLive(ctx, d.Toolset.ID, d.Toolset.LiveRevision)
+	r.awaitLive(ctx, d.Toolset.ID, d.Toolset.LiveRevision)
 	if before.LiveDigest == digest {
 		return nil
 	}
-	s.replaced(ws.ID(), &before, store.Supersede)
-	s.events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.Toolset.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
+	r.replaced(ws.ID(), &before, store.Supersede)
+	r.Events.Emit(publish.Event{Type: EventDeployed, Workspace: ws.ID(), Toolset: d.Toolset.ID, Revision: rev.N, Digest: rev.Digest, From: string(from), To: string(rev.State)})
 	return nil
 }
 
 // undeploy takes a revision back whose release could not be made, unless another one
 // took its place meanwhile.
-func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, before *store.Toolset, n uint64) error {
+func (r *rollout) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, before *store.Toolset, n uint64) error {
 	ctx = context.WithoutCancel(ctx) // the cause may be that the work was cancelled
 	return ws.Update(ctx, func(tx *store.Tx) error {
 		now, err := tx.Toolset(ctx, d.Toolset.ID)
@@ -127,20 +124,20 @@ func (s *Server) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Dra
 	})
 }
 
-func (s *Server) awaitLive(ctx context.Context, toolset string, revision uint64) {
-	if s.o.AwaitLive == nil {
+func (r *rollout) awaitLive(ctx context.Context, toolset string, revision uint64) {
+	if r.AwaitLive == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, liveTimeout)
 	defer cancel()
-	if err := s.o.AwaitLive(ctx, toolset, revision); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the gateway of this node does not serve the new release yet",
+	if err := r.AwaitLive(ctx, toolset, revision); err != nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "the gateway of this node does not serve the new release yet",
 			slog.String("toolset", toolset), slog.Uint64("revision", revision), slog.Any("error", err))
 	}
 }
 
 // remove takes a toolset out of the release and then deletes its records.
-func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
+func (r *rollout) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
 	before := *ts
 	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
@@ -151,19 +148,19 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		if err := ws.Update(ctx, func(tx *store.Tx) error { return tx.SaveToolset(ctx, ts) }); err != nil {
 			return err
 		}
-		if _, err := s.o.Publisher.Release(ctx); err != nil {
+		if _, err := r.Publisher.Release(ctx); err != nil {
 			back := context.WithoutCancel(ctx)
 			ts.LiveDigest, ts.LiveRevision, ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
 			return errors.Join(err, ws.Update(back, func(tx *store.Tx) error { return tx.SaveToolset(back, ts) }))
 		}
-		s.awaitLive(ctx, ts.ID, 0)
+		r.awaitLive(ctx, ts.ID, 0)
 	}
 	grants, err := ws.Grants(ctx, ts.ID)
 	if err != nil {
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.AllCreds(), nil)
+	r.Logins.Secrets.CollectLost(ctx, ws, &lost, d.AllCreds(), nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.DeleteToolset(ctx, ts.ID, ts.Version); err != nil {
 			return err
@@ -174,77 +171,20 @@ func (s *Server) remove(ctx context.Context, ws *store.Workspace, ts *store.Tool
 		return tx.Audit(ctx, rec)
 	})
 	if err == nil {
-		s.logins.Secrets.ForgetAll(d.AllCreds())
-		s.grants.Drop(ts.ID)
+		r.Logins.Secrets.ForgetAll(d.AllCreds())
+		r.Grants.Drop(ts.ID)
 		// The authorization server may be at an address that was granted.
-		s.logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
+		r.Logins.Secrets.RevokeGone(safedial.WithAddresses(ctx, grant.Granted(grants)), ws, ts.ID, &lost)
 	}
 	return err
-}
-
-type deployInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body *DeployRequest
-}
-
-type toolsetOutput struct {
-	ETag string `header:"ETag"`
-	Body Toolset
-}
-
-func (s *Server) registerDeploy() {
-	register(s, huma.Operation{
-		OperationID: "deploy-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/deploy", Summary: "Deploy the draft", Tags: []string{"toolsets"},
-		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
-	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
-		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-		if err != nil {
-			return nil, err
-		}
-		reason := ""
-		if in.Body != nil {
-			reason = in.Body.Reason
-		}
-		row, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
-		if err != nil {
-			return nil, err
-		}
-		var test *TestRun
-		if row != nil && row.Passed {
-			if test, err = showTest(row); err != nil {
-				return nil, err
-			}
-			reason = "" // it is tested: a reason would claim otherwise
-		} else if reason == "" {
-			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
-				Fix("test it, or deploy it untested with a reason, which is recorded")
-		}
-		if err := d.CheckServers(); err != nil {
-			return nil, err
-		}
-		if err := s.deploy(ctx, ws, d, test, reason); err != nil {
-			return nil, err
-		}
-		return s.toolsetAnswer(ctx, ws, d)
-	})
-}
-
-func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*toolsetOutput, error) {
-	t, err := s.show(ctx, ws, d)
-	if err != nil {
-		return nil, err
-	}
-	return &toolsetOutput{ETag: request.ETag(d.Toolset.Version), Body: t}, nil
 }
 
 // draftAfterRollback makes the draft what is live again, after a roll-back to a
 // digest, and keeps what it was under a name. A digest of a version before copies has
 // none: the draft stays. The roll-back itself is done, so a failure is logged and the
 // draft stays.
-func (s *Server) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
-	if err := s.drafts.Reset(ctx, ws, id, revision, reason); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
+func (r *rollout) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
+	if err := r.Drafts.Reset(ctx, ws, id, revision, reason); err != nil {
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
 	}
 }

@@ -12,12 +12,12 @@ import (
 
 // addLive adds what serves now to the bindings of a draft, and says which of them a deploy
 // would change.
-func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draft, out *ToolsetPlugins) error {
+func (r *binder) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draft, out *ToolsetPlugins) error {
 	if d.Toolset.LiveRevision == 0 {
 		out.Changed = len(out.Bindings) > 0
 		return nil
 	}
-	now, err := s.o.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
+	now, err := r.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draf
 		names[t.Operation] = t.Name
 	}
 	for i := range now.Plugins {
-		one, err := s.showLive(ctx, ws, &now.Plugins[i], names)
+		one, err := r.showLive(ctx, ws, &now.Plugins[i], names)
 		if err != nil {
 			return err
 		}
@@ -55,17 +55,17 @@ func (s *Server) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draf
 	return nil
 }
 
-func (s *Server) showLive(ctx context.Context, ws *store.Workspace, r *registry.PluginRef, names map[toolset.Operation]string) (*LivePlugin, error) {
-	standing, err := s.plugins.Standing(ctx, ws, r.Name, r.Version)
+func (r *binder) showLive(ctx context.Context, ws *store.Workspace, ref *registry.PluginRef, names map[toolset.Operation]string) (*LivePlugin, error) {
+	standing, err := r.Plugins.Standing(ctx, ws, ref.Name, ref.Version)
 	if err != nil {
 		return nil, err
 	}
 	out := &LivePlugin{
-		Plugin: r.Name, Version: r.Version, Digest: string(r.Digest), Status: standing.Status, YankReason: standing.Reason, Connector: r.Connector,
-		OnError: registry.EffectiveOnError(r.OnError, standing.Redacts), Grants: plugin.ShowGrants(r.Grants),
+		Plugin: ref.Name, Version: ref.Version, Digest: string(ref.Digest), Status: standing.Status, YankReason: standing.Reason, Connector: ref.Connector,
+		OnError: registry.EffectiveOnError(ref.OnError, standing.Redacts), Grants: plugin.ShowGrants(ref.Grants),
 	}
-	if r.Path != "" {
-		out.Operation = &toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
+	if ref.Path != "" {
+		out.Operation = &toolset.Operation{Connector: ref.Connector, Method: ref.Method, Path: ref.Path}
 		out.Tool = names[*out.Operation]
 	}
 	return out, nil

@@ -26,7 +26,7 @@ func (s *Server) openLogins() {
 		Origins: &login.Origins{Store: s.o.Store, Publisher: s.o.Publisher, Opened: s.opened},
 	}
 	if s.o.MCP != nil {
-		o.Challenge = s.serverChallenge
+		o.Challenge = serverChallenge(s.o.MCP)
 	}
 	s.logins = login.New(o)
 }

@@ -1,31 +1,18 @@
 package admin
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"net/http"
 	"net/url"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/handshake"
-	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
-	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -85,109 +72,42 @@ func mcpURL(s string) (string, error) {
 	return u.String(), nil
 }
 
-// readServer asks the MCP server of a request what it has.
-func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
-	u, err := s.serverAddress(ctx, in, again, phase)
-	if err != nil {
-		return nil, err
+// serverChallenge says what MCP servers answer who asks them without a credential.
+func serverChallenge(m MCPServers) func(ctx context.Context, resource string) oauth.Challenge {
+	return func(ctx context.Context, resource string) oauth.Challenge {
+		ctx, cancel := context.WithTimeout(ctx, listTimeout)
+		defer cancel()
+		_, err := m.List(ctx, MCPTarget{URL: resource})
+		if wants, ok := errors.AsType[*handshake.WantsAuthError](err); ok {
+			c, _ := oauth.ParseChallenge(wants.Challenge)
+			return c
+		}
+		return oauth.Challenge{}
 	}
-	t := MCPTarget{URL: u, Noticed: noticedOf(ctx)}
-	creds, err := s.serverCredentials(ctx, in, again, u)
-	if err != nil {
-		return nil, err
-	}
-	if in.BaseURL != "" {
-		t.URL = in.BaseURL
-	}
-	phase("connecting to the MCP server")
-	l, err := s.listServer(ctx, t, creds)
-	if err != nil {
-		return nil, err
-	}
-	l.Server.URL = u
-	if again != nil {
-		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
-	}
-	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.notices, Refused: l.refused}
-	src.Title = cmp.Or(l.Server.Title, l.Server.Name, credential.Hostname(u))
-	if c := in.Source.MCP.Command; c != nil {
-		src.Title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
-	}
-	return src, nil
 }
 
-// serverCredentials are those of the request, or of the toolset that it refreshes.
-func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]credential.Draft, error) {
-	ws := s.workspace(ctx)
-	d := &draft.Draft{Toolset: &store.Toolset{}, Part: &draft.Part{Report: &draft.Report{}}}
-	connector := ""
-	if again != nil {
-		d.Toolset, connector = again.toolset, again.source.Connector
-	} else if in.Slug != "" || in.Name != "" {
-		found, err := ws.ToolsetBySlug(ctx, in.slug(""))
-		if err != nil && !problem.Is(err, problem.NotFound) {
-			return nil, err
-		}
-		if err == nil {
-			rows, err := ws.ToolsetConnectors(ctx, found)
-			if err != nil {
-				return nil, err
-			}
-			for i := range rows {
-				if rows[i].SourceKind == store.SourceMCP && rows[i].SourceURL == u && connector == "" {
-					d.Toolset, connector = found, rows[i].Name
-				}
-			}
-		}
-	}
-	if connector != "" {
-		var err error
-		if d.Creds, err = credential.Load(ctx, ws, d.Toolset.ID, connector); err != nil {
-			return nil, err
-		}
-	}
-	if in.Auth != nil {
-		if err := s.drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
-			return nil, err
-		}
-	}
-	return d.Creds, nil
-}
-
-// serverChallenge is what an MCP server answers who asks it without a credential.
-func (s *Server) serverChallenge(ctx context.Context, resource string) oauth.Challenge {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	_, err := s.o.MCP.List(ctx, MCPTarget{URL: resource})
-	if wants, ok := errors.AsType[*handshake.WantsAuthError](err); ok {
-		c, _ := oauth.ParseChallenge(wants.Challenge)
-		return c
-	}
-	return oauth.Challenge{}
-}
-
-// listServer asks a server with these credentials.
-func (s *Server) listServer(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
-	if s.o.MCP == nil {
+// list asks a server with these credentials.
+func (r *asker) list(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
+	if r.MCP == nil {
 		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
 	}
-	t, err := s.mcpTarget(t, creds)
+	t, err := r.target(t, creds)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	l, err := s.o.MCP.List(ctx, t)
+	l, err := r.MCP.List(ctx, t)
 	if err != nil {
-		return nil, cannotConnect(s.logins.Clients.Explain(ctx, t.URL, t.Auth != nil, err))
+		return nil, cannotConnect(r.Logins.Clients.Explain(ctx, t.URL, t.Auth != nil, err))
 	}
 	l.notices, l.refused = l.Server.Accept()
 	l.refused = append(l.refused, l.Unlisted...)
 	return l, nil
 }
 
-// mcpTarget gives a target its credentials.
-func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, error) {
+// target gives a target its credentials.
+func (r *asker) target(t MCPTarget, creds []credential.Draft) (MCPTarget, error) {
 	var err error
 	if t.Auth, err = credential.BundleShape(creds); err != nil {
 		return t, err
@@ -203,11 +123,11 @@ func (s *Server) mcpTarget(t MCPTarget, creds []credential.Draft) (MCPTarget, er
 				return credential.HeldSecret{Value: v, Origins: credential.OriginsOf(t.URL)}, err
 			}
 		}
-		v, err := s.logins.Secrets.Secret(ctx, id)
+		v, err := r.Logins.Secrets.Secret(ctx, id)
 		if problem.Is(err, problem.NotFound) {
 			for i := range creds {
 				if c := &creds[i]; c.Row.ID == id && credential.IsOAuth(c.Row.AuthType) {
-					token, err := s.logins.Secrets.FirstToken(ctx, c)
+					token, err := r.Logins.Secrets.FirstToken(ctx, c)
 					return credential.HeldSecret{Value: token, Origins: credential.OriginsOf(t.URL)}, err
 				}
 			}
@@ -270,79 +190,9 @@ func reasonOf(err error) string {
 	return reasonProtocol
 }
 
-// compileMCP makes the connector of an MCP server. Nothing is stored.
-func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
-	phase("making the connector")
-	start := time.Now()
-	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := toolset.Generate(c.Opened)
-	if err != nil {
-		return nil, err
-	}
-	document := src.Server.Append(nil)
-	sum := sha256.Sum256(document)
-	r := &draft.Report{
-		Title: src.Title, Version: c.Opened.Version(), Format: store.SourceMCP, SpecVersion: src.Server.Protocol,
-		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
-		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
-		DurationMilli: time.Since(start).Milliseconds(),
-	}
-	r.Warnings = noticed(src.Notices)
-	for _, f := range src.Refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
-	}
-	for _, f := range c.Refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_not_packed", Reason: f.Reason})
-	}
-	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
-}
-
-// noticed are the warnings about the words of an MCP server.
-func noticed(notices []connector.Notice) []toolset.Diagnostic {
-	out := make([]toolset.Diagnostic, 0, len(notices))
-	for _, n := range notices {
-		out = append(out, toolset.Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
-	}
-	return out
-}
-
-// testListing is the test of an MCP server none of whose tools is known to be safe: it
-// is reached with the connector's credential, and has the tools that are served.
-func (s *Server) testListing(ctx context.Context, ws *store.Workspace, d *draft.Draft, p *draft.Part, run *TestRun) error {
-	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.CredentialVersion()
-	if d.Bundle == nil {
-		if err := s.drafts.Push(ctx, d); err != nil {
-			return err
-		}
-	}
-	ctx = safedial.WithHolder(ctx, d.Toolset.ID)
-	t := MCPTarget{URL: p.BaseURL(), Hint: *p.Conn.Opened.MCP()}
-	start := time.Now()
-	l, err := s.listServer(ctx, t, p.Creds)
-	run.DurationSeconds = time.Since(start).Seconds()
-	if err != nil {
-		run.Reason = request.Detail(err)
-		return s.recordTest(ctx, ws, d, run)
-	}
-	run.UpstreamStatus = http.StatusOK
-	names := make(map[string]bool, len(l.Server.Tools))
-	var all connector.MCPServer
-	for _, raw := range l.Server.Tools {
-		all.Tools = append(all.Tools, raw)
-		names[connector.NameMCP(raw)] = true
-	}
-	run.BytesReceived = len(all.Append(nil))
-	tools := d.Tools(false)
-	missing := slices.IndexFunc(tools, func(t toolset.Tool) bool {
-		return t.Enabled && t.Operation.Connector == p.Row.Name && !names[t.Operation.Path[1:]]
-	})
-	if missing >= 0 {
-		run.Reason = fmt.Sprintf("the server has no tool %s any more", tools[missing].Operation.Path[1:])
-	} else {
-		run.Passed = true
-	}
-	return s.recordTest(ctx, ws, d, run)
+// asker asks MCP servers with the credentials of a draft.
+type asker struct {
+	// MCP asks them; nil: none is asked.
+	MCP    MCPServers
+	Logins *login.Room
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -131,43 +130,6 @@ type CachePolicy struct {
 type Access struct {
 	Public bool   `json:"public,omitempty" doc:"Mode none where others than this machine reach the gateway: whoever does may call the tools."`
 	Mode   string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
-}
-
-// TestRun is a recorded test of exactly one digest. It is never the answer
-// itself, which may hold personal data.
-type TestRun struct {
-	ID                string          `json:"id,omitempty"`
-	Digest            string          `json:"digest"`
-	Tool              string          `json:"tool,omitempty"`
-	Arguments         json.RawMessage `json:"arguments,omitempty" doc:"Shown to the caller of the test only."`
-	Passed            bool            `json:"passed"`
-	Possible          bool            `json:"possible" doc:"false: no tool could be tested; reason says why."`
-	Reason            string          `json:"reason,omitempty" doc:"Why it did not pass."`
-	UpstreamStatus    int             `json:"upstreamStatus,omitempty"`
-	DurationSeconds   float64         `json:"durationSeconds"`
-	UpstreamSeconds   float64         `json:"upstreamSeconds"`
-	BytesReceived     int             `json:"bytesReceived"`
-	Tokens            TestTokens      `json:"tokens"`
-	CredentialVersion uint64          `json:"credentialVersion" doc:"Version of the secret that was used, 0: none."`
-	At                time.Time       `json:"at"`
-	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB, at 256 KiB with inspect; shown to the caller of the test only."`
-	AnswerCut         bool            `json:"answerCut,omitempty"`
-
-	Unmatched []engine.Unmatched `json:"unmatched,omitempty" doc:"What the field mask of the tool names and this answer has nowhere, at most 10: a mistyped name, or one that other answers have."`
-
-	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
-	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
-
-	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
-	inspect    bool                      // was asked for
-	inspection *playground.Inspection    // for the caller of the test only
-}
-
-// TestTokens are o200k_base tokens of the answer.
-type TestTokens struct {
-	Received int `json:"received" doc:"Body as received."`
-	Minified int `json:"minified" doc:"The same without insignificant white space."`
-	Result   int `json:"result" doc:"What the agent receives."`
 }
 
 // TestAnswer answers a test.

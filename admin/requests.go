@@ -94,16 +94,6 @@ type PatchedTTL struct {
 	TTLSeconds int `json:"ttlSeconds" minimum:"0" maximum:"86400"`
 }
 
-// TestRequest names the tool to test. Without one: the first safe operation that
-// needs no arguments, else one whose required arguments have examples.
-type TestRequest struct {
-	Connector string         `json:"connector,omitempty" maxLength:"63" doc:"Test a tool of this connector. Default: of any."`
-	Tool      string         `json:"tool,omitempty" maxLength:"64"`
-	Arguments map[string]any `json:"arguments,omitempty"`
-	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`
-	Inspect   bool           `json:"inspect,omitempty" doc:"Answer with what was sent and received too, credentials masked."`
-}
-
 // DeployRequest deploys the draft as it is.
 type DeployRequest struct {
 	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Needed when this digest has no passed test; recorded in the audit log."`

@@ -13,7 +13,7 @@ import (
 
 // weigh measures tools/list in each mode. offered are the tools of workflows, which are
 // listed whatever is chosen, but found like the others in the mode search.
-func (s *Server) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, error) {
+func (r *adviser) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, error) {
 	workflows, n := draft.EnabledCount(offered), draft.EnabledCount(d.Tools(false))
 	n += workflows
 	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}, Code: SelectionMode{Tools: 2}}
@@ -56,10 +56,10 @@ func (s *Server) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice
 			}
 			a.UseCase = m.to
 		}
-		if s.o.Lister == nil {
+		if r.Lister == nil {
 			m.to.Tokens = definitionTokens(d, t.Selection)
 		} else {
-			list, err := s.o.Lister.List(t, d.Connectors(), nil)
+			list, err := r.Lister.List(t, d.Connectors(), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -82,7 +82,7 @@ func (s *Server) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice
 
 // listTokens is what tools/list costs as a client of the toolset gets it. Without a
 // gateway it is the sum of the definitions.
-func (s *Server) listTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
+func (r *adviser) listTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
 	sum, workflows := 0, 0
 	for i := range tools {
 		switch {
@@ -93,12 +93,12 @@ func (s *Server) listTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
 			sum += tools[i].Tokens
 		}
 	}
-	if s.o.Lister == nil || d.Bundle == nil {
+	if r.Lister == nil || d.Bundle == nil {
 		return sum + workflows, nil
 	}
 	bare := *d.Bundle
 	bare.Plugins, bare.Workflows = nil, nil
-	list, err := s.o.Lister.List(&bare, d.Connectors(), nil)
+	list, err := r.Lister.List(&bare, d.Connectors(), nil)
 	return countList(list) + workflows, err
 }
 

@@ -207,9 +207,12 @@ type Server struct {
 	api      huma.API
 	hosts    map[string]bool
 	opened   *toolset.Connectors
-	indexes  toolset.IndexCache
 	logins   *login.Room
 	drafts   *draft.Room
+	asked    *asker
+	advices  *adviser
+	bound    *binder
+	rollouts *rollout
 	checking atomic.Bool   // a round of specifications is on its way
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -287,6 +290,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
+	}
+	s.asked = &asker{MCP: o.MCP, Logins: s.logins}
+	s.advices = &adviser{Drafts: s.drafts, Lister: o.Lister}
+	s.bound = &binder{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
+	s.rollouts = &rollout{
+		Drafts: s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}

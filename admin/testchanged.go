@@ -31,11 +31,11 @@ type TestedTool struct {
 
 // changedTools are the operations whose answers or fixed arguments differ between the
 // live revision and the draft; none of a toolset that is not live.
-func (s *Server) changedTools(ctx context.Context, d *draft.Draft) (map[toolset.Operation]bool, error) {
+func (r *rollout) changedTools(ctx context.Context, d *draft.Draft) (map[toolset.Operation]bool, error) {
 	if d.Toolset.LiveRevision == 0 || d.Toolset.LiveDigest == d.Toolset.DraftDigest {
 		return nil, nil
 	}
-	live, err := s.o.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
+	live, err := r.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +107,13 @@ func chooseChanged(d *draft.Draft, changed map[toolset.Operation]bool) (out []ca
 }
 
 // callMore calls the other changed tools until one does not pass.
-func (s *Server) callMore(ctx context.Context, d *draft.Draft, more []candidate, run *TestRun) {
+func (r *rollout) callMore(ctx context.Context, d *draft.Draft, more []candidate, run *TestRun) {
 	for i := range more {
 		if !run.Passed {
 			return
 		}
 		one := &TestRun{Digest: run.Digest, Tool: more[i].tool.Name}
-		s.call(ctx, d, &more[i], one)
+		r.call(ctx, d, &more[i], one)
 		if run.Passed = one.Passed; !one.Passed {
 			run.Reason = one.Tool + ": " + one.Reason
 		}

@@ -7,11 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
@@ -21,7 +20,9 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -127,18 +128,18 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 
 // test runs a test of exactly the digest of d and records it. A test that is not
 // possible is not recorded.
-func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, req *TestRequest) (*TestRun, error) {
+func (r *rollout) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, req *TestRequest) (*TestRun, error) {
 	run := &TestRun{Digest: d.Toolset.DraftDigest, At: ws.Now()}
 	if req.Connector != "" && d.Named(req.Connector) == nil {
 		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.Names())
 	}
-	offered, err := s.drafts.Workflows(ctx, d, true)
+	offered, err := r.Drafts.Workflows(ctx, d, true)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []candidate
 	if req.Tool == "" && req.Connector == "" {
-		changed, err := s.changedTools(ctx, d)
+		changed, err := r.changedTools(ctx, d)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +152,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, 
 	} else {
 		c, reason, err = chooseTest(d, req, offered)
 	}
-	waits, fault := s.drafts.Unconfirmed(ctx, d)
+	waits, fault := r.Drafts.Unconfirmed(ctx, d)
 	switch {
 	case err != nil:
 		return nil, err
@@ -160,12 +161,12 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, 
 	case len(waits) > 0: // nothing is sent there, not even by a test
 		run.Reason, run.waits = credential.WhyWaits(waits), waits
 		return run, nil
-	case c == nil && s.o.MCP != nil && mcpServerOf(d, req.Connector) != nil:
-		return run, s.testListing(ctx, ws, d, mcpServerOf(d, req.Connector), run)
+	case c == nil && r.Servers.MCP != nil && mcpServerOf(d, req.Connector) != nil:
+		return run, r.testListing(ctx, ws, d, mcpServerOf(d, req.Connector), run)
 	case c == nil:
 		run.Reason = reason
 		return run, nil
-	case s.o.Tester == nil:
+	case r.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
 	case !c.tool.Offered() && d.Named(c.tool.Operation.Connector).BaseURL() == "":
@@ -175,7 +176,7 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, 
 	run.Possible, run.Tool, run.Arguments = true, c.tool.Name, c.args
 	run.CredentialVersion = d.CredentialVersion()
 	if d.Bundle == nil { // the draft was loaded, not just made
-		if err := s.drafts.Push(ctx, d); err != nil {
+		if err := r.Drafts.Push(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -183,9 +184,9 @@ func (s *Server) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, 
 		return nil, fmt.Errorf("testing %s: the draft makes the digest %s, its record has %s", d.Toolset.ID, d.Toolset.DraftDigest, run.Digest)
 	}
 	run.inspect = req.Inspect
-	s.call(ctx, d, c, run)
-	s.callMore(ctx, d, chosen, run)
-	return run, s.recordTest(ctx, ws, d, run)
+	r.call(ctx, d, c, run)
+	r.callMore(ctx, d, chosen, run)
+	return run, r.recordTest(ctx, ws, d, run)
 }
 
 // mcpServerOf finds a connector that is an MCP server: the one that is named, or the first.
@@ -199,23 +200,23 @@ func mcpServerOf(d *draft.Draft, connector string) *draft.Part {
 }
 
 // call makes the call and judges the answer.
-func (s *Server) call(ctx context.Context, d *draft.Draft, c *candidate, run *TestRun) {
+func (r *rollout) call(ctx context.Context, d *draft.Draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start, mask := time.Now(), ownMask(d, c.tool)
-	a, err := s.o.Tester.Test(ctx, TestCall{
+	a, err := r.Tester.Test(ctx, TestCall{
 		Toolset: d.Bundle, Digest: registry.Digest(run.Digest), Connectors: d.Connectors(),
 		Plugins: d.Plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
 	})
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
-		p := problemOf(err)
-		run.Reason = p.Detail
-		if p.Remedy != "" {
-			run.Reason += " (" + p.Remedy + ")"
-		}
-		if p.Code == codeInternal {
-			_ = s.fail(ctx, err) // logs it
+		run.Reason = request.Detail(err)
+		switch e := request.Fault(err); {
+		case e == nil:
+			run.Reason += " (try again, and report it if it persists)"
+			r.Log.LogAttrs(ctx, slog.LevelError, "a test failed", slog.String("request_id", request.Of(ctx).ID), slog.Any("error", err))
+		case e.Remedy != "":
+			run.Reason += " (" + e.Remedy + ")"
 		}
 		return
 	}
@@ -271,7 +272,7 @@ func (r *TestRun) show(answer []byte) {
 
 // recordTest writes a test. The toolset's version is raised, because what it
 // shows of itself changes.
-func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Draft, run *TestRun) error {
+func (r *rollout) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Draft, run *TestRun) error {
 	args := sha256.Sum256(run.Arguments)
 	answer := sha256.Sum256([]byte(run.Answer))
 	kept := run.told()
@@ -315,7 +316,7 @@ func (s *Server) recordTest(ctx context.Context, ws *store.Workspace, d *draft.D
 	})
 	run.ID = row.ID
 	if err == nil && from != to {
-		s.events.Emit(publish.Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.Toolset.ID, Digest: run.Digest, From: string(from), To: string(to)})
+		r.Events.Emit(publish.Event{Type: EventTested, Workspace: ws.ID(), Toolset: d.Toolset.ID, Digest: run.Digest, From: string(from), To: string(to)})
 	}
 	return err
 }
@@ -329,67 +330,87 @@ func showTest(row *store.TestRun) (*TestRun, error) {
 	return run, nil
 }
 
-type testInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body *TestRequest
+// TestRun is a recorded test of exactly one digest. It is never the answer
+// itself, which may hold personal data.
+type TestRun struct {
+	ID                string          `json:"id,omitempty"`
+	Digest            string          `json:"digest"`
+	Tool              string          `json:"tool,omitempty"`
+	Arguments         json.RawMessage `json:"arguments,omitempty" doc:"Shown to the caller of the test only."`
+	Passed            bool            `json:"passed"`
+	Possible          bool            `json:"possible" doc:"false: no tool could be tested; reason says why."`
+	Reason            string          `json:"reason,omitempty" doc:"Why it did not pass."`
+	UpstreamStatus    int             `json:"upstreamStatus,omitempty"`
+	DurationSeconds   float64         `json:"durationSeconds"`
+	UpstreamSeconds   float64         `json:"upstreamSeconds"`
+	BytesReceived     int             `json:"bytesReceived"`
+	Tokens            TestTokens      `json:"tokens"`
+	CredentialVersion uint64          `json:"credentialVersion" doc:"Version of the secret that was used, 0: none."`
+	At                time.Time       `json:"at"`
+	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB, at 256 KiB with inspect; shown to the caller of the test only."`
+	AnswerCut         bool            `json:"answerCut,omitempty"`
+
+	Unmatched []engine.Unmatched `json:"unmatched,omitempty" doc:"What the field mask of the tool names and this answer has nowhere, at most 10: a mistyped name, or one that other answers have."`
+
+	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
+	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
+
+	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
+	inspect    bool                      // was asked for
+	inspection *playground.Inspection    // for the caller of the test only
 }
 
-func (s *Server) registerTests() {
-	register(s, huma.Operation{
-		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
-		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
-			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422. " +
-			"With inspect, the answer has what was sent and received, without credentials. A test that became a job keeps neither that, nor the answer and the arguments. " +
-			"With If-Match, nothing is called when the toolset was changed since it was read.",
-	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
-		req := TestRequest{}
-		if in.Body != nil {
-			req = *in.Body
+// TestTokens are o200k_base tokens of the answer.
+type TestTokens struct {
+	Received int `json:"received" doc:"Body as received."`
+	Minified int `json:"minified" doc:"The same without insignificant white space."`
+	Result   int `json:"result" doc:"What the agent receives."`
+}
+
+// testListing is the test of an MCP server none of whose tools is known to be safe: it
+// is reached with the connector's credential, and has the tools that are served.
+func (r *rollout) testListing(ctx context.Context, ws *store.Workspace, d *draft.Draft, p *draft.Part, run *TestRun) error {
+	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.CredentialVersion()
+	if d.Bundle == nil {
+		if err := r.Drafts.Push(ctx, d); err != nil {
+			return err
 		}
-		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.testAndDeploy(ctx, in, &req, phase)
-		})
+	}
+	ctx = safedial.WithHolder(ctx, d.Toolset.ID)
+	t := MCPTarget{URL: p.BaseURL(), Hint: *p.Conn.Opened.MCP()}
+	start := time.Now()
+	l, err := r.Servers.list(ctx, t, p.Creds)
+	run.DurationSeconds = time.Since(start).Seconds()
+	if err != nil {
+		run.Reason = request.Detail(err)
+		return r.recordTest(ctx, ws, d, run)
+	}
+	run.UpstreamStatus = http.StatusOK
+	names := make(map[string]bool, len(l.Server.Tools))
+	var all connector.MCPServer
+	for _, raw := range l.Server.Tools {
+		all.Tools = append(all.Tools, raw)
+		names[connector.NameMCP(raw)] = true
+	}
+	run.BytesReceived = len(all.Append(nil))
+	tools := d.Tools(false)
+	missing := slices.IndexFunc(tools, func(t toolset.Tool) bool {
+		return t.Enabled && t.Operation.Connector == p.Row.Name && !names[t.Operation.Path[1:]]
 	})
-	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
-	s.registerDeploy()
+	if missing >= 0 {
+		run.Reason = fmt.Sprintf("the server has no tool %s any more", tools[missing].Operation.Path[1:])
+	} else {
+		run.Passed = true
+	}
+	return r.recordTest(ctx, ws, d, run)
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*request.Done, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-	if err != nil {
-		return nil, err
-	}
-	phase("testing a tool")
-	run, err := s.test(ctx, ws, d, req)
-	if err != nil {
-		return nil, err
-	}
-	if len(run.waits) > 0 {
-		return nil, credential.Refused(d.Toolset.Slug, run.waits)
-	}
-	if !run.Possible {
-		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).
-			Fix("name a tool with its arguments, configure the authentication, or deploy with a reason")
-	}
-	deployed := false
-	if run.Passed && !req.KeepDraft {
-		phase("publishing")
-		if err := s.deploy(ctx, ws, d, run, ""); err != nil {
-			return nil, err
-		}
-		deployed = true
-	}
-	t, err := s.show(ctx, ws, d)
-	if err != nil {
-		return nil, err
-	}
-	answer := TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t}
-	kept := answer // a stored job is for every member of the workspace: without what the API said
-	kept.TestRun = run.told()
-	answer.Inspection = run.inspection
-	return &request.Done{
-		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.Toolset.ID, ETag: request.ETag(d.Toolset.Version), Body: answer, Kept: kept,
-	}, nil
+// TestRequest names the tool to test. Without one: the first safe operation that
+// needs no arguments, else one whose required arguments have examples.
+type TestRequest struct {
+	Connector string         `json:"connector,omitempty" maxLength:"63" doc:"Test a tool of this connector. Default: of any."`
+	Tool      string         `json:"tool,omitempty" maxLength:"64"`
+	Arguments map[string]any `json:"arguments,omitempty"`
+	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`
+	Inspect   bool           `json:"inspect,omitempty" doc:"Answer with what was sent and received too, credentials masked."`
 }

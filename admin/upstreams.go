@@ -79,7 +79,7 @@ func (s *Server) listenToServer(ctx context.Context, c *store.ToolsetConnector, 
 	if err != nil {
 		return err
 	}
-	t, err := s.mcpTarget(MCPTarget{URL: d.BaseURL(), Hint: *conn.Opened.MCP()}, d.Creds)
+	t, err := s.asked.target(MCPTarget{URL: d.BaseURL(), Hint: *conn.Opened.MCP()}, d.Creds)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,6 @@ type RunWorkflow struct {
 	DryRun    bool           `json:"dryRun,omitempty" doc:"Call nothing: draw the plan, and check the arguments."`
 }
 
-type runWorkflowInput struct {
-	ToolsetInput
-	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
-	Body RunWorkflow
-}
-
 // WorkflowRun is how a run ended.
 type WorkflowRun struct {
 	Plan            string                     `json:"plan" doc:"Steps of one number run at once."`
@@ -43,60 +37,55 @@ type WorkflowRun struct {
 }
 
 // runWorkflow runs a workflow of the draft without deploying it.
-func (s *Server) runWorkflow(ctx context.Context, in *runWorkflowInput) (*bodyOutput[WorkflowRun], error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.Load(ctx, ws, in.ID)
+func (r *rollout) runWorkflow(ctx context.Context, ws *store.Workspace, d *draft.Draft, name string, in *RunWorkflow) (WorkflowRun, error) {
+	list, i, err := d.WorkflowNamed(name, false)
 	if err != nil {
-		return nil, err
-	}
-	list, i, err := d.WorkflowNamed(in.Name, false)
-	if err != nil {
-		return nil, err
+		return WorkflowRun{}, err
 	}
 	operations, err := d.WorkflowOperations(false)
 	if err != nil {
-		return nil, err
+		return WorkflowRun{}, err
 	}
 	shown, err := workflow.Show(&list[i], operations, true)
 	if err != nil {
-		return nil, err
+		return WorkflowRun{}, err
 	}
-	args := []byte(store.JSON(in.Body.Arguments))
-	if in.Body.Arguments == nil {
+	args := []byte(store.JSON(in.Arguments))
+	if in.Arguments == nil {
 		args = []byte("{}")
 	}
 	schema, err := guest.CompileSchema(shown.Inputs)
 	if err != nil {
-		return nil, problem.New(problem.InvalidArgument, "the input schema of %s cannot be used: %v", in.Name, err)
+		return WorkflowRun{}, problem.New(problem.InvalidArgument, "the input schema of %s cannot be used: %v", name, err)
 	}
 	if err := schema.Check(args); err != nil {
-		return nil, request.FieldFault("/arguments", "the arguments of %s are not valid: %v", in.Name, err)
+		return WorkflowRun{}, request.FieldFault("/arguments", "the arguments of %s are not valid: %v", name, err)
 	}
 	out := WorkflowRun{Plan: shown.Plan}
-	if in.Body.DryRun {
-		return &bodyOutput[WorkflowRun]{out}, nil
+	if in.DryRun {
+		return out, nil
 	}
-	tool, err := s.servedWorkflow(ctx, d, &list[i])
+	tool, err := r.servedWorkflow(ctx, d, &list[i])
 	switch {
 	case err != nil:
-		return nil, err
+		return WorkflowRun{}, err
 	case tool == "":
-		return nil, problem.New(problem.Conflict, "the workflow %s is disabled, or waits for operations that are gone or disabled", in.Name).
-			Fix("see: sluice toolset workflow show %s %s", d.Toolset.Slug, in.Name)
-	case s.o.Tester == nil:
-		return nil, problem.New(problem.Unavailable, "this node has no gateway to run it with")
+		return WorkflowRun{}, problem.New(problem.Conflict, "the workflow %s is disabled, or waits for operations that are gone or disabled", name).
+			Fix("see: sluice toolset workflow show %s %s", d.Toolset.Slug, name)
+	case r.Tester == nil:
+		return WorkflowRun{}, problem.New(problem.Unavailable, "this node has no gateway to run it with")
 	}
-	if waits, err := s.drafts.Unconfirmed(ctx, d); err != nil {
-		return nil, err
+	if waits, err := r.Drafts.Unconfirmed(ctx, d); err != nil {
+		return WorkflowRun{}, err
 	} else if len(waits) > 0 {
-		return nil, credential.Refused(d.Toolset.Slug, waits)
+		return WorkflowRun{}, credential.Refused(d.Toolset.Slug, waits)
 	}
-	return answer(out.run(ctx, s, ws, d, tool, args))
+	return r.runTool(ctx, ws, d, out, tool, args)
 }
 
 // servedWorkflow is the name under which a workflow is served; "": it is not.
-func (s *Server) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry.Workflow) (string, error) {
-	offered, err := s.drafts.Workflows(ctx, d, false)
+func (r *rollout) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry.Workflow) (string, error) {
+	offered, err := r.Drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return "", err
 	}
@@ -107,29 +96,29 @@ func (s *Server) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry
 	return "", nil
 }
 
-// run makes the call, and leaves a record of it: it may have changed data.
-func (r *WorkflowRun) run(ctx context.Context, s *Server, ws *store.Workspace, d *draft.Draft, tool string, args json.RawMessage) (WorkflowRun, error) {
-	if err := s.drafts.Push(ctx, d); err != nil {
-		return *r, err
+// runTool makes the call, and leaves a record of it: it may have changed data.
+func (r *rollout) runTool(ctx context.Context, ws *store.Workspace, d *draft.Draft, out WorkflowRun, tool string, args json.RawMessage) (WorkflowRun, error) {
+	if err := r.Drafts.Push(ctx, d); err != nil {
+		return out, err
 	}
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start := time.Now()
-	a, err := s.o.Tester.Test(limited, TestCall{
+	a, err := r.Tester.Test(limited, TestCall{
 		Toolset: d.Bundle, Digest: registry.Digest(d.Toolset.DraftDigest), Connectors: d.Connectors(), Plugins: d.Plugins, Tool: tool, Arguments: args, Inspect: true,
 	})
 	if err != nil {
-		return *r, err
+		return out, err
 	}
-	r.Ran, r.IsError, r.DurationSeconds = true, a.IsError, time.Since(start).Seconds()
-	r.Answer, r.AnswerCut = request.CutText(a.Text, maxInspectedAnswer)
+	out.Ran, out.IsError, out.DurationSeconds = true, a.IsError, time.Since(start).Seconds()
+	out.Answer, out.AnswerCut = request.CutText(a.Text, maxInspectedAnswer)
 	if a.Inspection != nil {
-		r.Calls = a.Inspection.Calls
+		out.Calls = a.Inspection.Calls
 	}
-	return *r, ws.Update(ctx, func(tx *store.Tx) error {
+	return out, ws.Update(ctx, func(tx *store.Tx) error {
 		rec := request.Audit(ctx, "toolset.workflow.run", d.Toolset.ID)
 		rec.Digest = d.Toolset.DraftDigest
-		rec.After = store.JSON(map[string]any{"tool": tool, "isError": a.IsError, "calls": len(r.Calls)})
+		rec.After = store.JSON(map[string]any{"tool": tool, "isError": a.IsError, "calls": len(out.Calls)})
 		return tx.Audit(ctx, rec)
 	})
 }

@@ -103,7 +103,14 @@ func (s *Server) registerWorkflows() {
 		OperationID: "run-workflow", Method: http.MethodPost, Path: path + "/{name}/run", Summary: "Run a workflow of the draft", Tags: tags,
 		Description: "With the credentials of the toolset, through the pipeline of the gateway; it may change data, as its plan says. Nothing is deployed, and no test is recorded. " +
 			"A workflow that failed is an answer with isError. With dryRun nothing is called: the plan is drawn and the arguments are checked.",
-	}, s.runWorkflow)
+	}, func(ctx context.Context, in *runWorkflowInput) (*bodyOutput[WorkflowRun], error) {
+		ws := s.workspace(ctx)
+		d, err := s.drafts.Load(ctx, ws, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return answer(s.rollouts.runWorkflow(ctx, ws, d, in.Name, &in.Body))
+	})
 	register(s, huma.Operation{
 		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
 	}, func(ctx context.Context, in *deleteWorkflowInput) (*workflowsOutput, error) {
@@ -162,4 +169,10 @@ func showWorkflows(d *draft.Draft, stored string) (*workflowsOutput, error) {
 		out.Body.Items = append(out.Body.Items, shown)
 	}
 	return out, nil
+}
+
+type runWorkflowInput struct {
+	ToolsetInput
+	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
+	Body RunWorkflow
 }

@@ -1,0 +1,127 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+)
+
+// readServer asks the MCP server of a request what it has.
+func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
+	u, err := s.serverAddress(ctx, in, again, phase)
+	if err != nil {
+		return nil, err
+	}
+	t := MCPTarget{URL: u, Noticed: noticedOf(ctx)}
+	creds, err := s.serverCredentials(ctx, in, again, u)
+	if err != nil {
+		return nil, err
+	}
+	if in.BaseURL != "" {
+		t.URL = in.BaseURL
+	}
+	phase("connecting to the MCP server")
+	l, err := s.asked.list(ctx, t, creds)
+	if err != nil {
+		return nil, err
+	}
+	l.Server.URL = u
+	if again != nil {
+		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
+	}
+	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.notices, Refused: l.refused}
+	src.Title = cmp.Or(l.Server.Title, l.Server.Name, credential.Hostname(u))
+	if c := in.Source.MCP.Command; c != nil {
+		src.Title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))
+	}
+	return src, nil
+}
+
+// serverCredentials are those of the request, or of the toolset that it refreshes.
+func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again *refresh, u string) ([]credential.Draft, error) {
+	ws := s.workspace(ctx)
+	d := &draft.Draft{Toolset: &store.Toolset{}, Part: &draft.Part{Report: &draft.Report{}}}
+	connector := ""
+	if again != nil {
+		d.Toolset, connector = again.toolset, again.source.Connector
+	} else if in.Slug != "" || in.Name != "" {
+		found, err := ws.ToolsetBySlug(ctx, in.slug(""))
+		if err != nil && !problem.Is(err, problem.NotFound) {
+			return nil, err
+		}
+		if err == nil {
+			rows, err := ws.ToolsetConnectors(ctx, found)
+			if err != nil {
+				return nil, err
+			}
+			for i := range rows {
+				if rows[i].SourceKind == store.SourceMCP && rows[i].SourceURL == u && connector == "" {
+					d.Toolset, connector = found, rows[i].Name
+				}
+			}
+		}
+	}
+	if connector != "" {
+		var err error
+		if d.Creds, err = credential.Load(ctx, ws, d.Toolset.ID, connector); err != nil {
+			return nil, err
+		}
+	}
+	if in.Auth != nil {
+		if err := s.drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
+			return nil, err
+		}
+	}
+	return d.Creds, nil
+}
+
+// compileMCP makes the connector of an MCP server. Nothing is stored.
+func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
+	phase("making the connector")
+	start := time.Now()
+	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := toolset.Generate(c.Opened)
+	if err != nil {
+		return nil, err
+	}
+	document := src.Server.Append(nil)
+	sum := sha256.Sum256(document)
+	r := &draft.Report{
+		Title: src.Title, Version: c.Opened.Version(), Format: store.SourceMCP, SpecVersion: src.Server.Protocol,
+		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
+		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
+		DurationMilli: time.Since(start).Milliseconds(),
+	}
+	r.Warnings = noticed(src.Notices)
+	for _, f := range src.Refused {
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
+	}
+	for _, f := range c.Refused {
+		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_not_packed", Reason: f.Reason})
+	}
+	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
+}
+
+// noticed are the warnings about the words of an MCP server.
+func noticed(notices []connector.Notice) []toolset.Diagnostic {
+	out := make([]toolset.Diagnostic, 0, len(notices))
+	for _, n := range notices {
+		out = append(out, toolset.Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
+	}
+	return out
+}
