@@ -6,18 +6,19 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/request"
 )
 
 type bindingsOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body ToolsetPlugins
+	Body binding.ToolsetPlugins
 }
 
 type setPluginsInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body SetPlugins
+	Body binding.SetPlugins
 }
 
 func (s *Server) registerBindings() {
@@ -31,9 +32,9 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := s.bound.show(ctx, ws, d)
+		out, err := s.bound.Show(ctx, ws, d)
 		if err == nil {
-			err = s.bound.addLive(ctx, ws, d, out)
+			err = s.bound.AddLive(ctx, ws, d, out)
 		}
 		if err != nil {
 			return nil, err
@@ -50,10 +51,10 @@ func (s *Server) registerBindings() {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.bound.set(ctx, ws, d, &in.Body); err != nil {
+		if err := s.bound.Set(ctx, ws, d, &in.Body); err != nil {
 			return nil, err
 		}
-		out, err := s.bound.show(ctx, ws, d)
+		out, err := s.bound.Show(ctx, ws, d)
 		if err != nil {
 			return nil, err
 		}

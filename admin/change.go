@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -492,28 +493,28 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 
 // tryOut tests the draft and deploys it when the test passed, as far as the request
 // wants it; nil: it wants no test.
-func (c *change) tryOut(ctx context.Context) (test *TestRun, deployed bool, err error) {
+func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bool, err error) {
 	if c.in.Deploy != nil && c.in.Deploy.Skip {
 		return nil, false, nil
 	}
 	c.phase("testing a tool")
-	req := TestRequest{}
+	req := rollout.TestRequest{}
 	if c.in.Test != nil {
 		req = *c.in.Test
 	}
 	if req.Tool == "" && req.Connector == "" && len(c.d.Parts) > 1 {
 		req.Connector = c.d.Row.Name
 	}
-	if test, err = c.s.rollouts.test(ctx, c.ws, c.d, &req); err != nil {
+	if test, err = c.s.rollouts.Test(ctx, c.ws, c.d, &req); err != nil {
 		return nil, false, err
 	}
 	reason := ""
-	if !test.Possible && len(test.waits) == 0 && c.in.Deploy != nil {
+	if !test.Possible && len(test.Waits) == 0 && c.in.Deploy != nil {
 		reason = c.in.Deploy.UntestedReason
 	}
 	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
 		c.phase("publishing")
-		err = c.s.rollouts.deploy(ctx, c.ws, c.d, test, reason)
+		err = c.s.rollouts.Deploy(ctx, c.ws, c.d, test, reason)
 	}
 	return test, deployed, err
 }
@@ -532,7 +533,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if test != nil {
 		shown.Test = test
 	}
-	advice, err := s.advices.advise(ctx, d)
+	advice, err := s.advices.Advise(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -540,7 +541,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if err != nil {
 		return nil, err
 	}
-	cost, err := s.advices.listTokens(d, served)
+	cost, err := s.advices.ListTokens(d, served)
 	if err != nil {
 		return nil, err
 	}

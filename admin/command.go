@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -55,7 +56,7 @@ func (s *Server) useCommand(ctx context.Context, in *CreateToolset) error {
 func (s *Server) serverAddress(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (string, error) {
 	m := in.Source.MCP
 	if m.Command == nil && (again == nil || !registry.IsStdio(m.URL)) {
-		return mcpURL(m.URL)
+		return mcpserver.CheckURL(m.URL)
 	}
 	if m.Command != nil {
 		phase("installing the command")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -24,7 +25,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	if err != nil {
 		return nil, err
 	}
-	t := MCPTarget{URL: u, Noticed: noticedOf(ctx)}
+	t := mcpserver.Target{URL: u, Noticed: noticedOf(ctx)}
 	creds, err := s.serverCredentials(ctx, in, again, u)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 		t.URL = in.BaseURL
 	}
 	phase("connecting to the MCP server")
-	l, err := s.asked.list(ctx, t, creds)
+	l, err := s.asked.List(ctx, t, creds)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *Server) readServer(ctx context.Context, in *CreateToolset, again *refre
 	if again != nil {
 		s.upstreams.Keep(again.toolset.ID, again.source.Connector, l.TTL, l.Tells)
 	}
-	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.notices, Refused: l.refused}
+	src := &source.Source{URL: u, Server: &l.Server, TTL: l.TTL, Tells: l.Tells, Notices: l.Notices, Refused: l.Refused}
 	src.Title = cmp.Or(l.Server.Title, l.Server.Name, credential.Hostname(u))
 	if c := in.Source.MCP.Command; c != nil {
 		src.Title = cmp.Or(l.Server.Title, l.Server.Name, filepath.Base(c.Argv[0]))

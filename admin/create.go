@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -57,7 +58,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if in.Source.MCP == nil {
 		return problem.New(problem.InvalidArgument, "a login belongs to an MCP server").At("", 0, 0, "/login")
 	}
-	u, err := mcpURL(in.Source.MCP.URL)
+	u, err := mcpserver.CheckURL(in.Source.MCP.URL)
 	if err != nil {
 		return err
 	}

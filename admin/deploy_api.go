@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -42,9 +43,9 @@ func (s *Server) registerDeploy() {
 		if err != nil {
 			return nil, err
 		}
-		var test *TestRun
+		var test *rollout.TestRun
 		if row != nil && row.Passed {
-			if test, err = showTest(row); err != nil {
+			if test, err = rollout.ShowTest(row); err != nil {
 				return nil, err
 			}
 			reason = "" // it is tested: a reason would claim otherwise
@@ -55,7 +56,7 @@ func (s *Server) registerDeploy() {
 		if err := d.CheckServers(); err != nil {
 			return nil, err
 		}
-		if err := s.rollouts.deploy(ctx, ws, d, test, reason); err != nil {
+		if err := s.rollouts.Deploy(ctx, ws, d, test, reason); err != nil {
 			return nil, err
 		}
 		return s.toolsetAnswer(ctx, ws, d)
@@ -73,7 +74,7 @@ func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draf
 type rollbackInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body *RollbackRequest
+	Body *rollout.RollbackRequest
 }
 
 func (s *Server) registerLifecycle() {
@@ -94,11 +95,11 @@ func (s *Server) registerLifecycle() {
 
 func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	req := RollbackRequest{}
+	req := rollout.RollbackRequest{}
 	if in.Body != nil {
 		req = *in.Body
 	}
-	if err := s.rollouts.rollBack(ctx, ws, in.ID, &in.MatchInput, req); err != nil {
+	if err := s.rollouts.RollBack(ctx, ws, in.ID, &in.MatchInput, req); err != nil {
 		return nil, err
 	}
 	d, err := s.drafts.Load(ctx, ws, in.ID)

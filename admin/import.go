@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/draft"
@@ -211,8 +212,8 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 		if err != nil {
 			return err
 		}
-		if letsThrough(b.OnError, g.Manifest) {
-			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
+		if binding.LetsThrough(b.OnError, g.Manifest) {
+			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: binding.WarnLetsThrough})
 		}
 	}
 	if err := s.closeImported(ctx, ws, x); err != nil {
@@ -341,7 +342,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if p.Unbind != nil && *p.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
-	if c := compactJSON(p.Config); c != "null" && c != "{}" {
+	if c := binding.CompactJSON(p.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
 	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
@@ -377,7 +378,7 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 		if p.Connector != "" {
 			b.Connector = names[p.Connector]
 		}
-		in := &PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
+		in := &binding.PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
 		if p.Operation != nil {
 			op := names.Operation(*p.Operation)
 			b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
@@ -389,10 +390,10 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 			c := draft.BoundCall{Name: name, Operation: names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
 		}
-		if b.Calls, err = resolveCalls(d, g, said, in, at); err != nil {
+		if b.Calls, err = binding.ResolveCalls(d, g, said, in, at); err != nil {
 			return err
 		}
-		if err := allowGrants(ctx, before, b); err != nil {
+		if err := binding.AllowGrants(ctx, before, b); err != nil {
 			return problem.As(err).At("", 0, 0, at+"/grants")
 		}
 		bound = append(bound, *b)

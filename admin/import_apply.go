@@ -225,7 +225,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	case "none", "extra":
 		return nil
 	case "delete":
-		return s.rollouts.remove(ctx, ws, x.now)
+		return s.rollouts.Remove(ctx, ws, x.now)
 	}
 	for _, c := range x.want.Parts() {
 		if c.Source.Command == nil || s.commandOf(c.Source.URL) != nil {
@@ -287,7 +287,7 @@ func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *import
 	switch {
 	case len(x.planned.Origins) > 0: // the draft waits, and what is live stays
 	case x.want.Live && len(x.planned.Missing) == 0 && d.Toolset.LiveDigest != d.Toolset.DraftDigest:
-		if err := s.rollouts.deploy(ctx, ws, d.Draft, nil, reason); err != nil {
+		if err := s.rollouts.Deploy(ctx, ws, d.Draft, nil, reason); err != nil {
 			return err
 		}
 		x.planned.Revision = d.Toolset.LiveRevision

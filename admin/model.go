@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -47,7 +49,7 @@ type Toolset struct {
 	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of what is live."`
 	Revision       uint64                     `json:"revision" doc:"Live revision, 0: none."`
 	Changed        bool                       `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun                   `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	Test           *rollout.TestRun           `json:"test,omitempty" doc:"Last test of the draft as it is now."`
 	CreatedAt      time.Time                  `json:"createdAt"`
 	UpdatedAt      time.Time                  `json:"updatedAt"`
 }
@@ -63,12 +65,12 @@ type ToolsetDetail struct {
 // CreatedToolset answers the creation of a toolset.
 type CreatedToolset struct {
 	ToolsetDetail
-	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
-	Tools   []toolset.Tool   `json:"tools"`
-	Tokens  int              `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
-	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
-	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
-	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
+	Created bool                    `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
+	Tools   []toolset.Tool          `json:"tools"`
+	Tokens  int                     `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
+	Advice  *advice.SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
+	Granted []string                `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
+	Changes *Changes                `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 	// Token is in no stored job.
 	Token *access.CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
 }
@@ -134,7 +136,7 @@ type Access struct {
 
 // TestAnswer answers a test.
 type TestAnswer struct {
-	TestRun
+	rollout.TestRun
 	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
 	Toolset    Toolset                `json:"toolset"`
 	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -52,13 +53,13 @@ type SpecRef struct {
 
 // Refreshed answers a refresh.
 type Refreshed struct {
-	Changed  bool     `json:"changed" doc:"The specification made another connector."`
-	DryRun   bool     `json:"dryRun,omitempty"`
-	Deployed bool     `json:"deployed" doc:"The new version was tested and is live now."`
-	Waiting  string   `json:"waiting,omitempty" doc:"Why the new version stays a draft."`
-	Changes  *Changes `json:"changes,omitempty"`
-	Test     *TestRun `json:"test,omitempty"`
-	Toolset  Toolset  `json:"toolset"`
+	Changed  bool             `json:"changed" doc:"The specification made another connector."`
+	DryRun   bool             `json:"dryRun,omitempty"`
+	Deployed bool             `json:"deployed" doc:"The new version was tested and is live now."`
+	Waiting  string           `json:"waiting,omitempty" doc:"Why the new version stays a draft."`
+	Changes  *Changes         `json:"changes,omitempty"`
+	Test     *rollout.TestRun `json:"test,omitempty"`
+	Toolset  Toolset          `json:"toolset"`
 }
 
 // refresh is what a change knows of the source that is read again.

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -68,8 +69,8 @@ type acceptInput struct {
 
 // AcceptChange says how a change that waits is taken over.
 type AcceptChange struct {
-	Test   *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
-	Deploy *CreateDeploy `json:"deploy,omitempty"`
+	Test   *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy *CreateDeploy        `json:"deploy,omitempty"`
 }
 
 func (s *Server) registerSchedules() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
@@ -46,31 +47,31 @@ func (s *Server) registerSelection() {
 	register(s, huma.Operation{
 		OperationID: "search-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/search", Tags: tags,
 		Summary: "Search the enabled tools of a toolset as search_tools does",
-	}, func(ctx context.Context, in *searchInput) (*bodyOutput[SearchAnswer], error) {
+	}, func(ctx context.Context, in *searchInput) (*bodyOutput[advice.SearchAnswer], error) {
 		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.advices.search(ctx, d, in.Query, in.K)
+		a, err := s.advices.Search(ctx, d, in.Query, in.K)
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[SearchAnswer]{*a}, nil
+		return &bodyOutput[advice.SearchAnswer]{*a}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "get-selection", Method: http.MethodGet, Path: "/v1/toolsets/{id}/selection", Tags: tags,
 		Summary: "Read which tools clients list, why, and what each selection costs",
-	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[ToolSelection], error) {
+	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[advice.ToolSelection], error) {
 		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return answer(s.advices.selection(ctx, d))
+		return answer(s.advices.Selection(ctx, d))
 	})
 	register(s, huma.Operation{
 		OperationID: "preview-selection", Method: http.MethodPost, Path: "/v1/toolsets/{id}/selection/preview", Tags: tags,
 		Summary: "Choose tools for a use case and store nothing",
-	}, func(ctx context.Context, in *previewSelectionInput) (*bodyOutput[ToolSelection], error) {
+	}, func(ctx context.Context, in *previewSelectionInput) (*bodyOutput[advice.ToolSelection], error) {
 		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
@@ -79,7 +80,7 @@ func (s *Server) registerSelection() {
 		if err := d.ChooseAnew(&mode, &in.Body.UseCase, nil); err != nil {
 			return nil, err
 		}
-		return answer(s.advices.selection(ctx, d))
+		return answer(s.advices.Selection(ctx, d))
 	})
 	s.registerExamples()
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
@@ -35,12 +37,14 @@ import (
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -81,10 +85,10 @@ type Options struct {
 	// SpecLimits bound what a specification may cost. Default: those of the compiler.
 	SpecLimits openapi.Limits
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
-	Tester Tester
+	Tester rollout.Tester
 	// MCP asks MCP servers what they are. Default: none is asked, and no toolset can be
 	// made of one.
-	MCP MCPServers
+	MCP mcpserver.Servers
 	// Commands runs MCP servers that are commands of this node. Default: none are, and
 	// none can be added.
 	Commands local.Commands
@@ -92,7 +96,7 @@ type Options struct {
 	Catalog *catalog.Room
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
-	Lister Lister
+	Lister advice.Lister
 	// Sandbox runs the golden cases of plugins that are published, under PluginPolicy.
 	// Default: none, and plugins cannot be published.
 	Sandbox *extism.Host
@@ -209,10 +213,10 @@ type Server struct {
 	opened   *toolset.Connectors
 	logins   *login.Room
 	drafts   *draft.Room
-	asked    *asker
-	advices  *adviser
-	bound    *binder
-	rollouts *rollout
+	asked    *mcpserver.Room
+	advices  *advice.Room
+	bound    *binding.Room
+	rollouts *rollout.Room
 	checking atomic.Bool   // a round of specifications is on its way
 	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -291,10 +295,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.plugins = &plugin.Room{
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
 	}
-	s.asked = &asker{MCP: o.MCP, Logins: s.logins}
-	s.advices = &adviser{Drafts: s.drafts, Lister: o.Lister}
-	s.bound = &binder{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
-	s.rollouts = &rollout{
+	s.asked = &mcpserver.Room{MCP: o.MCP, Logins: s.logins}
+	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister}
+	s.bound = &binding.Room{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
+	s.rollouts = &rollout.Room{
 		Drafts: s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}

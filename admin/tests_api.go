@@ -8,13 +8,14 @@ import (
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 type testInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body *TestRequest
+	Body *rollout.TestRequest
 }
 
 func (s *Server) registerTests() {
@@ -25,7 +26,7 @@ func (s *Server) registerTests() {
 			"With inspect, the answer has what was sent and received, without credentials. A test that became a job keeps neither that, nor the answer and the arguments. " +
 			"With If-Match, nothing is called when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {
-		req := TestRequest{}
+		req := rollout.TestRequest{}
 		if in.Body != nil {
 			req = *in.Body
 		}
@@ -37,19 +38,19 @@ func (s *Server) registerTests() {
 	s.registerDeploy()
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequest, phase func(string)) (*request.Done, error) {
+func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
 	phase("testing a tool")
-	run, err := s.rollouts.test(ctx, ws, d, req)
+	run, err := s.rollouts.Test(ctx, ws, d, req)
 	if err != nil {
 		return nil, err
 	}
-	if len(run.waits) > 0 {
-		return nil, credential.Refused(d.Toolset.Slug, run.waits)
+	if len(run.Waits) > 0 {
+		return nil, credential.Refused(d.Toolset.Slug, run.Waits)
 	}
 	if !run.Possible {
 		return nil, problem.New(problem.TestFailed, "nothing can be tested: %s", run.Reason).
@@ -58,7 +59,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	deployed := false
 	if run.Passed && !req.KeepDraft {
 		phase("publishing")
-		if err := s.rollouts.deploy(ctx, ws, d, run, ""); err != nil {
+		if err := s.rollouts.Deploy(ctx, ws, d, run, ""); err != nil {
 			return nil, err
 		}
 		deployed = true
@@ -69,8 +70,8 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *TestRequ
 	}
 	answer := TestAnswer{TestRun: *run, Deployed: deployed, Toolset: t}
 	kept := answer // a stored job is for every member of the workspace: without what the API said
-	kept.TestRun = run.told()
-	answer.Inspection = run.inspection
+	kept.TestRun = run.Told()
+	answer.Inspection = run.Inspection
 	return &request.Done{
 		Status: http.StatusOK, Resource: "/v1/toolsets/" + d.Toolset.ID, ETag: request.ETag(d.Toolset.Version), Body: answer, Kept: kept,
 	}, nil

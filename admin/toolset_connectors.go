@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -21,16 +22,16 @@ import (
 // AddConnector asks for another connector in a toolset. The same source again, under
 // the same name, refreshes it and keeps its edits.
 type AddConnector struct {
-	Name      string              `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
-	Source    CreateSource        `json:"source"`
-	BaseURL   string              `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
-	Tools     []string            `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
-	Profile   string              `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
-	Auth      *credential.SetAuth `json:"authentication,omitempty"`
-	Policy    string              `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
-	Test      *TestRequest        `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
-	Stateless bool                `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
-	Deploy    *CreateDeploy       `json:"deploy,omitempty"`
+	Name      string               `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
+	Source    CreateSource         `json:"source"`
+	BaseURL   string               `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
+	Tools     []string             `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
+	Profile   string               `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
+	Auth      *credential.SetAuth  `json:"authentication,omitempty"`
+	Policy    string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
+	Test      *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
+	Stateless bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Deploy    *CreateDeploy        `json:"deploy,omitempty"`
 }
 
 // PatchConnector changes the fields that are there; "" restores the default.
@@ -57,7 +58,7 @@ type AddedConnector struct {
 	Created   bool                   `json:"created" doc:"false: the toolset had it, and it was refreshed."`
 	Tools     []toolset.Tool         `json:"tools" doc:"Of this connector."`
 	Renamed   []draft.KeptName       `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
-	Test      *TestRun               `json:"test,omitempty"`
+	Test      *rollout.TestRun       `json:"test,omitempty"`
 	Granted   []string               `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes   *Changes               `json:"changes,omitempty" doc:"What a refresh changed."`
 	Toolset   Toolset                `json:"toolset"`

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
@@ -52,7 +53,7 @@ func (s *Server) show(ctx context.Context, ws *store.Workspace, d *draft.Draft) 
 	t.Source, t.Upstream, t.Connector, t.BaseURL, t.Servers = c.Source, c.Upstream, c.Connector, c.BaseURL, c.Servers
 	t.Methods, t.Authentication = c.Methods, c.Authentication
 	if test != nil {
-		if t.Test, err = showTest(test); err != nil {
+		if t.Test, err = rollout.ShowTest(test); err != nil {
 			return Toolset{}, err
 		}
 	}

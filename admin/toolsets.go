@@ -95,7 +95,7 @@ func (s *Server) registerToolsets() {
 		if err := in.Check(ts.Version, true); err != nil {
 			return nil, err
 		}
-		return nil, s.rollouts.remove(ctx, ws, ts)
+		return nil, s.rollouts.Remove(ctx, ws, ts)
 	})
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -79,7 +80,7 @@ func (s *Server) listenToServer(ctx context.Context, c *store.ToolsetConnector, 
 	if err != nil {
 		return err
 	}
-	t, err := s.asked.target(MCPTarget{URL: d.BaseURL(), Hint: *conn.Opened.MCP()}, d.Creds)
+	t, err := s.asked.Target(mcpserver.Target{URL: d.BaseURL(), Hint: *conn.Opened.MCP()}, d.Creds)
 	if err != nil {
 		return err
 	}

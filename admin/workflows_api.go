@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/registry"
@@ -103,13 +104,13 @@ func (s *Server) registerWorkflows() {
 		OperationID: "run-workflow", Method: http.MethodPost, Path: path + "/{name}/run", Summary: "Run a workflow of the draft", Tags: tags,
 		Description: "With the credentials of the toolset, through the pipeline of the gateway; it may change data, as its plan says. Nothing is deployed, and no test is recorded. " +
 			"A workflow that failed is an answer with isError. With dryRun nothing is called: the plan is drawn and the arguments are checked.",
-	}, func(ctx context.Context, in *runWorkflowInput) (*bodyOutput[WorkflowRun], error) {
+	}, func(ctx context.Context, in *runWorkflowInput) (*bodyOutput[rollout.WorkflowRun], error) {
 		ws := s.workspace(ctx)
 		d, err := s.drafts.Load(ctx, ws, in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return answer(s.rollouts.runWorkflow(ctx, ws, d, in.Name, &in.Body))
+		return answer(s.rollouts.RunWorkflow(ctx, ws, d, in.Name, &in.Body))
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
@@ -174,5 +175,5 @@ func showWorkflows(d *draft.Draft, stored string) (*workflowsOutput, error) {
 type runWorkflowInput struct {
 	ToolsetInput
 	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
-	Body RunWorkflow
+	Body rollout.RunWorkflow
 }

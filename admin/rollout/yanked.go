@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// draftBringsBackYanked is [Server.bringsBackYanked] for a draft.
-func (r *rollout) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft.Draft) error {
+// draftBringsBackYanked is [Room.bringsBackYanked] for a draft.
+func (r *Room) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft.Draft) error {
 	bound, err := d.Bindings()
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (r *rollout) draftBringsBackYanked(ctx context.Context, ws *store.Workspace
 
 // bringsBackYanked refuses to make plugins live that were yanked and are not live now. What
 // is live goes on: yanking stops nobody's calls.
-func (r *rollout) bringsBackYanked(ctx context.Context, ws *store.Workspace, ts *store.Toolset, refs []registry.PluginRef) error {
+func (r *Room) bringsBackYanked(ctx context.Context, ws *store.Workspace, ts *store.Toolset, refs []registry.PluginRef) error {
 	var live []registry.PluginRef
 	for i := range refs {
 		row, err := ws.PluginVersion(ctx, refs[i].Name, refs[i].Version)

@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const (
 )
 
 // replaced tells of the revision that was live until now.
-func (r *rollout) replaced(workspace string, before *store.Toolset, step store.Step) {
+func (r *Room) replaced(workspace string, before *store.Toolset, step store.Step) {
 	if before.LiveRevision == 0 {
 		return
 	}
@@ -40,9 +40,9 @@ type RollbackRequest struct {
 	Reason   string `json:"reason,omitempty" maxLength:"500"`
 }
 
-// rollBack makes the digest of an older revision live as a new one, and the draft what is
+// RollBack makes the digest of an older revision live as a new one, and the draft what is
 // live then.
-func (r *rollout) rollBack(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, req RollbackRequest) error {
+func (r *Room) RollBack(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, req RollbackRequest) error {
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package admin
+package mcpserver
 
 import (
 	"context"
@@ -16,21 +16,21 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// MCPServers asks MCP servers what they are, through the guarded dialer.
-type MCPServers interface {
+// Servers asks MCP servers what they are, through the guarded dialer.
+type Servers interface {
 	// List connects to a server and reads its tools. Its errors are *problem.Error of
 	// kinds cannot_connect_mcp_server, unauthenticated, unreachable, timeout,
 	// blocked_address, unavailable and those of a wrong URL.
-	List(ctx context.Context, t MCPTarget) (*MCPListing, error)
+	List(ctx context.Context, t Target) (*Listing, error)
 	// Listen keeps a stream of a server open until ctx or the stream ends. It calls
 	// opened when the stream is open and changed whenever the server says that its
 	// tools changed. It fails with [problem.Unsupported] when the server does not
 	// tell, and as List does.
-	Listen(ctx context.Context, t MCPTarget, opened, changed func()) error
+	Listen(ctx context.Context, t Target, opened, changed func()) error
 }
 
-// MCPTarget is a server and what it is asked with.
-type MCPTarget struct {
+// Target is a server and what it is asked with.
+type Target struct {
 	URL  string
 	Hint manifest.MCPServer // how it was spoken to before; zero: not known
 	// Auth is the shape of the authentication, and Secret gives its values, by the ids
@@ -42,24 +42,24 @@ type MCPTarget struct {
 	Noticed func(handshake.Event)
 }
 
-// MCPListing is what a server says.
-type MCPListing struct {
+// Listing is what a server says.
+type Listing struct {
 	Server connector.MCPServer
 	TTL    time.Duration // how long its list may be kept; 0: it does not say
 	Tells  bool          // it tells of changes of its list
 	// Unlisted are the lists that the server declares and does not give.
 	Unlisted []connector.Refused
 
-	notices []connector.Notice  // what was found in its words
-	refused []connector.Refused // tools that were taken out for their words
+	Notices []connector.Notice  // what was found in its words
+	Refused []connector.Refused // tools that were taken out for their words
 }
 
-// listTimeout bounds connecting to a server and reading its tools.
-const listTimeout = 45 * time.Second
+// ListTimeout bounds connecting to a server and reading its tools.
+const ListTimeout = 45 * time.Second
 
-// mcpURL checks the address of an MCP server and returns it without its
+// CheckURL checks the address of an MCP server and returns it without its
 // fragment. Its faults do not repeat it: it may hold credentials.
-func mcpURL(s string) (string, error) {
+func CheckURL(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -72,12 +72,12 @@ func mcpURL(s string) (string, error) {
 	return u.String(), nil
 }
 
-// serverChallenge says what MCP servers answer who asks them without a credential.
-func serverChallenge(m MCPServers) func(ctx context.Context, resource string) oauth.Challenge {
+// ServerChallenge says what MCP servers answer who asks them without a credential.
+func ServerChallenge(m Servers) func(ctx context.Context, resource string) oauth.Challenge {
 	return func(ctx context.Context, resource string) oauth.Challenge {
-		ctx, cancel := context.WithTimeout(ctx, listTimeout)
+		ctx, cancel := context.WithTimeout(ctx, ListTimeout)
 		defer cancel()
-		_, err := m.List(ctx, MCPTarget{URL: resource})
+		_, err := m.List(ctx, Target{URL: resource})
 		if wants, ok := errors.AsType[*handshake.WantsAuthError](err); ok {
 			c, _ := oauth.ParseChallenge(wants.Challenge)
 			return c
@@ -86,28 +86,28 @@ func serverChallenge(m MCPServers) func(ctx context.Context, resource string) oa
 	}
 }
 
-// list asks a server with these credentials.
-func (r *asker) list(ctx context.Context, t MCPTarget, creds []credential.Draft) (*MCPListing, error) {
+// List asks a server with these credentials.
+func (r *Room) List(ctx context.Context, t Target, creds []credential.Draft) (*Listing, error) {
 	if r.MCP == nil {
 		return nil, problem.New(problem.Unsupported, "this node does not connect to MCP servers")
 	}
-	t, err := r.target(t, creds)
+	t, err := r.Target(t, creds)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ListTimeout)
 	defer cancel()
 	l, err := r.MCP.List(ctx, t)
 	if err != nil {
 		return nil, cannotConnect(r.Logins.Clients.Explain(ctx, t.URL, t.Auth != nil, err))
 	}
-	l.notices, l.refused = l.Server.Accept()
-	l.refused = append(l.refused, l.Unlisted...)
+	l.Notices, l.Refused = l.Server.Accept()
+	l.Refused = append(l.Refused, l.Unlisted...)
 	return l, nil
 }
 
-// target gives a target its credentials.
-func (r *asker) target(t MCPTarget, creds []credential.Draft) (MCPTarget, error) {
+// Target gives a target its credentials.
+func (r *Room) Target(t Target, creds []credential.Draft) (Target, error) {
 	var err error
 	if t.Auth, err = credential.BundleShape(creds); err != nil {
 		return t, err
@@ -165,8 +165,8 @@ const (
 	reasonProtocol    = "protocol"
 )
 
-// reasonOf is the machine code of why a server cannot be asked.
-func reasonOf(err error) string {
+// ReasonOf is the machine code of why a server cannot be asked.
+func ReasonOf(err error) string {
 	for e := problem.As(err); e != nil; e = problem.As(e.Unwrap()) {
 		switch e.Kind {
 		case problem.Unreachable:
@@ -190,9 +190,9 @@ func reasonOf(err error) string {
 	return reasonProtocol
 }
 
-// asker asks MCP servers with the credentials of a draft.
-type asker struct {
+// Room asks MCP servers with the credentials of a draft.
+type Room struct {
 	// MCP asks them; nil: none is asked.
-	MCP    MCPServers
+	MCP    Servers
 	Logins *login.Room
 }

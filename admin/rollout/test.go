@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -126,9 +127,9 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 	return nil, "no safe tool can be called without arguments that only you know", nil
 }
 
-// test runs a test of exactly the digest of d and records it. A test that is not
+// Test runs a test of exactly the digest of d and records it. A test that is not
 // possible is not recorded.
-func (r *rollout) test(ctx context.Context, ws *store.Workspace, d *draft.Draft, req *TestRequest) (*TestRun, error) {
+func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, req *TestRequest) (*TestRun, error) {
 	run := &TestRun{Digest: d.Toolset.DraftDigest, At: ws.Now()}
 	if req.Connector != "" && d.Named(req.Connector) == nil {
 		return nil, request.FieldFault("/connector", "the toolset has no connector %.80q; it has %s", req.Connector, d.Names())
@@ -159,7 +160,7 @@ func (r *rollout) test(ctx context.Context, ws *store.Workspace, d *draft.Draft,
 	case fault != nil:
 		return nil, fault
 	case len(waits) > 0: // nothing is sent there, not even by a test
-		run.Reason, run.waits = credential.WhyWaits(waits), waits
+		run.Reason, run.Waits = credential.WhyWaits(waits), waits
 		return run, nil
 	case c == nil && r.Servers.MCP != nil && mcpServerOf(d, req.Connector) != nil:
 		return run, r.testListing(ctx, ws, d, mcpServerOf(d, req.Connector), run)
@@ -200,7 +201,7 @@ func mcpServerOf(d *draft.Draft, connector string) *draft.Part {
 }
 
 // call makes the call and judges the answer.
-func (r *rollout) call(ctx context.Context, d *draft.Draft, c *candidate, run *TestRun) {
+func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *TestRun) {
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start, mask := time.Now(), ownMask(d, c.tool)
@@ -225,7 +226,7 @@ func (r *rollout) call(ctx context.Context, d *draft.Draft, c *candidate, run *T
 		run.DurationSeconds = a.Duration.Seconds()
 	}
 	if run.inspect {
-		run.inspection = a.Inspection
+		run.Inspection = a.Inspection
 	}
 	run.show(a.Text)
 	trimmed := bytes.TrimSpace(a.Text)
@@ -249,9 +250,9 @@ func (r *rollout) call(ctx context.Context, d *draft.Draft, c *candidate, run *T
 	}
 }
 
-// told is a test as it is kept, for every member of the workspace: without what was asked and
+// Told is a test as it is kept, for every member of the workspace: without what was asked and
 // what the API said, which may be personal. Names of members can be that, too.
-func (r *TestRun) told() TestRun {
+func (r *TestRun) Told() TestRun {
 	kept := *r
 	kept.Answer, kept.Arguments, kept.AnswerCut, kept.Unmatched = "", nil, false, nil
 	kept.More = slices.Clone(r.More)
@@ -272,10 +273,10 @@ func (r *TestRun) show(answer []byte) {
 
 // recordTest writes a test. The toolset's version is raised, because what it
 // shows of itself changes.
-func (r *rollout) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Draft, run *TestRun) error {
+func (r *Room) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Draft, run *TestRun) error {
 	args := sha256.Sum256(run.Arguments)
 	answer := sha256.Sum256([]byte(run.Answer))
-	kept := run.told()
+	kept := run.Told()
 	row := &store.TestRun{
 		ToolsetID: d.Toolset.ID, Digest: run.Digest, CredentialVersion: run.CredentialVersion, Tool: run.Tool, Passed: run.Passed,
 		ArgumentsHash: hex.EncodeToString(args[:]), AnswerHash: hex.EncodeToString(answer[:]), Outcome: store.JSON(kept),
@@ -321,7 +322,7 @@ func (r *rollout) recordTest(ctx context.Context, ws *store.Workspace, d *draft.
 	return err
 }
 
-func showTest(row *store.TestRun) (*TestRun, error) {
+func ShowTest(row *store.TestRun) (*TestRun, error) {
 	run := new(TestRun)
 	if err := json.Unmarshal([]byte(row.Outcome), run); err != nil {
 		return nil, fmt.Errorf("reading test %s: %w", row.ID, err)
@@ -355,9 +356,11 @@ type TestRun struct {
 	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
 	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
 
-	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
-	inspect    bool                      // was asked for
-	inspection *playground.Inspection    // for the caller of the test only
+	// Waits are addresses that must be confirmed before anything is tested.
+	Waits []credential.OriginChange `json:"-"`
+	// Inspection is for the caller of the test only.
+	Inspection *playground.Inspection `json:"-"`
+	inspect    bool                   // was asked for
 }
 
 // TestTokens are o200k_base tokens of the answer.
@@ -369,7 +372,7 @@ type TestTokens struct {
 
 // testListing is the test of an MCP server none of whose tools is known to be safe: it
 // is reached with the connector's credential, and has the tools that are served.
-func (r *rollout) testListing(ctx context.Context, ws *store.Workspace, d *draft.Draft, p *draft.Part, run *TestRun) error {
+func (r *Room) testListing(ctx context.Context, ws *store.Workspace, d *draft.Draft, p *draft.Part, run *TestRun) error {
 	run.Possible, run.Tool, run.Arguments, run.CredentialVersion = true, "tools/list", []byte("{}"), d.CredentialVersion()
 	if d.Bundle == nil {
 		if err := r.Drafts.Push(ctx, d); err != nil {
@@ -377,9 +380,9 @@ func (r *rollout) testListing(ctx context.Context, ws *store.Workspace, d *draft
 		}
 	}
 	ctx = safedial.WithHolder(ctx, d.Toolset.ID)
-	t := MCPTarget{URL: p.BaseURL(), Hint: *p.Conn.Opened.MCP()}
+	t := mcpserver.Target{URL: p.BaseURL(), Hint: *p.Conn.Opened.MCP()}
 	start := time.Now()
-	l, err := r.Servers.list(ctx, t, p.Creds)
+	l, err := r.Servers.List(ctx, t, p.Creds)
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
 		run.Reason = request.Detail(err)

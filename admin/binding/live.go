@@ -1,4 +1,4 @@
-package admin
+package binding
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// addLive adds what serves now to the bindings of a draft, and says which of them a deploy
+// AddLive adds what serves now to the bindings of a draft, and says which of them a deploy
 // would change.
-func (r *binder) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draft, out *ToolsetPlugins) error {
+func (r *Room) AddLive(ctx context.Context, ws *store.Workspace, d *draft.Draft, out *ToolsetPlugins) error {
 	if d.Toolset.LiveRevision == 0 {
 		out.Changed = len(out.Bindings) > 0
 		return nil
@@ -55,7 +55,7 @@ func (r *binder) addLive(ctx context.Context, ws *store.Workspace, d *draft.Draf
 	return nil
 }
 
-func (r *binder) showLive(ctx context.Context, ws *store.Workspace, ref *registry.PluginRef, names map[toolset.Operation]string) (*LivePlugin, error) {
+func (r *Room) showLive(ctx context.Context, ws *store.Workspace, ref *registry.PluginRef, names map[toolset.Operation]string) (*LivePlugin, error) {
 	standing, err := r.Plugins.Standing(ctx, ws, ref.Name, ref.Version)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"context"
@@ -7,18 +7,19 @@ import (
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/publish"
 )
 
-// rollout tests drafts, deploys them and goes back to older revisions.
-type rollout struct {
+// Room tests drafts, deploys them and goes back to older revisions.
+type Room struct {
 	Drafts    *draft.Room
 	Publisher *publish.Publisher
 	Logins    *login.Room
 	Grants    *grant.Room
 	Events    *publish.Events
 	Log       *slog.Logger
-	Servers   *asker
+	Servers   *mcpserver.Room
 	// Tester runs a tool of a draft; nil: nothing can be tested.
 	Tester Tester
 	// AwaitLive waits until the gateway of this node serves a revision of a toolset, or has

@@ -1,4 +1,4 @@
-package admin
+package binding
 
 import (
 	"bytes"
@@ -22,10 +22,10 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// resolveCalls finds the tool that each name of a workflow stands for: the one that the
+// ResolveCalls finds the tool that each name of a workflow stands for: the one that the
 // request gives it, else the tool of that name. What a binding had before may have no
 // tool at present.
-func resolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *PluginBinding, at string) ([]draft.BoundCall, error) {
+func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *PluginBinding, at string) ([]draft.BoundCall, error) {
 	if g.Manifest.Kind != manifest.Workflow {
 		if len(in.Calls) > 0 {
 			return nil, request.FieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
@@ -90,7 +90,7 @@ func calledBefore(before []draft.Binding, plugin, name, shown string) *draft.Bou
 
 // resolve turns what a request says into a record: the version is pinned,
 // the tool is an operation and the configuration is checked.
-func (r *binder) resolve(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []draft.Binding, in *PluginBinding, renew bool, at string) (*draft.Binding, error) {
+func (r *Room) resolve(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []draft.Binding, in *PluginBinding, renew bool, at string) (*draft.Binding, error) {
 	b := &draft.Binding{Plugin: in.Plugin, Range: in.Version, OnError: in.OnError, Grants: in.Grants.Record()}
 	if in.Unbind != nil && *in.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: in.Unbind.ErrorPercent, MeanMilliseconds: in.Unbind.MeanMs}
@@ -116,7 +116,7 @@ func (r *binder) resolve(ctx context.Context, ws *store.Workspace, d *draft.Draf
 		return nil, err
 	}
 	b.Pinned, b.Digest, b.Kind = row.Version, row.Digest, row.Kind
-	if c := compactJSON(in.Config); c != "null" && c != "{}" {
+	if c := CompactJSON(in.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
 	g, err := r.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
@@ -132,15 +132,15 @@ func (r *binder) resolve(ctx context.Context, ws *store.Workspace, d *draft.Draf
 	if b.Grants, err = plugin.Decided(g, b.Grants, d.Toolset.Slug); err != nil {
 		return nil, problem.As(err).At("", 0, 0, at+"/grants")
 	}
-	if b.Calls, err = resolveCalls(d, g, before, in, at); err != nil {
+	if b.Calls, err = ResolveCalls(d, g, before, in, at); err != nil {
 		return nil, err
 	}
 	return b, g.Check(r.Policy)
 }
 
-// allowGrants lets a binding have grants that it had already, and others from an
+// AllowGrants lets a binding have grants that it had already, and others from an
 // administrator only.
-func allowGrants(ctx context.Context, before []draft.Binding, b *draft.Binding) error {
+func AllowGrants(ctx context.Context, before []draft.Binding, b *draft.Binding) error {
 	var had *manifest.Grants
 	if old := sameBinding(before, b); old != nil {
 		had = old.Grants
@@ -250,8 +250,8 @@ func versionsThatNeedNoDecision(versions []registry.Version, rows map[string]*st
 	return out, nil
 }
 
-// show shows the bindings of a draft.
-func (r *binder) show(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*ToolsetPlugins, error) {
+// Show shows the bindings of a draft.
+func (r *Room) Show(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*ToolsetPlugins, error) {
 	bound, err := d.Bindings()
 	if err != nil {
 		return nil, err
@@ -330,8 +330,8 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *draft.Binding, nam
 				return nil, err
 			}
 			bound, shown.Asks = m, plugin.ShowAsks(m)
-			if shown.Redacts = m.Redacts(); letsThrough(b.OnError, m) {
-				shown.Warning = warnLetsThrough
+			if shown.Redacts = m.Redacts(); LetsThrough(b.OnError, m) {
+				shown.Warning = WarnLetsThrough
 			}
 		}
 		if row.Version == b.Pinned && !row.YankedAt.IsZero() {
@@ -365,12 +365,12 @@ func showBinding(ctx context.Context, ws *store.Workspace, b *draft.Binding, nam
 	return shown, nil
 }
 
-// warnLetsThrough is what is said of a binding that lets go on what its plugin was to
+// WarnLetsThrough is what is said of a binding that lets go on what its plugin was to
 // take out.
-const warnLetsThrough = "the plugin redacts, and what it cannot run on or does not read reaches agents all the same (onError is pass)"
+const WarnLetsThrough = "the plugin redacts, and what it cannot run on or does not read reaches agents all the same (onError is pass)"
 
-// letsThrough reports whether a binding passes on what a plugin that redacts failed on.
-func letsThrough(onError string, m *manifest.Manifest) bool {
+// LetsThrough reports whether a binding passes on what a plugin that redacts failed on.
+func LetsThrough(onError string, m *manifest.Manifest) bool {
 	return m.Redacts() && registry.EffectiveOnError(onError, true) == registry.OnErrorPass
 }
 
@@ -381,9 +381,9 @@ type auditedBindings struct {
 	Plugins  []string        `json:"plugins"` // whom it is about
 }
 
-// compactJSON is a JSON text without insignificant white space; "null" for none, so
+// CompactJSON is a JSON text without insignificant white space; "null" for none, so
 // that equal configurations give equal bundles.
-func compactJSON(raw json.RawMessage) string {
+func CompactJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if len(raw) == 0 || json.Compact(&b, raw) != nil {
 		return "null"
@@ -415,8 +415,8 @@ func operationOf(d *draft.Draft, name string) *toolset.Operation {
 	return nil
 }
 
-// set makes the bindings of a draft those of a request, and saves it.
-func (r *binder) set(ctx context.Context, ws *store.Workspace, d *draft.Draft, in *SetPlugins) error {
+// Set makes the bindings of a draft those of a request, and saves it.
+func (r *Room) Set(ctx context.Context, ws *store.Workspace, d *draft.Draft, in *SetPlugins) error {
 	before, err := d.Bindings()
 	if err != nil {
 		return err
@@ -429,7 +429,7 @@ func (r *binder) set(ctx context.Context, ws *store.Workspace, d *draft.Draft, i
 		if err != nil {
 			return err
 		}
-		if err := allowGrants(ctx, before, b); err != nil {
+		if err := AllowGrants(ctx, before, b); err != nil {
 			return err
 		}
 		after = append(after, *b)
@@ -441,12 +441,12 @@ func (r *binder) set(ctx context.Context, ws *store.Workspace, d *draft.Draft, i
 		if err != nil {
 			return err
 		}
-		if letsThrough(b.OnError, m) {
+		if LetsThrough(b.OnError, m) {
 			letThrough = append(letThrough, b.Plugin)
 		}
 	}
 	if len(letThrough) > 0 {
-		audited = &auditedBindings{Bindings: after, Warning: warnLetsThrough, Plugins: letThrough}
+		audited = &auditedBindings{Bindings: after, Warning: WarnLetsThrough, Plugins: letThrough}
 	}
 	if d.Toolset.Plugins = ""; len(after) > 0 {
 		d.Toolset.Plugins = store.JSON(after)
@@ -454,8 +454,8 @@ func (r *binder) set(ctx context.Context, ws *store.Workspace, d *draft.Draft, i
 	return r.Drafts.Save(ctx, ws, d, "toolset.plugins", before, audited, false)
 }
 
-// binder binds plugins to drafts.
-type binder struct {
+// Room binds plugins to drafts.
+type Room struct {
 	Drafts    *draft.Room
 	Publisher *publish.Publisher
 	Plugins   *plugin.Room

@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ type TestedTool struct {
 
 // changedTools are the operations whose answers or fixed arguments differ between the
 // live revision and the draft; none of a toolset that is not live.
-func (r *rollout) changedTools(ctx context.Context, d *draft.Draft) (map[toolset.Operation]bool, error) {
+func (r *Room) changedTools(ctx context.Context, d *draft.Draft) (map[toolset.Operation]bool, error) {
 	if d.Toolset.LiveRevision == 0 || d.Toolset.LiveDigest == d.Toolset.DraftDigest {
 		return nil, nil
 	}
@@ -107,7 +107,7 @@ func chooseChanged(d *draft.Draft, changed map[toolset.Operation]bool) (out []ca
 }
 
 // callMore calls the other changed tools until one does not pass.
-func (r *rollout) callMore(ctx context.Context, d *draft.Draft, more []candidate, run *TestRun) {
+func (r *Room) callMore(ctx context.Context, d *draft.Draft, more []candidate, run *TestRun) {
 	for i := range more {
 		if !run.Passed {
 			return

@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"context"
@@ -36,8 +36,8 @@ type WorkflowRun struct {
 	Calls           []playground.InspectedCall `json:"calls,omitempty" doc:"The calls of its steps, in the order they ended."`
 }
 
-// runWorkflow runs a workflow of the draft without deploying it.
-func (r *rollout) runWorkflow(ctx context.Context, ws *store.Workspace, d *draft.Draft, name string, in *RunWorkflow) (WorkflowRun, error) {
+// RunWorkflow runs a workflow of the draft without deploying it.
+func (r *Room) RunWorkflow(ctx context.Context, ws *store.Workspace, d *draft.Draft, name string, in *RunWorkflow) (WorkflowRun, error) {
 	list, i, err := d.WorkflowNamed(name, false)
 	if err != nil {
 		return WorkflowRun{}, err
@@ -84,7 +84,7 @@ func (r *rollout) runWorkflow(ctx context.Context, ws *store.Workspace, d *draft
 }
 
 // servedWorkflow is the name under which a workflow is served; "": it is not.
-func (r *rollout) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry.Workflow) (string, error) {
+func (r *Room) servedWorkflow(ctx context.Context, d *draft.Draft, w *registry.Workflow) (string, error) {
 	offered, err := r.Drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return "", err
@@ -97,7 +97,7 @@ func (r *rollout) servedWorkflow(ctx context.Context, d *draft.Draft, w *registr
 }
 
 // runTool makes the call, and leaves a record of it: it may have changed data.
-func (r *rollout) runTool(ctx context.Context, ws *store.Workspace, d *draft.Draft, out WorkflowRun, tool string, args json.RawMessage) (WorkflowRun, error) {
+func (r *Room) runTool(ctx context.Context, ws *store.Workspace, d *draft.Draft, out WorkflowRun, tool string, args json.RawMessage) (WorkflowRun, error) {
 	if err := r.Drafts.Push(ctx, d); err != nil {
 		return out, err
 	}

@@ -1,4 +1,4 @@
-package admin
+package advice
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // weigh measures tools/list in each mode. offered are the tools of workflows, which are
 // listed whatever is chosen, but found like the others in the mode search.
-func (r *adviser) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, error) {
+func (r *Room) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, error) {
 	workflows, n := draft.EnabledCount(offered), draft.EnabledCount(d.Tools(false))
 	n += workflows
 	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}, Code: SelectionMode{Tools: 2}}
@@ -80,9 +80,9 @@ func (r *adviser) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvic
 	return a, nil
 }
 
-// listTokens is what tools/list costs as a client of the toolset gets it. Without a
+// ListTokens is what tools/list costs as a client of the toolset gets it. Without a
 // gateway it is the sum of the definitions.
-func (r *adviser) listTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
+func (r *Room) ListTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
 	sum, workflows := 0, 0
 	for i := range tools {
 		switch {

@@ -1,4 +1,4 @@
-package admin
+package rollout
 
 import (
 	"context"
@@ -20,12 +20,12 @@ import (
 // it. It follows within milliseconds; a node without a gateway never does.
 const liveTimeout = 5 * time.Second
 
-// deploy makes the digest of d live as the next revision. test is the passed test of
+// Deploy makes the digest of d live as the next revision. test is the passed test of
 // that digest, or nil with a reason. The records decide: when the draft has another
 // digest by now it fails with [store.ErrStale], and when somebody deployed the same
 // digest meanwhile there is nothing to do. When the release cannot be made, the records
 // go back to what was live.
-func (r *rollout) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, test *TestRun, reason string) error {
+func (r *Room) Deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, test *TestRun, reason string) error {
 	if err := r.Drafts.RequireConfirmed(ctx, d); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *rollout) deploy(ctx context.Context, ws *store.Workspace, d *draft.Draf
 
 // undeploy takes a revision back whose release could not be made, unless another one
 // took its place meanwhile.
-func (r *rollout) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, before *store.Toolset, n uint64) error {
+func (r *Room) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, before *store.Toolset, n uint64) error {
 	ctx = context.WithoutCancel(ctx) // the cause may be that the work was cancelled
 	return ws.Update(ctx, func(tx *store.Tx) error {
 		now, err := tx.Toolset(ctx, d.Toolset.ID)
@@ -124,7 +124,7 @@ func (r *rollout) undeploy(ctx context.Context, ws *store.Workspace, d *draft.Dr
 	})
 }
 
-func (r *rollout) awaitLive(ctx context.Context, toolset string, revision uint64) {
+func (r *Room) awaitLive(ctx context.Context, toolset string, revision uint64) {
 	if r.AwaitLive == nil {
 		return
 	}
@@ -136,8 +136,8 @@ func (r *rollout) awaitLive(ctx context.Context, toolset string, revision uint64
 	}
 }
 
-// remove takes a toolset out of the release and then deletes its records.
-func (r *rollout) remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
+// Remove takes a toolset out of the release and then deletes its records.
+func (r *Room) Remove(ctx context.Context, ws *store.Workspace, ts *store.Toolset) error {
 	before := *ts
 	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *rollout) remove(ctx context.Context, ws *store.Workspace, ts *store.Too
 // digest, and keeps what it was under a name. A digest of a version before copies has
 // none: the draft stays. The roll-back itself is done, so a failure is logged and the
 // draft stays.
-func (r *rollout) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
+func (r *Room) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
 	if err := r.Drafts.Reset(ctx, ws, id, revision, reason); err != nil {
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
 	}

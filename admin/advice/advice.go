@@ -1,4 +1,4 @@
-package admin
+package advice
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// adviser says what selections of the tools of a draft find, list and cost.
-type adviser struct {
+// Room says what selections of the tools of a draft find, list and cost.
+type Room struct {
 	Drafts *draft.Room
 	// Lister renders tools/list; nil: tokens are estimated from the definitions.
 	Lister  Lister
@@ -85,8 +85,8 @@ type SearchAnswer struct {
 	Results []SearchResult `json:"results"`
 }
 
-// advise says what each selection would cost; nil for a toolset of few tools.
-func (r *adviser) advise(ctx context.Context, d *draft.Draft) (*SelectionAdvice, error) {
+// Advise says what each selection would cost; nil for a toolset of few tools.
+func (r *Room) Advise(ctx context.Context, d *draft.Draft) (*SelectionAdvice, error) {
 	offered, err := r.Drafts.Workflows(ctx, d, false)
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func (r *adviser) advise(ctx context.Context, d *draft.Draft) (*SelectionAdvice,
 	return r.weigh(d, offered)
 }
 
-// selection says which tools clients list, and what each selection costs.
-func (r *adviser) selection(ctx context.Context, d *draft.Draft) (ToolSelection, error) {
+// Selection says which tools clients list, and what each selection costs.
+func (r *Room) Selection(ctx context.Context, d *draft.Draft) (ToolSelection, error) {
 	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return ToolSelection{}, err
@@ -135,8 +135,8 @@ func (r *adviser) selection(ctx context.Context, d *draft.Draft) (ToolSelection,
 	return out, nil
 }
 
-// search asks an index of the draft.
-func (r *adviser) search(ctx context.Context, d *draft.Draft, query string, k int) (*SearchAnswer, error) {
+// Search asks an index of the draft.
+func (r *Room) Search(ctx context.Context, d *draft.Draft, query string, k int) (*SearchAnswer, error) {
 	all, tools, err := d.Indexed()
 	if err != nil {
 		return nil, err
