@@ -3,20 +3,14 @@ package admin
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"path/filepath"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/connector"
-	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
 // readServer asks the MCP server of a request what it has.
@@ -86,43 +80,4 @@ func (s *Server) serverCredentials(ctx context.Context, in *CreateToolset, again
 		}
 	}
 	return d.Creds, nil
-}
-
-// compileMCP makes the connector of an MCP server. Nothing is stored.
-func (s *Server) compileMCP(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
-	phase("making the connector")
-	start := time.Now()
-	c, err := s.o.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := toolset.Generate(c.Opened)
-	if err != nil {
-		return nil, err
-	}
-	document := src.Server.Append(nil)
-	sum := sha256.Sum256(document)
-	r := &draft.Report{
-		Title: src.Title, Version: c.Opened.Version(), Format: store.SourceMCP, SpecVersion: src.Server.Protocol,
-		SpecDigest: "sha256:" + hex.EncodeToString(sum[:]), SizeBytes: int64(len(document)), Operations: len(src.Server.Tools), ToolCount: len(conn.Tools), Items: toolset.ItemsOf(c.Opened),
-		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
-		DurationMilli: time.Since(start).Milliseconds(),
-	}
-	r.Warnings = noticed(src.Notices)
-	for _, f := range src.Refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
-	}
-	for _, f := range c.Refused {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_not_packed", Reason: f.Reason})
-	}
-	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
-}
-
-// noticed are the warnings about the words of an MCP server.
-func noticed(notices []connector.Notice) []toolset.Diagnostic {
-	out := make([]toolset.Diagnostic, 0, len(notices))
-	for _, n := range notices {
-		out = append(out, toolset.Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})
-	}
-	return out
 }

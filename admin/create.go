@@ -4,51 +4,15 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/mcpserver"
-	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/plugins/openapi"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// compileTimeout bounds reading one specification: the largest known one takes a
-// second, a hostile one must not take the machine.
-const compileTimeout = 2 * time.Minute
-
-// compile makes a connector of a source. Nothing is stored.
-func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
-	if src.Server != nil {
-		return s.compileMCP(workspace, src, phase)
-	}
-	phase("compiling the specification")
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
-	start := time.Now()
-	fetch := s.sources.Part
-	if src.Parts != nil {
-		fetch = src.Part
-	}
-	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.Spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: fetch}})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := toolset.Generate(c.Opened)
-	if err != nil {
-		return nil, err
-	}
-	r := draft.MakeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
-	src.Title, src.Documents = r.Title, c.Spec.Documents
-	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: r}, nil
-}
 
 // adopt makes the configuration of the login that a creation names its own.
 func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
@@ -160,23 +124,4 @@ func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refre
 		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url, source.catalog.entry or a multipart file")
 	}
 	return s.sources.Read(ctx, o, again.validators(), phase)
-}
-
-// slugify makes a slug of a name: lower-case letters, digits and single hyphens.
-func slugify(name string) string {
-	var b strings.Builder
-	for _, r := range strings.ToLower(name) {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
-			b.WriteRune(r)
-		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		}
-	}
-	s := b.String()
-	s = strings.Trim(s[:min(len(s), registry.MaxSlugBytes)], "-")
-	if s == "" {
-		s = "toolset"
-	}
-	return s
 }

@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/binding"
@@ -27,28 +24,6 @@ import (
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
-type importInput struct {
-	DryRun  bool   `query:"dryRun" doc:"Say what would change, and change nothing."`
-	Prune   bool   `query:"prune" doc:"Delete toolsets that are not in the document. Needs the role admin."`
-	Reason  string `query:"reason" maxLength:"500" doc:"Recorded with what is published, such as a commit. Default: imported."`
-	IfMatch string `header:"If-Match" maxLength:"512" doc:"ETag of the export or dry run the document was compared with."`
-	Body    declare.Declaration
-}
-
-type importOutput struct {
-	ETag string `header:"ETag" doc:"Of the workspace as it is now."`
-	Body declare.ImportPlan
-}
-
-func (s *Server) registerImport() {
-	register(s, huma.Operation{
-		OperationID: "import-workspace", Method: http.MethodPost, Path: "/v1/import", Summary: "Make the workspace as a document says", Tags: []string{"export"},
-		Description: "Toolsets are created and changed to what the document says, and published where it says live; nothing is read from the network. " +
-			"The whole document is checked before anything is changed. What is as it should be is left alone, so importing again changes nothing. " +
-			"Toolsets are changed one after the other: when one fails, those before it are done, and the same import goes on from there.",
-	}, s.importWorkspace)
-}
-
 // importing is one toolset on its way.
 type importing struct {
 	want    *declare.DeclaredToolset
@@ -57,69 +32,8 @@ type importing struct {
 	secrets bool // a secret that is given is not the one that is stored
 }
 
-func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
-	ws := s.workspace(ctx)
-	if in.Body.FormatVersion != declare.DeclarationFormat {
-		return nil, request.FieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
-	}
-	if in.Prune {
-		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
-			return nil, err
-		}
-	}
-	all, err := declare.AllToolsets(ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	tag, err := declare.StateTag(ctx, ws, all)
-	if err != nil {
-		return nil, err
-	}
-	if in.IfMatch != "" && in.IfMatch != "*" && in.IfMatch != tag {
-		return nil, huma.ErrorWithHeaders(problem.New(problem.Precondition, "the workspace was changed meanwhile; its ETag is %s", tag).
-			Fix("compare again, with dryRun, and repeat the import").Because(store.ErrStale), http.Header{"Etag": {tag}})
-	}
-	keys, err := s.newKeys(ctx, ws, in.Body.PublisherKeys)
-	if err != nil {
-		return nil, err
-	}
-	work, err := s.planImport(ctx, ws, &in.Body, all, in.Prune)
-	if err != nil {
-		return nil, err
-	}
-	if !in.DryRun {
-		if err := s.addKeys(ctx, ws, keys); err != nil {
-			return nil, err
-		}
-		for i := range work {
-			if err := s.applyImport(ctx, ws, &work[i], cmp.Or(in.Reason, "imported")); err != nil {
-				return nil, declare.Fault(err, in.Body.Toolsets, work[i].planned.Slug)
-			}
-		}
-	}
-	out := &importOutput{ETag: tag, Body: declare.ImportPlan{DryRun: in.DryRun, Toolsets: []declare.PlannedToolset{}}}
-	for i := range keys {
-		out.Body.PublisherKeys = append(out.Body.PublisherKeys, keys[i].Name)
-	}
-	out.Body.Changes = len(keys)
-	for i := range work {
-		p := work[i].planned
-		if p.Action != "none" && p.Action != "extra" {
-			out.Body.Changes++
-		}
-		out.Body.Toolsets = append(out.Body.Toolsets, p)
-	}
-	if !in.DryRun {
-		if all, err = declare.AllToolsets(ctx, ws); err != nil {
-			return nil, err
-		}
-		out.ETag, err = declare.StateTag(ctx, ws, all)
-	}
-	return out, err
-}
-
 // newKeys are the publisher keys of the document that are not trusted yet.
-func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
+func (r *transfer) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
 	have, err := declare.PublisherKeys(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -151,7 +65,7 @@ func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []pl
 	return out, nil
 }
 
-func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
+func (r *transfer) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
 	for i := range keys {
 		err := ws.Update(ctx, func(tx *store.Tx) error {
 			if err := tx.AddPublisherKey(ctx, &keys[i]); err != nil {
@@ -168,8 +82,8 @@ func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.
 	return nil
 }
 
-// planImport checks the whole document and says what becomes of each toolset.
-func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
+// plan checks the whole document and says what becomes of each toolset.
+func (r *transfer) plan(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
 	var work []importing
 	seen := map[string]bool{}
 	for i := range doc.Toolsets {
@@ -182,7 +96,7 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *decla
 		if at := slices.IndexFunc(all, func(row *store.Toolset) bool { return row.Slug == t.Slug }); at >= 0 {
 			x.now = all[at]
 		}
-		if err := s.planToolset(ctx, ws, &x); err != nil {
+		if err := r.planToolset(ctx, ws, &x); err != nil {
 			return nil, declare.Fault(err, doc.Toolsets, t.Slug)
 		}
 		work = append(work, x)
@@ -201,14 +115,14 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *decla
 	return work, nil
 }
 
-func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *transfer) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
 	t := x.want
 	if err := t.Check(); err != nil {
 		return err
 	}
 	for i := range t.Plugins {
 		at := "/plugins/" + strconv.Itoa(i)
-		b, g, err := s.declaredBinding(ctx, ws, &t.Plugins[i], at)
+		b, g, err := r.declaredBinding(ctx, ws, &t.Plugins[i], at)
 		if err != nil {
 			return err
 		}
@@ -216,12 +130,12 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: binding.WarnLetsThrough})
 		}
 	}
-	if err := s.closeImported(ctx, ws, x); err != nil {
+	if err := r.closeImported(ctx, ws, x); err != nil {
 		return err
 	}
 	before := any(map[string]any{})
 	if x.now != nil {
-		have, err := s.declare(ctx, ws, x.now, nil)
+		have, err := r.declare(ctx, ws, x.now, nil)
 		if err != nil {
 			return err
 		}
@@ -238,13 +152,13 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 	}
-	if err := s.planSecrets(ctx, ws, x); err != nil {
+	if err := r.planSecrets(ctx, ws, x); err != nil {
 		return err
 	}
 	if x.now == nil || !reflect.DeepEqual(before, t.View()) {
 		// What cannot be compiled or tested must be known before anything is changed.
-		ctx, _ := s.seeImported(ctx, x) // a plan grants nothing
-		if _, err := s.importDraft(ctx, ws, x, func(string) {}); err != nil {
+		ctx, _ := r.seeImported(ctx, x) // a plan grants nothing
+		if _, err := r.importDraft(ctx, ws, x, func(string) {}); err != nil {
 			return err
 		}
 	}
@@ -261,7 +175,7 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // planSecrets finds which secrets are missing and which are new.
-func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *transfer) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
 	have := &draft.Draft{}
 	var sources []declare.DeclaredSource
@@ -284,14 +198,14 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 		if p := partOf(have, x.want, i, sources); p != nil {
 			have.Part = p
 		}
-		if err := s.planPartSecrets(x, have, i); err != nil {
+		if err := r.planPartSecrets(x, have, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Server) planPartSecrets(x *importing, have *draft.Draft, i int) error {
+func (r *transfer) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 	declared := x.want.Parts()[i].Authentication
 	match := x.auth(i).Matching(have.Creds)
 	for k := range declared {
@@ -305,7 +219,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 		case match[k] < 0 || have.Creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.logins.Secrets.Unseal(&have.Creds[match[k]].Row)
+			stored, err := r.Logins.Secrets.Unseal(&have.Creds[match[k]].Row)
 			if err != nil {
 				return err
 			}
@@ -319,7 +233,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
 // its configuration, without the operations it is of, and the plugin.
-func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
+func (r *transfer) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
@@ -331,11 +245,11 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if p.Digest != "" && p.Digest != row.Digest {
 		return nil, nil, problem.New(problem.Conflict, "plugin %s %s is another module here: %s", p.Plugin, p.Version, row.Digest).At("", 0, 0, at+"/digest")
 	}
-	r, err := registry.ParseVersionRange(p.Range)
+	within, err := registry.ParseVersionRange(p.Range)
 	if err != nil {
 		return nil, nil, request.FieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
 	}
-	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
+	if v, err := registry.ParseVersion(p.Version); err != nil || !within.Has(v) {
 		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
 	b := &draft.Binding{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
@@ -345,7 +259,7 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if c := binding.CompactJSON(p.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
+	g, err := r.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -358,12 +272,12 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if b.Grants, err = plugin.Decided(g, b.Grants, "TOOLSET"); err != nil {
 		return nil, nil, problem.As(err).At("", 0, 0, at+"/grants")
 	}
-	return b, g, g.Check(s.o.PluginPolicy)
+	return b, g, g.Check(r.Bound.Policy)
 }
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
-func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
+func (r *transfer) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
 	before, err := d.Bindings()
 	if err != nil {
 		return err
@@ -371,7 +285,7 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 	bound := make([]draft.Binding, 0, len(list))
 	for i := range list {
 		p, at := &list[i], "/plugins/"+strconv.Itoa(i)
-		b, g, err := s.declaredBinding(ctx, ws, p, at)
+		b, g, err := r.declaredBinding(ctx, ws, p, at)
 		if err != nil {
 			return err
 		}
@@ -406,8 +320,8 @@ func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft
 
 // closeImported gives a toolset of a document that says nothing of its access the one it
 // has, and a new one on a node that others reach one that needs a token.
-func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
-	if x.want.Access != nil || !s.o.Closed {
+func (r *transfer) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
+	if x.want.Access != nil || !r.Closed {
 		return nil
 	}
 	settings := access.AccessSettings{Mode: registry.AccessToken}

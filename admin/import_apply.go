@@ -34,18 +34,18 @@ type imported struct {
 
 // importDraft makes the draft that the document says. Nothing is stored but contents
 // that no record names.
-func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
+func (r *transfer) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
 	t := x.want
 	out := &imported{names: declare.Names{}}
 	if x.now != nil {
 		row := *x.now
-		d, err := s.drafts.Of(ctx, ws, &row)
+		d, err := r.Drafts.Of(ctx, ws, &row)
 		if err != nil {
 			return nil, err
 		}
 		out.Draft, out.before = d, d.AllCreds()
 	} else {
-		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
+		ts := &store.Toolset{ID: r.Store.NewID("ts"), Slug: t.Slug}
 		ts.WorkspaceID = ws.ID()
 		out.Draft = &draft.Draft{Toolset: ts}
 	}
@@ -58,7 +58,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if d.Toolset.Answers, err = t.Answers.Record("/answers", registry.OfToolset); err != nil {
 		return nil, err
 	}
-	if err := s.importConnectors(ctx, ws, out, t, phase); err != nil {
+	if err := r.importConnectors(ctx, ws, out, t, phase); err != nil {
 		return nil, err
 	}
 	d.Edits = make([]store.ToolEdit, len(t.Tools))
@@ -87,7 +87,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	if err := d.CheckNames(); err != nil {
 		return nil, problem.As(err).At("", 0, 0, "/tools")
 	}
-	if err := s.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
+	if err := r.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
 		return nil, err
 	}
 	if err := declareWorkflows(d, t.Workflows, out.names); err != nil {
@@ -98,10 +98,10 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 	}
 	for i, p := range d.Parts {
 		d.Part = p
-		if err := s.drafts.Authenticate(d, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
+		if err := r.Drafts.Authenticate(d, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
-		if err := s.drafts.BindCredentials(ctx, d); err != nil {
+		if err := r.Drafts.BindCredentials(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // importConnectors gives a draft the connectors of a document, in its order.
-func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
+func (r *transfer) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
 	d := out.Draft
 	have := make([]declare.DeclaredSource, len(d.Parts))
 	for i, p := range d.Parts {
@@ -119,7 +119,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 			return err
 		}
 	}
-	if err := s.checkCommands(ctx, t, have); err != nil {
+	if err := r.checkCommands(ctx, t, have); err != nil {
 		return err
 	}
 	old, declared := &draft.Draft{Toolset: d.Toolset, Parts: d.Parts}, t.Parts()
@@ -137,7 +137,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 			if err != nil {
 				return err
 			}
-			compiled, err := s.compile(ctx, ws.ID(), src, phase)
+			compiled, err := r.Compiler.compile(ctx, ws.ID(), src, phase)
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (d *imported) declaredSelection(in *declare.DeclaredSelection) error {
 
 // seeImported is [grant.Room.See] for the addresses in a document, with the grants that
 // its toolset has.
-func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
+func (r *transfer) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
 	if x.now != nil {
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
@@ -216,96 +216,96 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	for _, c := range x.want.Parts() {
 		addresses = append(append(addresses, c.BaseURL, c.Source.URL), declare.SetAuth(c.Authentication, nil).Addresses()...)
 	}
-	return s.grants.See(ctx, addresses)
+	return r.Grants.See(ctx, addresses)
 }
 
-// applyImport makes one toolset what the document says.
-func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
+// apply makes one toolset what the document says.
+func (r *transfer) apply(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
 	switch x.planned.Action {
 	case "none", "extra":
 		return nil
 	case "delete":
-		return s.rollouts.Remove(ctx, ws, x.now)
+		return r.Rollouts.Remove(ctx, ws, x.now)
 	}
 	for _, c := range x.want.Parts() {
-		if c.Source.Command == nil || s.commandOf(c.Source.URL) != nil {
+		if c.Source.Command == nil || r.Local.Of(c.Source.URL) != nil {
 			continue
 		}
-		if err := local.Require(ctx, s.o.Commands); err != nil {
+		if err := local.Require(ctx, r.Local.Commands); err != nil {
 			return err
 		}
-		if err := s.addCommand(ctx, c.Source.Command); err != nil {
+		if err := r.Local.Add(ctx, c.Source.Command); err != nil {
 			return err
 		}
 	}
-	ctx, named := s.seeImported(ctx, x)
-	d, err := s.importDraft(ctx, ws, x, func(string) {})
+	ctx, named := r.seeImported(ctx, x)
+	d, err := r.importDraft(ctx, ws, x, func(string) {})
 	if err != nil {
 		return err
 	}
 	before := map[string]any{}
 	labels := ""
 	if x.now != nil {
-		before = toolsetFields(&draft.Draft{Toolset: x.now, Part: &draft.Part{Row: x.now.First()}})
+		before = draft.Fields(&draft.Draft{Toolset: x.now, Part: &draft.Part{Row: x.now.First()}})
 		labels = x.now.LabelText
 	}
 	for _, p := range d.Parts {
-		if err := s.keepStored(p.Creds); err != nil {
+		if err := r.keepStored(p.Creds); err != nil {
 			return err
 		}
 	}
 	for _, p := range d.Parts {
 		if p.Made != nil {
-			if err := s.o.Publisher.Push(ctx, p.Made.Pushed); err != nil {
+			if err := r.Publisher.Push(ctx, p.Made.Pushed); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.drafts.Push(ctx, d.Draft); err != nil {
+	if err := r.Drafts.Push(ctx, d.Draft); err != nil {
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.AllCreds())
-	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
+	r.Logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.AllCreds())
+	err = ws.Update(ctx, func(tx *store.Tx) error { return r.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
-	s.logins.Secrets.ForgetAll(d.before, d.AllCreds())
-	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
-	if _, err := s.grants.GrantSeen(ctx, ws, d.Toolset.ID, named); err != nil {
+	r.Logins.Secrets.ForgetAll(d.before, d.AllCreds())
+	r.Logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
+	if _, err := r.Grants.GrantSeen(ctx, ws, d.Toolset.ID, named); err != nil {
 		return err
 	}
 	for _, name := range d.gone {
-		s.upstreams.Forget(d.Toolset.ID, name)
+		r.Upstreams.Forget(d.Toolset.ID, name)
 	}
-	if err := s.access.Import(ctx, ws, d.Toolset, x.want.Access, x.want.Capture); err != nil {
+	if err := r.Access.Import(ctx, ws, d.Toolset, x.want.Access, x.want.Capture); err != nil {
 		return err
 	}
-	if x.planned.Origins, err = s.drafts.Unconfirmed(ctx, d.Draft); err != nil {
+	if x.planned.Origins, err = r.Drafts.Unconfirmed(ctx, d.Draft); err != nil {
 		return err
 	}
 	switch {
 	case len(x.planned.Origins) > 0: // the draft waits, and what is live stays
 	case x.want.Live && len(x.planned.Missing) == 0 && d.Toolset.LiveDigest != d.Toolset.DraftDigest:
-		if err := s.rollouts.Deploy(ctx, ws, d.Draft, nil, reason); err != nil {
+		if err := r.Rollouts.Deploy(ctx, ws, d.Draft, nil, reason); err != nil {
 			return err
 		}
 		x.planned.Revision = d.Toolset.LiveRevision
 	case d.Toolset.LiveRevision > 0 && labels != d.Toolset.LabelText:
-		_, err := s.o.Publisher.Release(ctx)
+		_, err := r.Publisher.Release(ctx)
 		return err
 	}
 	return nil
 }
 
 // keepStored leaves out secrets that are stored already: the same is not another version.
-func (s *Server) keepStored(creds []credential.Draft) error {
+func (r *transfer) keepStored(creds []credential.Draft) error {
 	for i := range creds {
 		c := &creds[i]
 		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.logins.Secrets.Unseal(&c.Row)
+		stored, err := r.Logins.Secrets.Unseal(&c.Row)
 		if err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func (s *Server) keepStored(creds []credential.Draft) error {
 }
 
 // writeImported writes the records of a toolset as the document says.
-func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
+func (r *transfer) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
 	if err := draft.WriteDraft(ctx, tx, d.Draft, isNew); err != nil {
 		return err
 	}
@@ -328,13 +328,13 @@ func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, i
 	}
 	for _, p := range d.Parts {
 		d.Part = p
-		if err := s.drafts.WriteAuth(ctx, tx, d.Draft); err != nil {
+		if err := r.Drafts.WriteAuth(ctx, tx, d.Draft); err != nil {
 			return err
 		}
 	}
 	d.Part = d.Parts[0]
 	rec := request.Audit(ctx, "toolset.import", d.Toolset.ID)
-	rec.Digest, rec.Reason, rec.Before, rec.After = d.Toolset.DraftDigest, reason, store.JSON(before), store.JSON(toolsetFields(d.Draft))
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.Toolset.DraftDigest, reason, store.JSON(before), store.JSON(draft.Fields(d.Draft))
 	return tx.Audit(ctx, rec)
 }
 
@@ -357,5 +357,33 @@ func declareWorkflows(d *draft.Draft, list []registry.Workflow, names declare.Na
 		}
 	}
 	d.Toolset.Workflows = store.JSON(out)
+	return nil
+}
+
+// checkCommands refuses a document with commands that the caller may not add.
+func (r *transfer) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
+	for i, c := range t.Parts() {
+		at := t.PointerTo(i) + "/source"
+		known := false
+		for _, h := range have {
+			known = known || h.URL == c.Source.URL
+		}
+		switch {
+		case !registry.IsStdio(c.Source.URL) || known:
+			continue
+		case c.Source.Command == nil:
+			return request.FieldFault(at+"/command", "the source is a command of the node that it was exported from, which did not have it any more")
+		}
+		if err := local.Require(ctx, r.Local.Commands); err != nil {
+			return err
+		}
+		address, err := r.Local.Commands.Address(c.Source.Command)
+		if err != nil {
+			return err
+		}
+		if address != c.Source.URL {
+			return request.FieldFault(at+"/url", "the address is not that of the command; it is %s", address)
+		}
+	}
 	return nil
 }

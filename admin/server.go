@@ -207,18 +207,21 @@ type Server struct {
 	events  *publish.Events
 	handler http.Handler
 	// registry is nil without Options.Registry.
-	registry http.Handler
-	api      huma.API
-	hosts    map[string]bool
-	opened   *toolset.Connectors
-	logins   *login.Room
-	drafts   *draft.Room
-	asked    *mcpserver.Room
-	advices  *advice.Room
-	bound    *binding.Room
-	rollouts *rollout.Room
-	checking atomic.Bool   // a round of specifications is on its way
-	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
+	registry  http.Handler
+	api       huma.API
+	hosts     map[string]bool
+	opened    *toolset.Connectors
+	logins    *login.Room
+	drafts    *draft.Room
+	asked     *mcpserver.Room
+	advices   *advice.Room
+	bound     *binding.Room
+	rollouts  *rollout.Room
+	local     *local.Room
+	compiler  *compiler
+	transfers *transfer
+	checking  atomic.Bool   // a round of specifications is on its way
+	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
@@ -316,6 +319,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
 	s.openUpstreams()
+	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
+	s.compiler = &compiler{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.transfers = &transfer{
+		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
+		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
+	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}

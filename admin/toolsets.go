@@ -163,7 +163,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 			return nil, err
 		}
 	}
-	before := toolsetFields(d)
+	before := draft.Fields(d)
 	for _, f := range []struct{ to, from *string }{
 		{&d.Toolset.Name, in.Name},
 		{&d.Toolset.Description, in.Description},
@@ -206,7 +206,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 	if err := choice.SetLimits(d.Toolset, in.ScriptLimits); err != nil {
 		return nil, err
 	}
-	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, draft.Fields(d), false); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil {
@@ -215,13 +215,4 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 		}
 	}
 	return s.toolsetAnswer(ctx, ws, d)
-}
-
-// toolsetFields is what the audit log says of the fields that PATCH changes.
-func toolsetFields(d *draft.Draft) map[string]any {
-	t := d.Toolset
-	return map[string]any{
-		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.Row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.Row.UpstreamPolicy, "stateless": d.Row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
-	}
 }

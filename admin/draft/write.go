@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
@@ -85,4 +86,13 @@ func WriteDraft(ctx context.Context, tx *store.Tx, d *Draft, isNew bool) error {
 		}
 	}
 	return tx.ReplaceToolEdits(ctx, d.Toolset.ID, d.Edits)
+}
+
+// Fields is what the audit log says of the fields that PATCH changes.
+func Fields(d *Draft) map[string]any {
+	t := d.Toolset
+	return map[string]any{
+		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.Row.BaseURL,
+		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.Row.UpstreamPolicy, "stateless": d.Row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
+	}
 }

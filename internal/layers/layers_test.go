@@ -105,7 +105,7 @@ var within = map[string][]string{
 	"admin/fleet":                        {"admin/access", "admin/domain", "admin/plugin", "admin/publish", "admin/request", "admin/store", "admin/usage"},
 	"admin/grant":                        {"admin/request", "admin/store"},
 	"admin/keyring":                      {"admin/publish", "admin/request", "admin/store"},
-	"admin/local":                        {"admin/request"},
+	"admin/local":                        {"admin/request", "admin/store"},
 	"admin/plugin":                       {"admin/notify", "admin/publish", "admin/request", "admin/store"},
 	"admin/upstream":                     {"admin/request", "admin/store"},
 	"admin/usage":                        {"admin/publish", "admin/request", "admin/store"},
