@@ -24,6 +24,7 @@ type Content struct {
 	Edits        []store.ToolEdit         `json:"edits,omitempty"`
 }
 
+// Document is what is kept of a draft that is set aside.
 func (d *Draft) Document() Content {
 	ts := d.Toolset
 	return Content{
@@ -63,6 +64,7 @@ func (r *Room) Fill(ctx context.Context, ws *store.Workspace, d *Draft, row *sto
 	return nil
 }
 
+// Reset makes a draft what is live again, and keeps what it was under a name.
 func (r *Room) Reset(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) error {
 	d, err := r.Load(ctx, ws, id)
 	if err != nil || d.Toolset.DraftDigest == d.Toolset.LiveDigest {

@@ -322,6 +322,7 @@ func (r *Room) recordTest(ctx context.Context, ws *store.Workspace, d *draft.Dra
 	return err
 }
 
+// ShowTest reads a recorded test.
 func ShowTest(row *store.TestRun) (*TestRun, error) {
 	run := new(TestRun)
 	if err := json.Unmarshal([]byte(row.Outcome), run); err != nil {
