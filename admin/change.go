@@ -11,9 +11,11 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -44,15 +46,15 @@ type change struct {
 	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
 	source   *source.Source    // set by read
 	seen     []grant.Seen      // private addresses that the operator named; set by read
-	compiled *compiled         // set by compile
+	compiled *draft.Compiled   // set by compile
 
-	d       *draft          // about the connector; set by load
-	isNew   bool            // there was no such toolset
-	was     part            // the connector before; without a version when it is new
-	renamed []KeptName      // tools whose names were taken; set by compare
-	diff    *Changes        // set by compare; nil: the connector is new or the same
-	opens   *access.Opening // set by write
-	granted []string        // private addresses that the toolset may now call; set by write
+	d       *draft.Draft     // about the connector; set by load
+	isNew   bool             // there was no such toolset
+	was     draft.Part       // the connector before; without a version when it is new
+	renamed []draft.KeptName // tools whose names were taken; set by compare
+	diff    *Changes         // set by compare; nil: the connector is new or the same
+	opens   *access.Opening  // set by write
+	granted []string         // private addresses that the toolset may now call; set by write
 }
 
 // verdict is what becomes of a change.
@@ -85,7 +87,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	if c.source.NotModified {
 		return c.keepAsIs(ctx, c.again.source)
 	}
-	if c.compiled, err = c.s.compile(ctx, c.ws.ID(), c.source, c.phase); err != nil {
+	if c.compiled, err = c.s.compiler.compile(ctx, c.ws.ID(), c.source, c.phase); err != nil {
 		return nil, err
 	}
 	var what decision
@@ -100,19 +102,19 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	}
 	switch what.verdict {
 	case unchanged:
-		return c.keepAsIs(ctx, c.source.Record(c.d.ts.ID, c.d.row.Name))
+		return c.keepAsIs(ctx, c.source.Record(c.d.Toolset.ID, c.d.Row.Name))
 	case dryRun:
 		return c.show(ctx)
 	case hold:
 		return c.hold(ctx, what.why)
 	}
-	ctx = safedial.WithHolder(ctx, c.d.ts.ID)
+	ctx = safedial.WithHolder(ctx, c.d.Toolset.ID)
 	switch {
 	case c.again != nil:
 		return c.finishRefresh(ctx)
 	case c.source.Server != nil:
-		c.s.upstreams.Keep(c.d.ts.ID, c.d.row.Name, c.source.TTL, c.source.Tells)
-		c.s.upstreams.Saw(c.d.ts.ID, c.d.row.Name)
+		c.s.upstreams.Keep(c.d.Toolset.ID, c.d.Row.Name, c.source.TTL, c.source.Tells)
+		c.s.upstreams.Saw(c.d.Toolset.ID, c.d.Row.Name)
 		defer c.s.upstreams.Look() // which listens to the server
 	}
 	if c.add != nil {
@@ -170,33 +172,33 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 // load finds the toolset and the connector that the source is of, or makes new ones,
 // and gives them what the request says.
 func (c *change) load(ctx context.Context) error {
-	slug := c.in.slug(connectorName(c.compiled.pushed, c.ws.ID()))
+	slug := c.in.slug(draft.ConnectorName(c.compiled.Pushed, c.ws.ID()))
 	ts, err := c.ws.ToolsetBySlug(ctx, slug)
 	c.isNew = problem.Is(err, problem.NotFound)
 	switch {
 	case c.isNew && c.add == nil:
 		name := c.in.Name
 		if name == "" {
-			name = clip(c.compiled.report.Title, registry.MaxNameRunes)
+			name = clip(c.compiled.Report.Title, registry.MaxNameRunes)
 		}
 		ts = &store.Toolset{ID: c.s.o.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = c.ws.ID()
 		if c.source.Server != nil {
 			ts.Instructions = c.source.Server.Instructions
 		}
-		c.d = &draft{ts: ts}
+		c.d = &draft.Draft{Toolset: ts}
 		c.addPart()
 	case err != nil:
 		return err
 	default:
-		if c.d, err = c.s.draftOf(ctx, c.ws, ts); err != nil {
+		if c.d, err = c.s.drafts.Of(ctx, c.ws, ts); err != nil {
 			return err
 		}
 		if err := c.find(); err != nil {
 			return err
 		}
 	}
-	if c.was = *c.d.part; c.was.version != nil {
+	if c.was = *c.d.Part; c.was.Version != nil {
 		if err := c.keepOverlays(ctx); err != nil {
 			return err
 		}
@@ -210,7 +212,7 @@ func (c *change) keepOverlays(ctx context.Context) error {
 	if c.in.Source.OpenAPI == nil || c.in.Source.OpenAPI.Overlays != nil {
 		return nil
 	}
-	row, err := c.ws.ToolsetSource(ctx, c.d.ts.ID, c.d.row.Name)
+	row, err := c.ws.ToolsetSource(ctx, c.d.Toolset.ID, c.d.Row.Name)
 	if err != nil {
 		return err
 	}
@@ -224,7 +226,7 @@ func (c *change) keepOverlays(ctx context.Context) error {
 	if c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase); err != nil {
 		return err
 	}
-	c.compiled, err = c.s.compile(ctx, c.ws.ID(), c.source, c.phase)
+	c.compiled, err = c.s.compiler.compile(ctx, c.ws.ID(), c.source, c.phase)
 	return err
 }
 
@@ -242,8 +244,8 @@ func overlaysOf(row *store.ToolsetSource) ([]source.OverlaySource, error) {
 
 // addPart gives the draft another connector and focuses on it.
 func (c *change) addPart() {
-	c.d.part = &part{row: store.ToolsetConnector{ToolsetID: c.d.ts.ID, SourceKind: c.source.Kind(), SourceURL: c.source.URL}}
-	c.d.parts = append(c.d.parts, c.d.part)
+	c.d.Part = &draft.Part{Row: store.ToolsetConnector{ToolsetID: c.d.Toolset.ID, SourceKind: c.source.Kind(), SourceURL: c.source.URL}}
+	c.d.Parts = append(c.d.Parts, c.d.Part)
 }
 
 // find focuses the draft on the connector of the source: the one that is refreshed, the
@@ -251,29 +253,29 @@ func (c *change) addPart() {
 func (c *change) find() error {
 	d := c.d
 	if c.again != nil {
-		return d.focus(c.again.source.Connector)
+		return d.Focus(c.again.source.Connector)
 	}
 	name := ""
 	if c.add != nil {
 		name = c.add.Name
 	}
-	for _, p := range d.parts {
-		if (name == "" || p.row.Name == name) && p.is(c.source) {
-			d.part = p
+	for _, p := range d.Parts {
+		if (name == "" || p.Row.Name == name) && p.Is(c.source) {
+			d.Part = p
 			return nil
 		}
 	}
 	switch {
 	case c.add == nil:
-		return problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", d.ts.Slug, d.ts.ID).
-			Fix("choose another name or slug, or add it to that toolset: sluice add … --to %s", d.ts.Slug)
-	case name != "" && d.named(name) != nil:
-		return problem.New(problem.Conflict, "toolset %s has a connector %s of another source", d.ts.Slug, name).Fix("choose another name, or remove that connector")
-	case len(d.parts) >= registry.MaxConnectors:
-		return problem.New(problem.Conflict, "toolset %s has %d connectors already", d.ts.Slug, len(d.parts)).Fix("make another toolset")
+		return problem.New(problem.Conflict, "the slug %.80q belongs to toolset %s, which has another source", d.Toolset.Slug, d.Toolset.ID).
+			Fix("choose another name or slug, or add it to that toolset: sluice add … --to %s", d.Toolset.Slug)
+	case name != "" && d.Named(name) != nil:
+		return problem.New(problem.Conflict, "toolset %s has a connector %s of another source", d.Toolset.Slug, name).Fix("choose another name, or remove that connector")
+	case len(d.Parts) >= registry.MaxConnectors:
+		return problem.New(problem.Conflict, "toolset %s has %d connectors already", d.Toolset.Slug, len(d.Parts)).Fix("make another toolset")
 	}
 	c.addPart()
-	d.row.Name = name
+	d.Row.Name = name
 	return nil
 }
 
@@ -281,16 +283,16 @@ func (c *change) find() error {
 // another connector is added into that alone.
 func (c *change) settings() error {
 	d, in := c.d, c.in
-	d.row.SourceTitle = c.source.Title
-	toolset.Put(&d.row.BaseURL, given(in.BaseURL))
-	toolset.Put(&d.row.UpstreamPolicy, given(in.Policy))
+	d.Row.SourceTitle = c.source.Title
+	toolset.Put(&d.Row.BaseURL, given(in.BaseURL))
+	toolset.Put(&d.Row.UpstreamPolicy, given(in.Policy))
 	if in.Stateless {
-		d.row.Stateless = true
-		if err := checkStateless(&d.row, "/stateless"); err != nil {
+		d.Row.Stateless = true
+		if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
 			return err
 		}
 	}
-	if c.entry != nil && c.was.version == nil {
+	if c.entry != nil && c.was.Version == nil {
 		if err := c.begin(); err != nil {
 			return err
 		}
@@ -300,15 +302,15 @@ func (c *change) settings() error {
 			return nil
 		}
 		var err error
-		d.row.Answers, err = toolset.ChangeAnswers(d.row.Answers, &toolset.PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil)
+		d.Row.Answers, err = toolset.ChangeAnswers(d.Row.Answers, &toolset.PatchAnswers{Profile: &in.Profile}, "", registry.OfConnector, nil)
 		return err
 	}
-	toolset.Put(&d.ts.Name, given(in.Name))
-	toolset.Put(&d.ts.Description, given(in.Description))
-	toolset.Put(&d.ts.Instructions, given(in.Instructions))
-	toolset.Put(&d.ts.Profile, given(in.Profile))
+	toolset.Put(&d.Toolset.Name, given(in.Name))
+	toolset.Put(&d.Toolset.Description, given(in.Description))
+	toolset.Put(&d.Toolset.Instructions, given(in.Instructions))
+	toolset.Put(&d.Toolset.Profile, given(in.Profile))
 	if in.Cache != nil {
-		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
 	return nil
 }
@@ -316,23 +318,23 @@ func (c *change) settings() error {
 // compare binds the compiled connector to the draft and notes what that changes for
 // those who use the tools. Names that agents know stay.
 func (c *change) compare(ctx context.Context) error {
-	before := c.d.known()
-	c.d.bind(c.compiled)
+	before := draft.Known(c.d)
+	c.d.Bind(c.compiled)
 	c.diff = nil
-	if c.was.version != nil {
-		moved := toolset.MovesOf(c.d.row.Name, c.was.conn, c.d.conn)
-		if err := c.d.follow(moved); err != nil {
+	if c.was.Version != nil {
+		moved := toolset.MovesOf(c.d.Row.Name, c.was.Conn, c.d.Conn)
+		if err := c.d.Follow(moved); err != nil {
 			return err
 		}
 		for i := range before {
 			before[i].Operation = moved.Of(before[i].Operation)
 		}
 		var err error
-		if c.diff, err = c.d.changesSince(&c.was, moved); err != nil {
+		if c.diff, err = changesSince(c.d, &c.was, moved); err != nil {
 			return err
 		}
 	}
-	c.renamed = c.d.settle(before)
+	c.renamed = c.d.Settle(before)
 	if c.diff == nil {
 		return nil
 	}
@@ -343,16 +345,16 @@ func (c *change) compare(ctx context.Context) error {
 // compareOrigins adds to the differences where calls go that did not before.
 func (c *change) compareOrigins(ctx context.Context) error {
 	d := c.d
-	change := credential.Moved(d.row.Name, d.row.BaseURL, c.was.conn, d.conn)
+	change := credential.Moved(d.Row.Name, d.Row.BaseURL, c.was.Conn, d.Conn)
 	if change == nil {
 		return nil
 	}
-	waits, err := c.s.unconfirmed(ctx, d)
+	waits, err := c.s.drafts.Unconfirmed(ctx, d)
 	if err != nil {
 		return err
 	}
 	for i := range waits {
-		if waits[i].Connector == d.row.Name {
+		if waits[i].Connector == d.Row.Name {
 			change.New = waits[i].New
 		}
 	}
@@ -371,31 +373,31 @@ func (c *change) decide() (decision, error) {
 	switch r, mcp := c.again, c.source.Server != nil; {
 	case c.isNew:
 		return decision{verdict: create}, nil
-	case c.was.version == nil:
+	case c.was.Version == nil:
 		return decision{verdict: add}, nil
 	case r == nil:
 		return decision{verdict: refreshed}, nil
 	case r.approved != (SpecRef{}) && (c.diff == nil || c.diff.To != r.approved):
 		return decision{}, problem.New(problem.Conflict, "the source has changed since the change was shown").
-			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.ts.Slug)
+			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.Toolset.Slug)
 	case r.approved != (SpecRef{}) && c.diff.Origins != nil:
-		return decision{}, credential.Refused(c.d.ts.Slug, []credential.OriginChange{*c.diff.Origins})
-	case c.was.version.Digest == c.d.version.Digest:
+		return decision{}, credential.Refused(c.d.Toolset.Slug, []credential.OriginChange{*c.diff.Origins})
+	case c.was.Version.Digest == c.d.Version.Digest:
 		return decision{verdict: unchanged}, nil
 	case r.request.DryRun:
 		return decision{verdict: dryRun}, nil
 	case mcp && len(c.diff.Tools) == 0: // the same tools, in another revision of the protocol
 		return decision{verdict: unchanged}, nil
-	case mcp && c.d.policy() == upstream.Pin && !r.request.Accept:
+	case mcp && c.d.Policy() == upstream.Pin && !r.request.Accept:
 		return decision{hold, "the MCP server changed its tools"}, nil
-	case mcp && c.d.policy() == upstream.Warn && !r.request.Accept && c.diff.changes():
+	case mcp && c.d.Policy() == upstream.Warn && !r.request.Accept && c.diff.changes():
 		return decision{hold, "the MCP server changed tools that agents know"}, nil
 	case r.request.follows && c.diff.instructed() != "": // nobody has read it
 		return decision{hold, c.diff.instructed()}, nil
 	case !r.request.Hold:
 	case c.diff.Origins != nil || c.diff.Breaking > 0:
 		return decision{hold, c.diff.why()}, nil
-	case c.d.ts.DraftDigest != c.d.ts.LiveDigest:
+	case c.d.Toolset.DraftDigest != c.d.Toolset.LiveDigest:
 		return decision{hold, "the draft has changes that are not live"}, nil
 	}
 	return decision{verdict: refreshed}, nil
@@ -405,8 +407,8 @@ func (c *change) decide() (decision, error) {
 func (c *change) write(ctx context.Context, action string) error {
 	s, d, in := c.s, c.d, c.in
 	switch {
-	case c.entry != nil && c.was.version == nil && !c.entry.Whole():
-		if err := d.adoptEntry(c.entry); err != nil {
+	case c.entry != nil && c.was.Version == nil && !c.entry.Whole():
+		if err := adoptEntry(d, c.entry); err != nil {
 			return err
 		}
 	case len(in.Tools) > 0:
@@ -414,20 +416,20 @@ func (c *change) write(ctx context.Context, action string) error {
 		if err != nil {
 			return err
 		}
-		if err := d.enable(selection, d.toolsOf(d.row.Name)); err != nil {
+		if err := d.Enable(selection, d.ToolsOf(d.Row.Name)); err != nil {
 			return err
 		}
 	}
 	if in.Selection != "" || in.UseCase != "" {
-		if err := d.chooseAnew(given(in.Selection), given(in.UseCase), nil); err != nil {
+		if err := d.ChooseAnew(given(in.Selection), given(in.UseCase), nil); err != nil {
 			return err
 		}
 	}
 	if in.Auth != nil {
-		if err := d.authenticate(s, in.Auth, "/authentication"); err != nil {
+		if err := s.drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
 			return err
 		}
-		if err := s.bindCredentials(ctx, d); err != nil {
+		if err := s.drafts.BindCredentials(ctx, d); err != nil {
 			return err
 		}
 		if c.diff != nil && c.diff.Origins != nil {
@@ -435,84 +437,84 @@ func (c *change) write(ctx context.Context, action string) error {
 		}
 	}
 	c.phase("storing the connector")
-	if err := s.o.Publisher.Push(ctx, c.compiled.pushed); err != nil {
+	if err := s.o.Publisher.Push(ctx, c.compiled.Pushed); err != nil {
 		return err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return err
 	}
 	var err error
 	if c.isNew {
-		c.opens, err = s.access.Opening(ctx, c.ws, d.ts, in.Access)
+		c.opens, err = s.access.Opening(ctx, c.ws, d.Toolset, in.Access)
 	} else {
-		err = access.CheckOpening(ctx, c.ws, d.ts, in.Access)
+		err = access.CheckOpening(ctx, c.ws, d.Toolset, in.Access)
 	}
 	if err != nil {
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.creds, d.creds)
+	s.logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.Creds, d.Creds)
 	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
 		return err
 	}
-	s.logins.Secrets.ForgetAll(c.was.creds, d.creds)
-	s.logins.Secrets.RevokeGone(ctx, c.ws, d.ts.ID, &lost)
-	c.granted, err = s.grants.GrantSeen(ctx, c.ws, d.ts.ID, c.seen)
+	s.logins.Secrets.ForgetAll(c.was.Creds, d.Creds)
+	s.logins.Secrets.RevokeGone(ctx, c.ws, d.Toolset.ID, &lost)
+	c.granted, err = s.grants.GrantSeen(ctx, c.ws, d.Toolset.ID, c.seen)
 	return err
 }
 
 // records writes every record of the change; action is what the audit log calls it.
 func (c *change) records(ctx context.Context, tx *store.Tx, action string) error {
 	d := c.d
-	if err := writeDraft(ctx, tx, d, c.isNew); err != nil {
+	if err := draft.WriteDraft(ctx, tx, d, c.isNew); err != nil {
 		return err
 	}
 	if c.diff != nil {
-		if err := c.diff.write(ctx, tx, d.ts.ID); err != nil {
+		if err := c.diff.write(ctx, tx, d.Toolset.ID); err != nil {
 			return err
 		}
 	}
-	if c.in.Auth != nil || len(d.creds) > 0 {
-		if err := c.s.writeAuth(ctx, tx, d); err != nil {
+	if c.in.Auth != nil || len(d.Creds) > 0 {
+		if err := c.s.drafts.WriteAuth(ctx, tx, d); err != nil {
 			return err
 		}
 	}
-	rec := request.Audit(ctx, action, d.ts.ID)
-	rec.Digest = d.ts.DraftDigest
+	rec := request.Audit(ctx, action, d.Toolset.ID)
+	rec.Digest = d.Toolset.DraftDigest
 	rec.After = store.JSON(map[string]any{
-		"slug": d.ts.Slug, "name": d.ts.Name, "source": d.row.SourceURL, "connector": d.row.ConnectorDigest, "tools": len(d.conn.Tools),
-		"authentication": credential.Audited(c.s.o.Keyring, d.creds),
+		"slug": d.Toolset.Slug, "name": d.Toolset.Name, "source": d.Row.SourceURL, "connector": d.Row.ConnectorDigest, "tools": len(d.Conn.Tools),
+		"authentication": credential.Audited(c.s.o.Keyring, d.Creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err
 	}
-	return c.opens.Write(ctx, tx, d.ts.ID)
+	return c.opens.Write(ctx, tx, d.Toolset.ID)
 }
 
 // tryOut tests the draft and deploys it when the test passed, as far as the request
 // wants it; nil: it wants no test.
-func (c *change) tryOut(ctx context.Context) (test *TestRun, deployed bool, err error) {
+func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bool, err error) {
 	if c.in.Deploy != nil && c.in.Deploy.Skip {
 		return nil, false, nil
 	}
 	c.phase("testing a tool")
-	req := TestRequest{}
+	req := rollout.TestRequest{}
 	if c.in.Test != nil {
 		req = *c.in.Test
 	}
-	if req.Tool == "" && req.Connector == "" && len(c.d.parts) > 1 {
-		req.Connector = c.d.row.Name
+	if req.Tool == "" && req.Connector == "" && len(c.d.Parts) > 1 {
+		req.Connector = c.d.Row.Name
 	}
-	if test, err = c.s.test(ctx, c.ws, c.d, &req); err != nil {
+	if test, err = c.s.rollouts.Test(ctx, c.ws, c.d, &req); err != nil {
 		return nil, false, err
 	}
 	reason := ""
-	if !test.Possible && len(test.waits) == 0 && c.in.Deploy != nil {
+	if !test.Possible && len(test.Waits) == 0 && c.in.Deploy != nil {
 		reason = c.in.Deploy.UntestedReason
 	}
 	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
 		c.phase("publishing")
-		err = c.s.deploy(ctx, c.ws, c.d, test, reason)
+		err = c.s.rollouts.Deploy(ctx, c.ws, c.d, test, reason)
 	}
 	return test, deployed, err
 }
@@ -531,20 +533,20 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if test != nil {
 		shown.Test = test
 	}
-	advice, err := s.advice(ctx, d)
+	advice, err := s.advices.Advise(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	served, err := s.served(ctx, d, false)
+	served, err := s.drafts.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
-	cost, err := s.listTokens(d, served)
+	cost, err := s.advices.ListTokens(d, served)
 	if err != nil {
 		return nil, err
 	}
 	body := CreatedToolset{
-		ToolsetDetail: d.detail(shown), Created: v == create, Tools: d.tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
+		ToolsetDetail: detailOf(d, shown), Created: v == create, Tools: d.Tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
 	}
 	out := c.answer("", v, body)
 	if body.Token, err = c.opens.Show(); err != nil {
@@ -562,15 +564,15 @@ func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error
 		return nil, err
 	}
 	out := AddedConnector{
-		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.toolsOf(c.d.row.Name)), Renamed: slices.Concat([]KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
+		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.ToolsOf(c.d.Row.Name)), Renamed: slices.Concat([]draft.KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
 	}
 	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
 		return nil, err
 	}
-	if out.Connector, err = c.s.detailPart(ctx, c.ws, c.d.part); err != nil {
+	if out.Connector, err = c.s.detailPart(ctx, c.ws, c.d.Part); err != nil {
 		return nil, err
 	}
-	return c.answer("/connectors/"+c.d.row.Name, v, out), nil
+	return c.answer("/connectors/"+c.d.Row.Name, v, out), nil
 }
 
 // answer is the answer of a change; at is the path of what it made below the toolset's.
@@ -579,5 +581,5 @@ func (c *change) answer(at string, v verdict, body any) *request.Done {
 	if v == create || v == add {
 		status = http.StatusCreated
 	}
-	return &request.Done{Status: status, Resource: "/v1/toolsets/" + c.d.ts.ID + at, ETag: request.ETag(c.d.ts.Version), Body: body}
+	return &request.Done{Status: status, Resource: "/v1/toolsets/" + c.d.Toolset.ID + at, ETag: request.ETag(c.d.Toolset.Version), Body: body}
 }

@@ -7,10 +7,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -55,69 +54,15 @@ func (s *Server) useCommand(ctx context.Context, in *CreateToolset) error {
 func (s *Server) serverAddress(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (string, error) {
 	m := in.Source.MCP
 	if m.Command == nil && (again == nil || !registry.IsStdio(m.URL)) {
-		return mcpURL(m.URL)
+		return mcpserver.CheckURL(m.URL)
 	}
 	if m.Command != nil {
 		phase("installing the command")
-		if err := s.addCommand(ctx, m.Command); err != nil {
+		if err := s.local.Add(ctx, m.Command); err != nil {
 			return "", err
 		}
 	}
 	return m.URL, nil
-}
-
-// addCommand keeps and installs a command, and says so in the audit log.
-func (s *Server) addCommand(ctx context.Context, c *local.Command) error {
-	err := s.o.Commands.Add(ctx, c)
-	rec := request.Audit(ctx, "command.add", c.Short())
-	rec.After = store.JSON(c)
-	if err != nil {
-		rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(err)
-	}
-	if fault := s.workspace(ctx).Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); fault != nil && err == nil {
-		return fault
-	}
-	return err
-}
-
-// commandOf is the command of an address; nil when it is none, or not on this node.
-func (s *Server) commandOf(address string) *local.Command {
-	if !registry.IsStdio(address) || s.o.Commands == nil {
-		return nil
-	}
-	c, err := s.o.Commands.Command(address)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
-// checkCommands refuses a document with commands that the caller may not add.
-func (s *Server) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
-	for i, c := range t.Parts() {
-		at := t.PointerTo(i) + "/source"
-		known := false
-		for _, h := range have {
-			known = known || h.URL == c.Source.URL
-		}
-		switch {
-		case !registry.IsStdio(c.Source.URL) || known:
-			continue
-		case c.Source.Command == nil:
-			return request.FieldFault(at+"/command", "the source is a command of the node that it was exported from, which did not have it any more")
-		}
-		if err := local.Require(ctx, s.o.Commands); err != nil {
-			return err
-		}
-		address, err := s.o.Commands.Address(c.Source.Command)
-		if err != nil {
-			return err
-		}
-		if address != c.Source.URL {
-			return request.FieldFault(at+"/url", "the address is not that of the command; it is %s", address)
-		}
-	}
-	return nil
 }
 
 type outputInput struct {
@@ -135,15 +80,15 @@ func (s *Server) registerCommands() {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.focus(in.Connector); err != nil {
+		if err := d.Focus(in.Connector); err != nil {
 			return nil, err
 		}
-		if !registry.IsStdio(d.row.SourceURL) {
-			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.row.Name, d.ts.Slug)
+		if !registry.IsStdio(d.Row.SourceURL) {
+			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.Row.Name, d.Toolset.Slug)
 		}
 		out := local.Output{Lines: []local.Line{}}
 		if s.o.Commands != nil {
-			out = s.o.Commands.Output(d.row.SourceURL)
+			out = s.o.Commands.Output(d.Row.SourceURL)
 		}
 		return &bodyOutput[local.Output]{out}, nil
 	})

@@ -2,136 +2,15 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/internal/oauth"
-	"github.com/sluicegate/sluice/plugins/operation"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// makeReport collects what the compiler found.
-func makeReport(c *publish.Connector, conn *toolset.Generated, size int64, took time.Duration) *Report {
-	res := c.Spec
-	r := &Report{
-		Title: res.API.Title, Version: res.API.Version, Description: res.API.Description, Format: res.Format, SpecVersion: res.SpecVersion,
-		SpecDigest: res.Digest, SizeBytes: size, Operations: res.Operations, ToolCount: res.Tools,
-		Servers: []toolset.APIServer{}, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
-		DurationMilli: took.Milliseconds(), AuthRequired: len(conn.Tools) > 0,
-	}
-	for _, srv := range res.API.Servers {
-		resolved := toolset.ServerURL(srv)
-		r.Servers = append(r.Servers, toolset.APIServer{URL: resolved, Description: srv.Description})
-		if r.BaseURL == "" && source.CheckBaseURL(resolved, "") == nil {
-			r.BaseURL = resolved
-		}
-	}
-	uses := map[string]int{}
-	for i := range conn.Tools {
-		r.AuthRequired = r.AuthRequired && conn.Tools[i].Secured
-		for _, id := range conn.Tools[i].Schemes {
-			uses[id]++
-		}
-	}
-	for i := range res.API.Schemes {
-		r.Methods = append(r.Methods, authMethod(&res.API.Schemes[i], uses))
-	}
-	for _, u := range res.Unsupported {
-		r.Unsupported = append(r.Unsupported, toolset.Unsupported(u))
-	}
-	for _, w := range res.Warnings {
-		r.Warnings = append(r.Warnings, toolset.Diagnostic{
-			Code: w.Code, Severity: w.Severity, Line: w.Line, Column: w.Column, Pointer: w.Pointer, Detail: w.Detail, Remedy: w.Remedy,
-		})
-	}
-	return r
-}
-
-// authMethod describes a security scheme and, where Sluice can apply it, the
-// configuration that only lacks the secret.
-func authMethod(sc *operation.SecurityScheme, uses map[string]int) credential.AuthMethod {
-	m := credential.AuthMethod{
-		ID: sc.ID, Type: sc.Type, In: sc.In, Name: sc.Name, Scheme: sc.Scheme, BearerFormat: sc.BearerFormat,
-		Description: sc.Description, Operations: uses[sc.ID],
-	}
-	for _, f := range sc.Flows {
-		m.Flows = append(m.Flows, f.Grant)
-	}
-	switch {
-	case sc.Type == "apiKey" && sc.In == "header":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name}
-	case sc.Type == "apiKey" && sc.In == "query":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthQuery, ParameterName: sc.Name}
-	case sc.Type == "apiKey" && sc.In == "cookie":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthCookie, CookieName: sc.Name}
-	case sc.Type == "apiKey" && sc.In == "body":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthBody, MemberName: sc.Name}
-	case sc.Type == "http" && sc.Scheme == "bearer":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
-	case sc.Type == "http" && sc.Scheme == "basic":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthBasic}
-	case sc.Type == "http":
-		m.Unsupported = "the HTTP authentication scheme " + request.ClipText(sc.Scheme, 40) + " is not supported"
-	case sc.Type == "mutualTLS":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthMTLS}
-	case sc.Type == "oauth2":
-		m.Suggestion = suggestFlow(sc.Flows)
-	case sc.Type == "openIdConnect":
-		m.Suggestion = suggestIssuer(sc.OpenIDURL)
-	}
-	return m
-}
-
-// suggestFlow chooses the flow that needs no person, then the one where a person
-// logs in once. The others were withdrawn (RFC 9700 §2.1.2, §2.4) or need a
-// device; for them, a token that was got elsewhere does.
-func suggestFlow(flows []operation.Flow) *credential.Suggest {
-	for _, grant := range []struct{ spec, ours string }{
-		{"clientCredentials", oauth.ClientCredentials}, {"authorizationCode", oauth.AuthorizationCode},
-	} {
-		for _, f := range flows {
-			if f.Grant != grant.spec || oauth.CheckURL(f.TokenURL) != nil {
-				continue
-			}
-			out := &credential.Suggest{AuthType: registry.AuthOAuth2, Grant: grant.ours, TokenURL: f.TokenURL, Scopes: f.Scopes}
-			if grant.ours == oauth.AuthorizationCode {
-				if oauth.CheckURL(f.AuthorizationURL) != nil {
-					continue
-				}
-				out.AuthorizationURL = f.AuthorizationURL
-			}
-			return out
-		}
-	}
-	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
-}
-
-// suggestIssuer makes an issuer of the address of its metadata.
-func suggestIssuer(metadata string) *credential.Suggest {
-	if issuer, ok := strings.CutSuffix(metadata, "/.well-known/openid-configuration"); ok && oauth.CheckURL(issuer) == nil {
-		return &credential.Suggest{AuthType: registry.AuthOIDC, Grant: oauth.AuthorizationCode, Issuer: issuer}
-	}
-	return &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: "Authorization", HeaderPrefix: "Bearer "}
-}
-
-func reportOf(v *store.ConnectorVersion) (*Report, error) {
-	r := new(Report)
-	if err := json.Unmarshal([]byte(v.Report), r); err != nil {
-		return nil, fmt.Errorf("reading the report of connector %s: %w", v.Connector, err)
-	}
-	return r, nil
-}
 
 // ConnectorInput is the path of a connector.
 type ConnectorInput struct {
@@ -189,7 +68,7 @@ func (s *Server) registerConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		r, err := reportOf(v)
+		r, err := draft.ReportOf(v)
 		if err != nil {
 			return nil, err
 		}
@@ -238,22 +117,18 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 		return nil, err
 	}
 	ws := s.workspace(ctx)
-	c, err := s.compile(ctx, ws.ID(), src, phase)
+	c, err := s.compiler.compile(ctx, ws.ID(), src, phase)
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{ts: new(store.Toolset), part: &part{conn: c.conn}}
-	d.parts = []*part{d.part}
+	d := &draft.Draft{Toolset: new(store.Toolset), Part: &draft.Part{Conn: c.Conn}}
+	d.Parts = []*draft.Part{d.Part}
 	if entry != nil && !entry.Whole() {
-		if err := d.adoptEntry(entry); err != nil {
+		if err := adoptEntry(d, entry); err != nil {
 			return nil, err
 		}
 	}
-	return &request.Done{Status: http.StatusOK, Body: Preview{Name: connectorName(c.pushed, ws.ID()), Report: *c.report, Tools: d.tools(false)}}, nil
-}
-
-func connectorName(c *publish.Connector, workspace string) string {
-	return strings.TrimPrefix(c.Repository, workspace+"/connectors/")
+	return &request.Done{Status: http.StatusOK, Body: Preview{Name: draft.ConnectorName(c.Pushed, ws.ID()), Report: *c.Report, Tools: d.Tools(false)}}, nil
 }
 
 func showConnector(row *store.Connector, v *store.ConnectorVersion) Connector {

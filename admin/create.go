@@ -4,97 +4,15 @@ import (
 	"cmp"
 	"context"
 	"strings"
-	"time"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
-	"github.com/sluicegate/sluice/plugins/openapi"
 )
-
-// compileTimeout bounds reading one specification: the largest known one takes a
-// second, a hostile one must not take the machine.
-const compileTimeout = 2 * time.Minute
-
-// compiled is a source as a connector that nothing stores yet.
-type compiled struct {
-	source *source.Source
-	pushed *publish.Connector
-	conn   *toolset.Generated
-	report *Report
-}
-
-// compile makes a connector of a source. Nothing is stored.
-func (s *Server) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*compiled, error) {
-	if src.Server != nil {
-		return s.compileMCP(workspace, src, phase)
-	}
-	phase("compiling the specification")
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
-	defer cancel()
-	start := time.Now()
-	fetch := s.sources.Part
-	if src.Parts != nil {
-		fetch = src.Part
-	}
-	c, err := s.o.Publisher.Compile(ctx, publish.ConnectorRequest{Workspace: workspace, Source: src.Spec, Options: openapi.Options{Limits: s.o.SpecLimits, Fetch: fetch}})
-	if err != nil {
-		return nil, err
-	}
-	conn, err := toolset.Generate(c.Opened)
-	if err != nil {
-		return nil, err
-	}
-	r := makeReport(c, conn, int64(len(src.Spec.Data)), time.Since(start))
-	src.Title, src.Documents = r.Title, c.Spec.Documents
-	return &compiled{source: src, pushed: c, conn: conn, report: r}, nil
-}
-
-// writeDraft writes the toolset of a draft with its connectors, its edits, and the
-// sources that were compiled for it.
-func writeDraft(ctx context.Context, tx *store.Tx, d *draft, isNew bool) error {
-	for _, p := range d.parts {
-		if c := p.made; c != nil {
-			err := tx.PutSpecification(ctx, &store.Specification{
-				Digest: c.report.SpecDigest, Name: c.source.Name(), URL: c.source.URL, Format: c.source.Format(c.report.Format),
-				SpecVersion: c.report.SpecVersion, Content: c.source.Content(),
-			})
-			if err != nil {
-				return err
-			}
-			if err := tx.PutConnector(ctx, &store.Connector{Name: p.row.Connector, Title: c.report.Title, Kind: "custom", Source: c.source.Kind()}, p.version); err != nil {
-				return err
-			}
-		}
-	}
-	if isNew {
-		d.ts.SetFirst(&d.parts[0].row)
-		if err := tx.CreateToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
-		return err
-	}
-	if !isNew {
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-	}
-	for _, p := range d.parts {
-		if p.made != nil {
-			if err := tx.PutToolsetSource(ctx, p.made.source.Record(d.ts.ID, p.row.Name)); err != nil {
-				return err
-			}
-		}
-	}
-	return tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits)
-}
 
 // adopt makes the configuration of the login that a creation names its own.
 func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
@@ -104,7 +22,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if in.Source.MCP == nil {
 		return problem.New(problem.InvalidArgument, "a login belongs to an MCP server").At("", 0, 0, "/login")
 	}
-	u, err := mcpURL(in.Source.MCP.URL)
+	u, err := mcpserver.CheckURL(in.Source.MCP.URL)
 	if err != nil {
 		return err
 	}

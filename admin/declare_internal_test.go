@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -15,9 +16,9 @@ import (
 // Every field of a binding is declared.
 func TestDeclaredPluginIsWhole(t *testing.T) {
 	op := toolset.Operation{Connector: "c", Method: "GET", Path: "/p"}
-	b := boundRecord{
+	b := draft.Binding{
 		Plugin: "p", Range: "1", Pinned: "1.0.0", Digest: "d", Kind: "filter", Connector: op.Connector, Method: op.Method, Path: op.Path,
-		Config: json.RawMessage(`{"a":1}`), OnError: "fail", Unbind: &registry.UnbindLimits{ErrorPercent: 1, MeanMilliseconds: 2}, Grants: &manifest.Grants{Clock: true}, Calls: []boundCall{{"call", op}},
+		Config: json.RawMessage(`{"a":1}`), OnError: "fail", Unbind: &registry.UnbindLimits{ErrorPercent: 1, MeanMilliseconds: 2}, Grants: &manifest.Grants{Clock: true}, Calls: []draft.BoundCall{{Name: "call", Operation: op}},
 	}
 	for f, field := range reflect.ValueOf(b).Fields() {
 		if field.IsZero() {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
@@ -373,7 +374,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	}), http.StatusOK)
 	want[toolset.Tool](one, one.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
 	want[toolset.Tool](one, one.do("PATCH", at+"/tools/find", map[string]any{"name": "look"}), http.StatusOK)
-	bound := want[admin.ToolsetPlugins](one, one.bind(ts.ID,
+	bound := want[binding.ToolsetPlugins](one, one.bind(ts.ID,
 		map[string]any{"plugin": "mask", "tool": "pets_eu_get_pet", "config": map[string]any{"mask": "x"}},
 		map[string]any{"plugin": "mask", "connector": "notes"},
 		map[string]any{"plugin": "thread", "calls": map[string]string{"get_issue": "pets_eu_get_pet", "list_comments": "notes_list_pets"}}), http.StatusOK)
@@ -415,7 +416,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	if a, b := one.wholeTools("shop"), two.wholeTools("shop"); a != b {
 		t.Errorf("the tools of the copy differ:\n%s\nwant\n%s", b, a)
 	}
-	copied := want[admin.ToolsetPlugins](two, two.do("GET", "/v1/toolsets/shop/plugins", nil), http.StatusOK)
+	copied := want[binding.ToolsetPlugins](two, two.do("GET", "/v1/toolsets/shop/plugins", nil), http.StatusOK)
 	for i := range copied.Bindings { // the original is not live
 		copied.Bindings[i].Live = ""
 	}
@@ -552,9 +553,9 @@ func TestImportWarnsOfBindings(t *testing.T) {
 		if onError != "" {
 			bindings[1]["onError"] = onError
 		}
-		want[admin.ToolsetPlugins](w, w.bind(ts.ID, bindings...), 200)
+		want[binding.ToolsetPlugins](w, w.bind(ts.ID, bindings...), 200)
 		doc, _ := w.export("")
-		want[admin.ToolsetPlugins](w, w.bind(ts.ID), 200) // the document changes something
+		want[binding.ToolsetPlugins](w, w.bind(ts.ID), 200) // the document changes something
 		for _, query := range []string{"?dryRun=true", ""} {
 			got := w.importing(query, doc).Toolsets[0]
 			if !warned {

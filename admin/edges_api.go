@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -37,7 +38,7 @@ type resumeInput struct{ Body fleet.ResumeRequest }
 // openFleet opens the room of edges, behind those that it gives them something of.
 func (s *Server) openFleet() {
 	s.fleet = fleet.New(fleet.Options{
-		Store: s.o.Store, Publisher: s.o.Publisher, Keyring: s.o.Keyring, Log: s.log, Secrets: edgeSecrets{s.logins.Secrets}, UserWait: login.RenewTimeout + listTimeout,
+		Store: s.o.Store, Publisher: s.o.Publisher, Keyring: s.o.Keyring, Log: s.log, Secrets: edgeSecrets{s.logins.Secrets}, UserWait: login.RenewTimeout + mcpserver.ListTimeout,
 		Domains: s.domains, Plugins: s.plugins, Usage: s.usage, ReadBody: readBody, Stopping: s.stopping,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 )
 
@@ -29,26 +30,26 @@ func (s *Server) registerExamples() {
 	register(s, huma.Operation{
 		OperationID: "get-examples", Method: http.MethodGet, Path: path, Summary: "Read the requests that a tool is known to serve", Tags: tags,
 	}, func(ctx context.Context, in *ToolInput) (*examplesOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return d.examplesAnswer(in.Name)
+		return examplesAnswer(d, in.Name)
 	})
 	register(s, huma.Operation{
 		OperationID: "put-examples", Method: http.MethodPut, Path: path, Summary: "Set the requests that a tool serves", Tags: tags,
 		Description: "They improve the search of tools: dozens of each tool much, one or two nothing.",
 	}, func(ctx context.Context, in *examplesInput) (*examplesOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		tool, err := d.toolAnswer(in.Name)
+		tool, err := toolAnswer(d, in.Name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := choice.Of(d.ts)
+		c, err := choice.Of(d.Toolset)
 		if err != nil {
 			return nil, err
 		}
@@ -56,22 +57,22 @@ func (s *Server) registerExamples() {
 		if err != nil {
 			return nil, err
 		}
-		c.Keep(d.ts)
-		if err := s.saveDraft(ctx, ws, d, "tool.examples", before, after, false); err != nil {
+		c.Keep(d.Toolset)
+		if err := s.drafts.Save(ctx, ws, d, "tool.examples", before, after, false); err != nil {
 			return nil, err
 		}
-		return d.examplesAnswer(in.Name)
+		return examplesAnswer(d, in.Name)
 	})
 }
 
-func (d *draft) examplesAnswer(name string) (*examplesOutput, error) {
-	tool, err := d.toolAnswer(name)
+func examplesAnswer(d *draft.Draft, name string) (*examplesOutput, error) {
+	tool, err := toolAnswer(d, name)
 	if err != nil {
 		return nil, err
 	}
-	c, err := choice.Of(d.ts)
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
 	}
-	return &examplesOutput{ETag: request.ETag(d.ts.Version), Body: *c.ExamplesOf(tool.Body.Operation)}, nil
+	return &examplesOutput{ETag: request.ETag(d.Toolset.Version), Body: *c.ExamplesOf(tool.Body.Operation)}, nil
 }

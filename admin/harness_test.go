@@ -30,6 +30,7 @@ import (
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
@@ -192,7 +193,7 @@ type tester struct {
 	address string
 }
 
-func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAnswer, error) {
+func (x *tester) Test(ctx context.Context, call rollout.TestCall) (rollout.TestedAnswer, error) {
 	x.mu.Lock()
 	x.n++
 	x.last = call.Toolset
@@ -202,11 +203,11 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 		select {
 		case <-hold:
 		case <-ctx.Done():
-			return admin.TestedAnswer{}, ctx.Err()
+			return rollout.TestedAnswer{}, ctx.Err()
 		}
 	}
 	if err != nil {
-		return admin.TestedAnswer{}, err
+		return rollout.TestedAnswer{}, err
 	}
 	for i := range call.Toolset.Connectors {
 		a, err := x.call(ctx, &call, &call.Toolset.Connectors[i])
@@ -214,15 +215,15 @@ func (x *tester) Test(ctx context.Context, call admin.TestCall) (admin.TestedAns
 			return a, err
 		}
 	}
-	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
+	return rollout.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
 }
 
-func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.ConnectorRef) (admin.TestedAnswer, error) {
+func (x *tester) call(ctx context.Context, call *rollout.TestCall, ref *registry.ConnectorRef) (rollout.TestedAnswer, error) {
 	conn := call.Connectors[ref.Name]
 	for i := range conn.Len() {
 		tool, err := conn.Tool(i)
 		if err != nil {
-			return admin.TestedAnswer{}, err
+			return rollout.TestedAnswer{}, err
 		}
 		name := tool.Name
 		for _, e := range call.Toolset.Tools {
@@ -236,10 +237,10 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		var r operation.Request
 		args, err := jsonscan.Parse(call.Arguments, jsonscan.DefaultMaxDepth)
 		if err != nil {
-			return admin.TestedAnswer{}, err
+			return rollout.TestedAnswer{}, err
 		}
 		if err := tool.Plan.Build(&r, args); err != nil {
-			return admin.TestedAnswer{}, err
+			return rollout.TestedAnswer{}, err
 		}
 		base := ref.BaseURL
 		if servers := append(slices.Clone(tool.Servers), conn.Servers()...); base == "" && len(servers) > 0 {
@@ -250,7 +251,7 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		}
 		req, err := http.NewRequestWithContext(ctx, r.Method, base+string(r.Target), bytes.NewReader(r.Body))
 		if err != nil {
-			return admin.TestedAnswer{}, err
+			return rollout.TestedAnswer{}, err
 		}
 		x.mu.Lock()
 		x.address = req.URL.String()
@@ -259,7 +260,7 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 			held, err := x.w.srv.Secrets().Secret(ctx, a.CredentialID)
 			value := held.Value
 			if err != nil {
-				return admin.TestedAnswer{}, err
+				return rollout.TestedAnswer{}, err
 			}
 			switch a.Type {
 			case registry.AuthHeader:
@@ -277,17 +278,17 @@ func (x *tester) call(ctx context.Context, call *admin.TestCall, ref *registry.C
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
-			return admin.TestedAnswer{}, problem.New(problem.Unreachable, "the upstream cannot be reached").Because(err)
+			return rollout.TestedAnswer{}, problem.New(problem.Unreachable, "the upstream cannot be reached").Because(err)
 		}
 		b, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		answer := admin.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}
+		answer := rollout.TestedAnswer{IsError: res.StatusCode > 299, Text: b, UpstreamStatus: res.StatusCode, BytesReceived: len(b)}
 		if call.Inspect {
 			answer.Inspection = &playground.Inspection{Received: string(b)}
 		}
 		return answer, err
 	}
-	return admin.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
+	return rollout.TestedAnswer{}, problem.New(problem.NotFound, "no tool %s", call.Tool)
 }
 
 // credential is the only credential of a toolset; nil: none.

@@ -5,17 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -25,28 +24,6 @@ import (
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
-type importInput struct {
-	DryRun  bool   `query:"dryRun" doc:"Say what would change, and change nothing."`
-	Prune   bool   `query:"prune" doc:"Delete toolsets that are not in the document. Needs the role admin."`
-	Reason  string `query:"reason" maxLength:"500" doc:"Recorded with what is published, such as a commit. Default: imported."`
-	IfMatch string `header:"If-Match" maxLength:"512" doc:"ETag of the export or dry run the document was compared with."`
-	Body    declare.Declaration
-}
-
-type importOutput struct {
-	ETag string `header:"ETag" doc:"Of the workspace as it is now."`
-	Body declare.ImportPlan
-}
-
-func (s *Server) registerImport() {
-	register(s, huma.Operation{
-		OperationID: "import-workspace", Method: http.MethodPost, Path: "/v1/import", Summary: "Make the workspace as a document says", Tags: []string{"export"},
-		Description: "Toolsets are created and changed to what the document says, and published where it says live; nothing is read from the network. " +
-			"The whole document is checked before anything is changed. What is as it should be is left alone, so importing again changes nothing. " +
-			"Toolsets are changed one after the other: when one fails, those before it are done, and the same import goes on from there.",
-	}, s.importWorkspace)
-}
-
 // importing is one toolset on its way.
 type importing struct {
 	want    *declare.DeclaredToolset
@@ -55,69 +32,8 @@ type importing struct {
 	secrets bool // a secret that is given is not the one that is stored
 }
 
-func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
-	ws := s.workspace(ctx)
-	if in.Body.FormatVersion != declare.DeclarationFormat {
-		return nil, request.FieldFault("/formatVersion", "format version %d is not known", in.Body.FormatVersion)
-	}
-	if in.Prune {
-		if err := request.RequireRole(ctx, store.RoleAdmin); err != nil {
-			return nil, err
-		}
-	}
-	all, err := declare.AllToolsets(ctx, ws)
-	if err != nil {
-		return nil, err
-	}
-	tag, err := declare.StateTag(ctx, ws, all)
-	if err != nil {
-		return nil, err
-	}
-	if in.IfMatch != "" && in.IfMatch != "*" && in.IfMatch != tag {
-		return nil, huma.ErrorWithHeaders(problem.New(problem.Precondition, "the workspace was changed meanwhile; its ETag is %s", tag).
-			Fix("compare again, with dryRun, and repeat the import").Because(store.ErrStale), http.Header{"Etag": {tag}})
-	}
-	keys, err := s.newKeys(ctx, ws, in.Body.PublisherKeys)
-	if err != nil {
-		return nil, err
-	}
-	work, err := s.planImport(ctx, ws, &in.Body, all, in.Prune)
-	if err != nil {
-		return nil, err
-	}
-	if !in.DryRun {
-		if err := s.addKeys(ctx, ws, keys); err != nil {
-			return nil, err
-		}
-		for i := range work {
-			if err := s.applyImport(ctx, ws, &work[i], cmp.Or(in.Reason, "imported")); err != nil {
-				return nil, declare.Fault(err, in.Body.Toolsets, work[i].planned.Slug)
-			}
-		}
-	}
-	out := &importOutput{ETag: tag, Body: declare.ImportPlan{DryRun: in.DryRun, Toolsets: []declare.PlannedToolset{}}}
-	for i := range keys {
-		out.Body.PublisherKeys = append(out.Body.PublisherKeys, keys[i].Name)
-	}
-	out.Body.Changes = len(keys)
-	for i := range work {
-		p := work[i].planned
-		if p.Action != "none" && p.Action != "extra" {
-			out.Body.Changes++
-		}
-		out.Body.Toolsets = append(out.Body.Toolsets, p)
-	}
-	if !in.DryRun {
-		if all, err = declare.AllToolsets(ctx, ws); err != nil {
-			return nil, err
-		}
-		out.ETag, err = declare.StateTag(ctx, ws, all)
-	}
-	return out, err
-}
-
 // newKeys are the publisher keys of the document that are not trusted yet.
-func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
+func (r *transfer) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
 	have, err := declare.PublisherKeys(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -149,7 +65,7 @@ func (s *Server) newKeys(ctx context.Context, ws *store.Workspace, declared []pl
 	return out, nil
 }
 
-func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
+func (r *transfer) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
 	for i := range keys {
 		err := ws.Update(ctx, func(tx *store.Tx) error {
 			if err := tx.AddPublisherKey(ctx, &keys[i]); err != nil {
@@ -166,8 +82,8 @@ func (s *Server) addKeys(ctx context.Context, ws *store.Workspace, keys []store.
 	return nil
 }
 
-// planImport checks the whole document and says what becomes of each toolset.
-func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
+// plan checks the whole document and says what becomes of each toolset.
+func (r *transfer) plan(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
 	var work []importing
 	seen := map[string]bool{}
 	for i := range doc.Toolsets {
@@ -180,7 +96,7 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *decla
 		if at := slices.IndexFunc(all, func(row *store.Toolset) bool { return row.Slug == t.Slug }); at >= 0 {
 			x.now = all[at]
 		}
-		if err := s.planToolset(ctx, ws, &x); err != nil {
+		if err := r.planToolset(ctx, ws, &x); err != nil {
 			return nil, declare.Fault(err, doc.Toolsets, t.Slug)
 		}
 		work = append(work, x)
@@ -199,27 +115,27 @@ func (s *Server) planImport(ctx context.Context, ws *store.Workspace, doc *decla
 	return work, nil
 }
 
-func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *transfer) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
 	t := x.want
 	if err := t.Check(); err != nil {
 		return err
 	}
 	for i := range t.Plugins {
 		at := "/plugins/" + strconv.Itoa(i)
-		b, g, err := s.declaredBinding(ctx, ws, &t.Plugins[i], at)
+		b, g, err := r.declaredBinding(ctx, ws, &t.Plugins[i], at)
 		if err != nil {
 			return err
 		}
-		if letsThrough(b.OnError, g.Manifest) {
-			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: warnLetsThrough})
+		if binding.LetsThrough(b.OnError, g.Manifest) {
+			x.planned.Warnings = append(x.planned.Warnings, declare.PlannedWarning{Pointer: at + "/onError", Plugin: b.Plugin, Detail: binding.WarnLetsThrough})
 		}
 	}
-	if err := s.closeImported(ctx, ws, x); err != nil {
+	if err := r.closeImported(ctx, ws, x); err != nil {
 		return err
 	}
 	before := any(map[string]any{})
 	if x.now != nil {
-		have, err := s.declare(ctx, ws, x.now, nil)
+		have, err := r.declare(ctx, ws, x.now, nil)
 		if err != nil {
 			return err
 		}
@@ -236,13 +152,13 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 	}
-	if err := s.planSecrets(ctx, ws, x); err != nil {
+	if err := r.planSecrets(ctx, ws, x); err != nil {
 		return err
 	}
 	if x.now == nil || !reflect.DeepEqual(before, t.View()) {
 		// What cannot be compiled or tested must be known before anything is changed.
-		ctx, _ := s.seeImported(ctx, x) // a plan grants nothing
-		if _, err := s.importDraft(ctx, ws, x, func(string) {}); err != nil {
+		ctx, _ := r.seeImported(ctx, x) // a plan grants nothing
+		if _, err := r.importDraft(ctx, ws, x, func(string) {}); err != nil {
 			return err
 		}
 	}
@@ -259,9 +175,9 @@ func (s *Server) planToolset(ctx context.Context, ws *store.Workspace, x *import
 }
 
 // planSecrets finds which secrets are missing and which are new.
-func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *transfer) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
-	have := &draft{}
+	have := &draft.Draft{}
 	var sources []declare.DeclaredSource
 	if x.now != nil {
 		rows, err := ws.ToolsetConnectors(ctx, x.now)
@@ -269,41 +185,41 @@ func (s *Server) planSecrets(ctx context.Context, ws *store.Workspace, x *import
 			return err
 		}
 		for i := range rows {
-			p := &part{row: rows[i]}
-			if p.creds, err = credential.Load(ctx, ws, x.now.ID, rows[i].Name); err != nil {
+			p := &draft.Part{Row: rows[i]}
+			if p.Creds, err = credential.Load(ctx, ws, x.now.ID, rows[i].Name); err != nil {
 				return err
 			}
-			have.parts = append(have.parts, p)
+			have.Parts = append(have.Parts, p)
 			sources = append(sources, declare.DeclaredSource{Kind: rows[i].SourceKind, URL: rows[i].SourceURL})
 		}
 	}
 	for i := range x.want.Parts() {
-		have.part = &part{}
-		if p := have.partOf(x.want, i, sources); p != nil {
-			have.part = p
+		have.Part = &draft.Part{}
+		if p := partOf(have, x.want, i, sources); p != nil {
+			have.Part = p
 		}
-		if err := s.planPartSecrets(x, have, i); err != nil {
+		if err := r.planPartSecrets(x, have, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
+func (r *transfer) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 	declared := x.want.Parts()[i].Authentication
-	match := x.auth(i).Matching(have.creds)
+	match := x.auth(i).Matching(have.Creds)
 	for k := range declared {
 		it := &declared[k].AuthItem
 		needed := !credential.IsOAuth(it.AuthType) || it.Grant == "client_credentials"
 		switch given := it.Secret(); {
-		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.creds[match[k]].Row, it)):
+		case given.IsZero() && needed && (match[k] < 0 || !credential.KeepsSecret(&have.Creds[match[k]].Row, it)):
 			field := cmp.Or(credential.SecretField(it.AuthType), "privateKey")
 			x.planned.Missing = append(x.planned.Missing, fmt.Sprintf("%s/authentication/%d/%s", x.want.PointerTo(i), k, field))
 		case given.IsZero():
-		case match[k] < 0 || have.creds[match[k]].Row.Version == 0:
+		case match[k] < 0 || have.Creds[match[k]].Row.Version == 0:
 			x.secrets = true
 		default:
-			stored, err := s.logins.Secrets.Unseal(&have.creds[match[k]].Row)
+			stored, err := r.Logins.Secrets.Unseal(&have.Creds[match[k]].Row)
 			if err != nil {
 				return err
 			}
@@ -317,7 +233,7 @@ func (s *Server) planPartSecrets(x *importing, have *draft, i int) error {
 
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
 // its configuration, without the operations it is of, and the plugin.
-func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*boundRecord, *guest.Package, error) {
+func (r *transfer) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
@@ -329,21 +245,21 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if p.Digest != "" && p.Digest != row.Digest {
 		return nil, nil, problem.New(problem.Conflict, "plugin %s %s is another module here: %s", p.Plugin, p.Version, row.Digest).At("", 0, 0, at+"/digest")
 	}
-	r, err := registry.ParseVersionRange(p.Range)
+	within, err := registry.ParseVersionRange(p.Range)
 	if err != nil {
 		return nil, nil, request.FieldFault(at+"/range", "%.80q is not a range of versions: write *, 1.2.3, ^1.2.3, ~1.2.3, 1 or 1.2", p.Range)
 	}
-	if v, err := registry.ParseVersion(p.Version); err != nil || !r.Has(v) {
+	if v, err := registry.ParseVersion(p.Version); err != nil || !within.Has(v) {
 		return nil, nil, request.FieldFault(at+"/range", "the range %.80q does not hold the version %.80q", p.Range, p.Version)
 	}
-	b := &boundRecord{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
+	b := &draft.Binding{Plugin: p.Plugin, Range: p.Range, Pinned: row.Version, Digest: row.Digest, Kind: row.Kind, OnError: p.OnError, Grants: p.Grants.Record()}
 	if p.Unbind != nil && *p.Unbind != (plugin.PluginUnbinding{}) {
 		b.Unbind = &registry.UnbindLimits{ErrorPercent: p.Unbind.ErrorPercent, MeanMilliseconds: p.Unbind.MeanMs}
 	}
-	if c := compactJSON(p.Config); c != "null" && c != "{}" {
+	if c := binding.CompactJSON(p.Config); c != "null" && c != "{}" {
 		b.Config = json.RawMessage(c)
 	}
-	g, err := s.o.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
+	g, err := r.Publisher.OpenPlugin(ctx, plugin.RefOf(row))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -356,56 +272,56 @@ func (s *Server) declaredBinding(ctx context.Context, ws *store.Workspace, p *de
 	if b.Grants, err = plugin.Decided(g, b.Grants, "TOOLSET"); err != nil {
 		return nil, nil, problem.As(err).At("", 0, 0, at+"/grants")
 	}
-	return b, g, g.Check(s.o.PluginPolicy)
+	return b, g, g.Check(r.Bound.Policy)
 }
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
-func (s *Server) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft, list []declare.DeclaredPlugin, names declare.Names) error {
-	before, err := d.bindings()
+func (r *transfer) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
+	before, err := d.Bindings()
 	if err != nil {
 		return err
 	}
-	bound := make([]boundRecord, 0, len(list))
+	bound := make([]draft.Binding, 0, len(list))
 	for i := range list {
 		p, at := &list[i], "/plugins/"+strconv.Itoa(i)
-		b, g, err := s.declaredBinding(ctx, ws, p, at)
+		b, g, err := r.declaredBinding(ctx, ws, p, at)
 		if err != nil {
 			return err
 		}
 		if p.Connector != "" {
 			b.Connector = names[p.Connector]
 		}
-		in := &PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
+		in := &binding.PluginBinding{Plugin: p.Plugin, Connector: b.Connector, Operation: p.Operation, Calls: map[string]string{}}
 		if p.Operation != nil {
 			op := names.Operation(*p.Operation)
 			b.Connector, b.Method, b.Path = op.Connector, op.Method, op.Path
 		}
 		// What the document says stands for itself, also where there is no such tool at
 		// present; for the rest it is as when a person binds it.
-		said := []boundRecord{{Plugin: p.Plugin}}
+		said := []draft.Binding{{Plugin: p.Plugin}}
 		for name, op := range p.Calls {
-			c := boundCall{name, names.Operation(op)}
+			c := draft.BoundCall{Name: name, Operation: names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()
 		}
-		if b.Calls, err = d.resolveCalls(g, said, in, at); err != nil {
+		if b.Calls, err = binding.ResolveCalls(d, g, said, in, at); err != nil {
 			return err
 		}
-		if err := allowGrants(ctx, before, b); err != nil {
+		if err := binding.AllowGrants(ctx, before, b); err != nil {
 			return problem.As(err).At("", 0, 0, at+"/grants")
 		}
 		bound = append(bound, *b)
 	}
-	if d.ts.Plugins = ""; len(bound) > 0 {
-		d.ts.Plugins = store.JSON(bound)
+	if d.Toolset.Plugins = ""; len(bound) > 0 {
+		d.Toolset.Plugins = store.JSON(bound)
 	}
 	return nil
 }
 
 // closeImported gives a toolset of a document that says nothing of its access the one it
 // has, and a new one on a node that others reach one that needs a token.
-func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
-	if x.want.Access != nil || !s.o.Closed {
+func (r *transfer) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
+	if x.want.Access != nil || !r.Closed {
 		return nil
 	}
 	settings := access.AccessSettings{Mode: registry.AccessToken}
@@ -428,20 +344,20 @@ func (s *Server) closeImported(ctx context.Context, ws *store.Workspace, x *impo
 // partOf finds the connector of a draft that connector i of a declaration is; nil: none.
 // A single one is the one of that source, whatever it is called here, else the first:
 // its credential stays.
-func (d *draft) partOf(t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *part {
+func partOf(d *draft.Draft, t *declare.DeclaredToolset, i int, have []declare.DeclaredSource) *draft.Part {
 	parts := t.Parts()
-	if p := d.named(parts[i].Name); p != nil {
+	if p := d.Named(parts[i].Name); p != nil {
 		return p
 	}
-	if len(parts) > 1 || len(d.parts) == 0 {
+	if len(parts) > 1 || len(d.Parts) == 0 {
 		return nil
 	}
 	for k := range have {
 		if have[k].URL == parts[i].Source.URL && have[k].Kind == parts[i].Source.Kind && have[k].FileName == parts[i].Source.FileName {
-			return d.parts[k]
+			return d.Parts[k]
 		}
 	}
-	return d.parts[0]
+	return d.Parts[0]
 }
 
 // misses reports whether the secret of an item of connector i is neither given nor

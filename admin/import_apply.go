@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -22,7 +25,7 @@ import (
 
 // imported is a draft as a document says, not stored.
 type imported struct {
-	*draft
+	*draft.Draft
 
 	before []credential.Draft // of the toolset as it was
 	names  declare.Names
@@ -31,133 +34,133 @@ type imported struct {
 
 // importDraft makes the draft that the document says. Nothing is stored but contents
 // that no record names.
-func (s *Server) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
+func (r *transfer) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
 	t := x.want
 	out := &imported{names: declare.Names{}}
 	if x.now != nil {
 		row := *x.now
-		d, err := s.draftOf(ctx, ws, &row)
+		d, err := r.Drafts.Of(ctx, ws, &row)
 		if err != nil {
 			return nil, err
 		}
-		out.draft, out.before = d, d.allCreds()
+		out.Draft, out.before = d, d.AllCreds()
 	} else {
-		ts := &store.Toolset{ID: s.o.Store.NewID("ts"), Slug: t.Slug}
+		ts := &store.Toolset{ID: r.Store.NewID("ts"), Slug: t.Slug}
 		ts.WorkspaceID = ws.ID()
-		out.draft = &draft{ts: ts}
+		out.Draft = &draft.Draft{Toolset: ts}
 	}
-	d := out.draft
-	d.ts.Name, d.ts.Description, d.ts.Instructions, d.ts.Profile, d.ts.CacheSeconds = t.Name, t.Description, t.Instructions, t.Profile, t.CacheSeconds
-	if len(t.Labels) > 0 || d.ts.LabelText != "" {
-		d.ts.SetLabels(t.Labels)
+	d := out.Draft
+	d.Toolset.Name, d.Toolset.Description, d.Toolset.Instructions, d.Toolset.Profile, d.Toolset.CacheSeconds = t.Name, t.Description, t.Instructions, t.Profile, t.CacheSeconds
+	if len(t.Labels) > 0 || d.Toolset.LabelText != "" {
+		d.Toolset.SetLabels(t.Labels)
 	}
 	var err error
-	if d.ts.Answers, err = t.Answers.Record("/answers", registry.OfToolset); err != nil {
+	if d.Toolset.Answers, err = t.Answers.Record("/answers", registry.OfToolset); err != nil {
 		return nil, err
 	}
-	if err := s.importConnectors(ctx, ws, out, t, phase); err != nil {
+	if err := r.importConnectors(ctx, ws, out, t, phase); err != nil {
 		return nil, err
 	}
-	d.edits = make([]store.ToolEdit, len(t.Tools))
+	d.Edits = make([]store.ToolEdit, len(t.Tools))
 	for i := range t.Tools {
 		e := &t.Tools[i]
 		op := out.names.Operation(e.Operation)
-		d.edits[i] = store.ToolEdit{
-			ToolsetID: d.ts.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
+		d.Edits[i] = store.ToolEdit{
+			ToolsetID: d.Toolset.ID, Connector: op.Connector, Method: op.Method, Path: op.Path, Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled,
 		}
-		if d.edits[i].Annotations, err = toolset.RecordAnnotations(e.Annotations, fmt.Sprintf("/tools/%d/annotations", i)); err != nil {
+		if d.Edits[i].Annotations, err = toolset.RecordAnnotations(e.Annotations, fmt.Sprintf("/tools/%d/annotations", i)); err != nil {
 			return nil, err
 		}
-		if d.edits[i].Answers, err = e.Answers.Record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
+		if d.Edits[i].Answers, err = e.Answers.Record(fmt.Sprintf("/tools/%d/answers", i), registry.OfTool); err != nil {
 			return nil, err
 		}
-		if d.edits[i].Fixed, err = toolset.RecordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
+		if d.Edits[i].Fixed, err = toolset.RecordFixed(e.Fixed, fmt.Sprintf("/tools/%d/fixed", i)); err != nil {
 			return nil, err
 		}
-		if d.edits[i].Arguments, err = toolset.RecordArguments(e.Arguments, fmt.Sprintf("/tools/%d/arguments", i), nil); err != nil {
+		if d.Edits[i].Arguments, err = toolset.RecordArguments(e.Arguments, fmt.Sprintf("/tools/%d/arguments", i), nil); err != nil {
 			return nil, err
 		}
 	}
-	if d.empty() {
+	if d.Empty() {
 		return nil, problem.New(problem.InvalidArgument, "no tool, prompt or resource is enabled").At("", 0, 0, "/tools").Fix("enable at least one")
 	}
-	if err := d.checkNames(); err != nil {
+	if err := d.CheckNames(); err != nil {
 		return nil, problem.As(err).At("", 0, 0, "/tools")
 	}
-	if err := s.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
+	if err := r.bindDeclared(ctx, ws, d, t.Plugins, out.names); err != nil {
 		return nil, err
 	}
-	if err := d.declareWorkflows(t.Workflows, out.names); err != nil {
+	if err := declareWorkflows(d, t.Workflows, out.names); err != nil {
 		return nil, err
 	}
 	if err := out.declaredSelection(t.Selection); err != nil {
 		return nil, err
 	}
-	for i, p := range d.parts {
-		d.part = p
-		if err := d.authenticate(s, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
+	for i, p := range d.Parts {
+		d.Part = p
+		if err := r.Drafts.Authenticate(d, x.auth(i), t.PointerTo(i)+"/authentication"); err != nil {
 			return nil, err
 		}
-		if err := s.bindCredentials(ctx, d); err != nil {
+		if err := r.Drafts.BindCredentials(ctx, d); err != nil {
 			return nil, err
 		}
 	}
-	d.part = d.parts[0]
+	d.Part = d.Parts[0]
 	return out, nil
 }
 
 // importConnectors gives a draft the connectors of a document, in its order.
-func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
-	d := out.draft
-	have := make([]declare.DeclaredSource, len(d.parts))
-	for i, p := range d.parts {
+func (r *transfer) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
+	d := out.Draft
+	have := make([]declare.DeclaredSource, len(d.Parts))
+	for i, p := range d.Parts {
 		var err error
-		if have[i], err = declare.SourceOf(ctx, ws, &p.row); err != nil {
+		if have[i], err = declare.SourceOf(ctx, ws, &p.Row); err != nil {
 			return err
 		}
 	}
-	if err := s.checkCommands(ctx, t, have); err != nil {
+	if err := r.checkCommands(ctx, t, have); err != nil {
 		return err
 	}
-	old, declared := &draft{ts: d.ts, parts: d.parts}, t.Parts()
-	d.parts = nil
+	old, declared := &draft.Draft{Toolset: d.Toolset, Parts: d.Parts}, t.Parts()
+	d.Parts = nil
 	for i := range declared {
 		c, at := &declared[i], t.PointerTo(i)
-		p := old.partOf(t, i, have)
+		p := partOf(old, t, i, have)
 		isNew := p == nil
 		if isNew {
-			p = &part{row: store.ToolsetConnector{ToolsetID: d.ts.ID, Name: c.Name}}
+			p = &draft.Part{Row: store.ToolsetConnector{ToolsetID: d.Toolset.ID, Name: c.Name}}
 		}
-		d.part, d.parts = p, append(d.parts, p)
-		if isNew || !have[slices.Index(old.parts, p)].Same(c.Source) {
+		d.Part, d.Parts = p, append(d.Parts, p)
+		if isNew || !have[slices.Index(old.Parts, p)].Same(c.Source) {
 			src, err := c.Source.Read(at + "/source")
 			if err != nil {
 				return err
 			}
-			compiled, err := s.compile(ctx, ws.ID(), src, phase)
+			compiled, err := r.Compiler.compile(ctx, ws.ID(), src, phase)
 			if err != nil {
 				return err
 			}
-			d.bind(compiled)
-			p.row.SourceKind, p.row.SourceURL, p.row.SourceTitle = src.Kind(), src.URL, src.Title
+			d.Bind(compiled)
+			p.Row.SourceKind, p.Row.SourceURL, p.Row.SourceTitle = src.Kind(), src.URL, src.Title
 		}
-		p.row.BaseURL, p.row.UpstreamPolicy, p.row.Stateless = c.BaseURL, c.UpstreamPolicy, c.Stateless
-		err := checkStateless(&p.row, at+"/stateless")
+		p.Row.BaseURL, p.Row.UpstreamPolicy, p.Row.Stateless = c.BaseURL, c.UpstreamPolicy, c.Stateless
+		err := draft.CheckStateless(&p.Row, at+"/stateless")
 		if err != nil {
 			return err
 		}
-		if p.row.Answers, err = c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
+		if p.Row.Answers, err = c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
 			return err
 		}
-		if p.row.Fixed, err = toolset.RecordFixed(c.Fixed, at+"/fixed"); err != nil {
+		if p.Row.Fixed, err = toolset.RecordFixed(c.Fixed, at+"/fixed"); err != nil {
 			return err
 		}
-		out.names[c.Name] = p.row.Name
+		out.names[c.Name] = p.Row.Name
 	}
-	out.names[""] = d.parts[0].row.Name
-	for _, p := range old.parts {
-		if !slices.Contains(d.parts, p) {
-			out.gone = append(out.gone, p.row.Name)
+	out.names[""] = d.Parts[0].Row.Name
+	for _, p := range old.Parts {
+		if !slices.Contains(d.Parts, p) {
+			out.gone = append(out.gone, p.Row.Name)
 		}
 	}
 	return nil
@@ -165,7 +168,7 @@ func (s *Server) importConnectors(ctx context.Context, ws *store.Workspace, out 
 
 // declaredSelection puts a selection on a draft. What was learned from calls stays.
 func (d *imported) declaredSelection(in *declare.DeclaredSelection) error {
-	old, err := choice.Of(d.ts)
+	old, err := choice.Of(d.Toolset)
 	if err != nil {
 		return err
 	}
@@ -196,16 +199,16 @@ func (d *imported) declaredSelection(in *declare.DeclaredSelection) error {
 			c.Examples[at].Learned = e.Learned
 		}
 	}
-	c.Keep(d.ts)
+	c.Keep(d.Toolset)
 	if in != nil && in.Mode == registry.SelectUseCase && len(in.Tools) == 0 {
-		return d.chooseAnew(&in.Mode, &in.UseCase, nil)
+		return d.ChooseAnew(&in.Mode, &in.UseCase, nil)
 	}
 	return nil
 }
 
 // seeImported is [grant.Room.See] for the addresses in a document, with the grants that
 // its toolset has.
-func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
+func (r *transfer) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
 	if x.now != nil {
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
@@ -213,96 +216,96 @@ func (s *Server) seeImported(ctx context.Context, x *importing) (context.Context
 	for _, c := range x.want.Parts() {
 		addresses = append(append(addresses, c.BaseURL, c.Source.URL), declare.SetAuth(c.Authentication, nil).Addresses()...)
 	}
-	return s.grants.See(ctx, addresses)
+	return r.Grants.See(ctx, addresses)
 }
 
-// applyImport makes one toolset what the document says.
-func (s *Server) applyImport(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
+// apply makes one toolset what the document says.
+func (r *transfer) apply(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
 	switch x.planned.Action {
 	case "none", "extra":
 		return nil
 	case "delete":
-		return s.remove(ctx, ws, x.now)
+		return r.Rollouts.Remove(ctx, ws, x.now)
 	}
 	for _, c := range x.want.Parts() {
-		if c.Source.Command == nil || s.commandOf(c.Source.URL) != nil {
+		if c.Source.Command == nil || r.Local.Of(c.Source.URL) != nil {
 			continue
 		}
-		if err := local.Require(ctx, s.o.Commands); err != nil {
+		if err := local.Require(ctx, r.Local.Commands); err != nil {
 			return err
 		}
-		if err := s.addCommand(ctx, c.Source.Command); err != nil {
+		if err := r.Local.Add(ctx, c.Source.Command); err != nil {
 			return err
 		}
 	}
-	ctx, named := s.seeImported(ctx, x)
-	d, err := s.importDraft(ctx, ws, x, func(string) {})
+	ctx, named := r.seeImported(ctx, x)
+	d, err := r.importDraft(ctx, ws, x, func(string) {})
 	if err != nil {
 		return err
 	}
 	before := map[string]any{}
 	labels := ""
 	if x.now != nil {
-		before = toolsetFields(&draft{ts: x.now, part: &part{row: x.now.First()}})
+		before = draft.Fields(&draft.Draft{Toolset: x.now, Part: &draft.Part{Row: x.now.First()}})
 		labels = x.now.LabelText
 	}
-	for _, p := range d.parts {
-		if err := s.keepStored(p.creds); err != nil {
+	for _, p := range d.Parts {
+		if err := r.keepStored(p.Creds); err != nil {
 			return err
 		}
 	}
-	for _, p := range d.parts {
-		if p.made != nil {
-			if err := s.o.Publisher.Push(ctx, p.made.pushed); err != nil {
+	for _, p := range d.Parts {
+		if p.Made != nil {
+			if err := r.Publisher.Push(ctx, p.Made.Pushed); err != nil {
 				return err
 			}
 		}
 	}
-	if err := s.pushDraft(ctx, d.draft); err != nil {
+	if err := r.Drafts.Push(ctx, d.Draft); err != nil {
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.allCreds())
-	err = ws.Update(ctx, func(tx *store.Tx) error { return s.writeImported(ctx, tx, d, x.now == nil, before, reason) })
+	r.Logins.Secrets.CollectLost(ctx, ws, &lost, d.before, d.AllCreds())
+	err = ws.Update(ctx, func(tx *store.Tx) error { return r.writeImported(ctx, tx, d, x.now == nil, before, reason) })
 	if err != nil {
 		return err
 	}
-	s.logins.Secrets.ForgetAll(d.before, d.allCreds())
-	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	if _, err := s.grants.GrantSeen(ctx, ws, d.ts.ID, named); err != nil {
+	r.Logins.Secrets.ForgetAll(d.before, d.AllCreds())
+	r.Logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
+	if _, err := r.Grants.GrantSeen(ctx, ws, d.Toolset.ID, named); err != nil {
 		return err
 	}
 	for _, name := range d.gone {
-		s.upstreams.Forget(d.ts.ID, name)
+		r.Upstreams.Forget(d.Toolset.ID, name)
 	}
-	if err := s.access.Import(ctx, ws, d.ts, x.want.Access, x.want.Capture); err != nil {
+	if err := r.Access.Import(ctx, ws, d.Toolset, x.want.Access, x.want.Capture); err != nil {
 		return err
 	}
-	if x.planned.Origins, err = s.unconfirmed(ctx, d.draft); err != nil {
+	if x.planned.Origins, err = r.Drafts.Unconfirmed(ctx, d.Draft); err != nil {
 		return err
 	}
 	switch {
 	case len(x.planned.Origins) > 0: // the draft waits, and what is live stays
-	case x.want.Live && len(x.planned.Missing) == 0 && d.ts.LiveDigest != d.ts.DraftDigest:
-		if err := s.deploy(ctx, ws, d.draft, nil, reason); err != nil {
+	case x.want.Live && len(x.planned.Missing) == 0 && d.Toolset.LiveDigest != d.Toolset.DraftDigest:
+		if err := r.Rollouts.Deploy(ctx, ws, d.Draft, nil, reason); err != nil {
 			return err
 		}
-		x.planned.Revision = d.ts.LiveRevision
-	case d.ts.LiveRevision > 0 && labels != d.ts.LabelText:
-		_, err := s.o.Publisher.Release(ctx)
+		x.planned.Revision = d.Toolset.LiveRevision
+	case d.Toolset.LiveRevision > 0 && labels != d.Toolset.LabelText:
+		_, err := r.Publisher.Release(ctx)
 		return err
 	}
 	return nil
 }
 
 // keepStored leaves out secrets that are stored already: the same is not another version.
-func (s *Server) keepStored(creds []credential.Draft) error {
+func (r *transfer) keepStored(creds []credential.Draft) error {
 	for i := range creds {
 		c := &creds[i]
 		if c.Secret.IsZero() || c.Row.Version == 0 {
 			continue
 		}
-		stored, err := s.logins.Secrets.Unseal(&c.Row)
+		stored, err := r.Logins.Secrets.Unseal(&c.Row)
 		if err != nil {
 			return err
 		}
@@ -314,23 +317,73 @@ func (s *Server) keepStored(creds []credential.Draft) error {
 }
 
 // writeImported writes the records of a toolset as the document says.
-func (s *Server) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
-	if err := writeDraft(ctx, tx, d.draft, isNew); err != nil {
+func (r *transfer) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
+	if err := draft.WriteDraft(ctx, tx, d.Draft, isNew); err != nil {
 		return err
 	}
 	for _, name := range d.gone {
-		if err := tx.DeleteLearned(ctx, d.ts.ID, name); err != nil {
+		if err := tx.DeleteLearned(ctx, d.Toolset.ID, name); err != nil {
 			return err
 		}
 	}
-	for _, p := range d.parts {
-		d.part = p
-		if err := s.writeAuth(ctx, tx, d.draft); err != nil {
+	for _, p := range d.Parts {
+		d.Part = p
+		if err := r.Drafts.WriteAuth(ctx, tx, d.Draft); err != nil {
 			return err
 		}
 	}
-	d.part = d.parts[0]
-	rec := request.Audit(ctx, "toolset.import", d.ts.ID)
-	rec.Digest, rec.Reason, rec.Before, rec.After = d.ts.DraftDigest, reason, store.JSON(before), store.JSON(toolsetFields(d.draft))
+	d.Part = d.Parts[0]
+	rec := request.Audit(ctx, "toolset.import", d.Toolset.ID)
+	rec.Digest, rec.Reason, rec.Before, rec.After = d.Toolset.DraftDigest, reason, store.JSON(before), store.JSON(draft.Fields(d.Draft))
 	return tx.Audit(ctx, rec)
+}
+
+// declareWorkflows gives a draft the workflows of a document, with the names that its
+// connectors have here.
+func declareWorkflows(d *draft.Draft, list []registry.Workflow, names declare.Names) error {
+	if d.Toolset.Workflows = ""; len(list) == 0 {
+		return nil
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		calls := slices.Clone(out[i].Calls)
+		for j := range calls {
+			op := names.Operation(toolset.Operation(calls[j].Operation()))
+			calls[j].Connector = op.Connector
+		}
+		out[i].Calls = calls
+		if err := workflow.Check(&out[i]); err != nil {
+			return problem.As(err).At("", 0, 0, "/workflows/"+strconv.Itoa(i))
+		}
+	}
+	d.Toolset.Workflows = store.JSON(out)
+	return nil
+}
+
+// checkCommands refuses a document with commands that the caller may not add.
+func (r *transfer) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
+	for i, c := range t.Parts() {
+		at := t.PointerTo(i) + "/source"
+		known := false
+		for _, h := range have {
+			known = known || h.URL == c.Source.URL
+		}
+		switch {
+		case !registry.IsStdio(c.Source.URL) || known:
+			continue
+		case c.Source.Command == nil:
+			return request.FieldFault(at+"/command", "the source is a command of the node that it was exported from, which did not have it any more")
+		}
+		if err := local.Require(ctx, r.Local.Commands); err != nil {
+			return err
+		}
+		address, err := r.Local.Commands.Address(c.Source.Command)
+		if err != nil {
+			return err
+		}
+		if address != c.Source.URL {
+			return request.FieldFault(at+"/url", "the address is not that of the command; it is %s", address)
+		}
+	}
+	return nil
 }

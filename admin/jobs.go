@@ -18,7 +18,6 @@ import (
 	"github.com/sluicegate/sluice/admin/document"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // How long a request waits for its work before it becomes a job (RFC 7240 §4.3).
@@ -249,8 +248,4 @@ func register[I, O any](s *Server, op huma.Operation, handler func(context.Conte
 		}
 		return out, nil
 	})
-}
-
-func notFoundTool(name string) error {
-	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -74,17 +75,17 @@ func (s *Server) registerLearned() {
 		Description: "Every other change of the draft does that too.",
 	}, func(ctx context.Context, in *useLearnedInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		before := d.ts.Selection
-		if err := d.adoptLearned(ctx, ws); err != nil {
+		before := d.Toolset.Selection
+		if err := d.AdoptLearned(ctx, ws); err != nil {
 			return nil, err
 		}
-		if d.ts.Selection != before {
+		if d.Toolset.Selection != before {
 			// The audit log keeps no requests: it says how many there are.
-			if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
+			if err := s.drafts.Save(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.Toolset)}, false); err != nil {
 				return nil, err
 			}
 		}
@@ -94,11 +95,11 @@ func (s *Server) registerLearned() {
 
 func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput[LearnedRequests], error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	c, err := choice.Of(d.ts)
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 	out := LearnedRequests{Learn: c.Learn, Total: len(rows), Items: []LearnedRequest{}}
 	for i := range rows[:min(len(rows), in.Limit)] {
 		r := &rows[i]
-		op := d.learnedBy(r)
+		op := d.LearnedBy(r)
 		out.Items = append(out.Items, LearnedRequest{
 			Tool: names[op], Operation: op, Query: r.Query, Uses: r.Uses(), Used: c.Uses(op, r.Query), FirstAt: r.FirstAt.Time, LastAt: r.LastAt.Time,
 		})
@@ -119,29 +120,29 @@ func (s *Server) listLearned(ctx context.Context, in *learnedInput) (*bodyOutput
 
 // learnedOf reads what a toolset learned, of one tool when it is named, and the
 // present names of its tools.
-func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft, tool string) ([]store.Learned, map[toolset.Operation]string, error) {
+func (s *Server) learnedOf(ctx context.Context, ws *store.Workspace, d *draft.Draft, tool string) ([]store.Learned, map[toolset.Operation]string, error) {
 	names := map[toolset.Operation]string{}
 	named := false
-	for _, t := range d.tools(false) {
+	for _, t := range d.Tools(false) {
 		names[t.Operation] = t.Name
 		named = named || t.Name == tool
 	}
 	if tool != "" && !named {
-		return nil, nil, notFoundTool(tool)
+		return nil, nil, draft.NoSuchTool(tool)
 	}
-	rows, err := ws.Learned(ctx, d.ts.ID)
+	rows, err := ws.Learned(ctx, d.Toolset.ID)
 	if err != nil {
 		return nil, nil, err
 	}
 	if tool != "" {
-		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[d.learnedBy(&r)] != tool })
+		rows = slices.DeleteFunc(rows, func(r store.Learned) bool { return names[d.LearnedBy(&r)] != tool })
 	}
 	return rows, names, nil
 }
 
 func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bodyOutput[DeletedRequests], error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
@@ -159,35 +160,21 @@ func (s *Server) deleteLearned(ctx context.Context, in *deleteLearnedInput) (*bo
 		if err := tx.BlockLearned(ctx, rows); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "toolset.learned.delete", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.learned.delete", d.Toolset.ID)
 		rec.After = store.JSON(map[string]int{"deleted": len(rows)}) // not what they said
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	before := d.ts.Selection
-	if err := d.adoptLearned(ctx, ws); err != nil {
+	before := d.Toolset.Selection
+	if err := d.AdoptLearned(ctx, ws); err != nil {
 		return nil, err
 	}
-	if d.ts.Selection != before {
-		if err := s.saveDraft(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.ts)}, false); err != nil {
+	if d.Toolset.Selection != before {
+		if err := s.drafts.Save(ctx, ws, d, "toolset.learned.use", nil, map[string]int{"learned": choice.LearnedCount(d.Toolset)}, false); err != nil {
 			return nil, err
 		}
 	}
 	return &bodyOutput[DeletedRequests]{DeletedRequests{len(rows)}}, nil
-}
-
-// learnedBy is the operation that a learned request is of. A node of an earlier version
-// does not say of which connector; then it is the first that has it.
-func (d *draft) learnedBy(r *store.Learned) toolset.Operation {
-	if r.Connector == "" {
-		return d.operation(r.Method, r.Path)
-	}
-	return toolset.Operation{Connector: r.Connector, Method: r.Method, Path: r.Path}
-}
-
-// adoptLearned takes what was learned so far into a draft that learns.
-func (d *draft) adoptLearned(ctx context.Context, ws *store.Workspace) error {
-	return choice.Adopt(ctx, ws, d.ts, d.learnedBy, d.has)
 }

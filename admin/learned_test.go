@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
@@ -66,9 +67,9 @@ func TestLearned(t *testing.T) {
 	if l.Total != len(queries) || l.Items[0].Tool != createTool || l.Items[0].Uses != 2 || l.Items[0].Used {
 		t.Fatalf("%d: %+v", l.Total, l.Items[:1])
 	}
-	search := func() admin.SearchAnswer {
+	search := func() advice.SearchAnswer {
 		t.Helper()
-		return want[admin.SearchAnswer](w, w.do("GET", "/v1/toolsets/pets/search?k=4&q="+url.QueryEscape("Waldi moved in with us"), nil), http.StatusOK)
+		return want[advice.SearchAnswer](w, w.do("GET", "/v1/toolsets/pets/search?k=4&q="+url.QueryEscape("Waldi moved in with us"), nil), http.StatusOK)
 	}
 	// They count from the draft's next change on, or when that is asked for.
 	before := w.get("pets")

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -26,7 +27,7 @@ func (s *Server) openLogins() {
 		Origins: &login.Origins{Store: s.o.Store, Publisher: s.o.Publisher, Opened: s.opened},
 	}
 	if s.o.MCP != nil {
-		o.Challenge = s.serverChallenge
+		o.Challenge = mcpserver.ServerChallenge(s.o.MCP)
 	}
 	s.logins = login.New(o)
 }
@@ -53,11 +54,11 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 		if err := credential.CheckScopes(want.Scopes); err != nil {
 			return nil, err
 		}
-		d, err := s.outlineOf(ctx, id, connector)
+		d, err := s.drafts.Outline(ctx, id, connector)
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.logins.Begin(ctx, s.workspace(ctx), d.ts, d.creds, &want)
+		a, err := s.logins.Begin(ctx, s.workspace(ctx), d.Toolset, d.Creds, &want)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func (s *Server) registerServerLogin() {
 		Description: "Finds the authorization server as MCP says (RFC 9728, RFC 8414, OpenID Connect Discovery) and registers a client there if none is named. " +
 			"The answer names a page of this listener, where a person confirms the login, which leads to the authorization server; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
 	}, func(ctx context.Context, in *struct{ Body login.ServerLogin }) (*bodyOutput[login.ServerLoginState], error) {
-		u, err := mcpURL(in.Body.URL)
+		u, err := mcpserver.CheckURL(in.Body.URL)
 		if err != nil {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -32,7 +33,7 @@ type servers struct {
 	tell, cut chan struct{}
 }
 
-func (s *servers) Listen(ctx context.Context, _ admin.MCPTarget, opened, changed func()) error {
+func (s *servers) Listen(ctx context.Context, _ mcpserver.Target, opened, changed func()) error {
 	s.mu.Lock()
 	tell, cut, err := s.tell, s.cut, s.err
 	s.mu.Unlock()
@@ -61,7 +62,7 @@ func (s *servers) set(err error, tools ...string) {
 	s.err, s.tools = err, tools
 }
 
-func (s *servers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListing, error) {
+func (s *servers) List(ctx context.Context, t mcpserver.Target) (*mcpserver.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -81,7 +82,7 @@ func (s *servers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListin
 			return nil, problem.New(problem.Unauthenticated, "it wants another token")
 		}
 	}
-	l := &admin.MCPListing{TTL: s.ttl, Tells: s.tell != nil, Server: connector.MCPServer{URL: t.URL, Transport: "streamable", Protocol: "2026-07-28", Title: "Notes", Version: "1", Instructions: "Be kind."}}
+	l := &mcpserver.Listing{TTL: s.ttl, Tells: s.tell != nil, Server: connector.MCPServer{URL: t.URL, Transport: "streamable", Protocol: "2026-07-28", Title: "Notes", Version: "1", Instructions: "Be kind."}}
 	for _, name := range s.tools {
 		name, text, _ := strings.Cut(name, "=")
 		b, _ := json.Marshal(map[string]any{"name": name, "description": text, "inputSchema": map[string]string{"type": "object"}})

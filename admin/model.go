@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -47,7 +49,7 @@ type Toolset struct {
 	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of what is live."`
 	Revision       uint64                     `json:"revision" doc:"Live revision, 0: none."`
 	Changed        bool                       `json:"changed" doc:"The draft differs from what is live."`
-	Test           *TestRun                   `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	Test           *rollout.TestRun           `json:"test,omitempty" doc:"Last test of the draft as it is now."`
 	CreatedAt      time.Time                  `json:"createdAt"`
 	UpdatedAt      time.Time                  `json:"updatedAt"`
 }
@@ -63,12 +65,12 @@ type ToolsetDetail struct {
 // CreatedToolset answers the creation of a toolset.
 type CreatedToolset struct {
 	ToolsetDetail
-	Created bool             `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
-	Tools   []toolset.Tool   `json:"tools"`
-	Tokens  int              `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
-	Advice  *SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
-	Granted []string         `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
-	Changes *Changes         `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
+	Created bool                    `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
+	Tools   []toolset.Tool          `json:"tools"`
+	Tokens  int                     `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
+	Advice  *advice.SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
+	Granted []string                `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
+	Changes *Changes                `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
 	// Token is in no stored job.
 	Token *access.CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
 }
@@ -132,46 +134,9 @@ type Access struct {
 	Mode   string `json:"mode" enum:"none,token,jwt" doc:"none: everybody who reaches it; token: access tokens; jwt: tokens of an authorization server."`
 }
 
-// TestRun is a recorded test of exactly one digest. It is never the answer
-// itself, which may hold personal data.
-type TestRun struct {
-	ID                string          `json:"id,omitempty"`
-	Digest            string          `json:"digest"`
-	Tool              string          `json:"tool,omitempty"`
-	Arguments         json.RawMessage `json:"arguments,omitempty" doc:"Shown to the caller of the test only."`
-	Passed            bool            `json:"passed"`
-	Possible          bool            `json:"possible" doc:"false: no tool could be tested; reason says why."`
-	Reason            string          `json:"reason,omitempty" doc:"Why it did not pass."`
-	UpstreamStatus    int             `json:"upstreamStatus,omitempty"`
-	DurationSeconds   float64         `json:"durationSeconds"`
-	UpstreamSeconds   float64         `json:"upstreamSeconds"`
-	BytesReceived     int             `json:"bytesReceived"`
-	Tokens            TestTokens      `json:"tokens"`
-	CredentialVersion uint64          `json:"credentialVersion" doc:"Version of the secret that was used, 0: none."`
-	At                time.Time       `json:"at"`
-	Answer            string          `json:"answer,omitempty" doc:"What the agent would receive, cut at 16 KiB, at 256 KiB with inspect; shown to the caller of the test only."`
-	AnswerCut         bool            `json:"answerCut,omitempty"`
-
-	Unmatched []engine.Unmatched `json:"unmatched,omitempty" doc:"What the field mask of the tool names and this answer has nowhere, at most 10: a mistyped name, or one that other answers have."`
-
-	More     []TestedTool `json:"more,omitempty" doc:"Other tools that the draft changes and that were tested too, at most 9; the test passes when all do."`
-	Untested []string     `json:"untested,omitempty" doc:"Tools that the draft changes and that this test does not cover: they may change something, or need arguments that only you know. At most 10."`
-
-	waits      []credential.OriginChange // addresses that must be confirmed before anything is tested
-	inspect    bool                      // was asked for
-	inspection *playground.Inspection    // for the caller of the test only
-}
-
-// TestTokens are o200k_base tokens of the answer.
-type TestTokens struct {
-	Received int `json:"received" doc:"Body as received."`
-	Minified int `json:"minified" doc:"The same without insignificant white space."`
-	Result   int `json:"result" doc:"What the agent receives."`
-}
-
 // TestAnswer answers a test.
 type TestAnswer struct {
-	TestRun
+	rollout.TestRun
 	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
 	Toolset    Toolset                `json:"toolset"`
 	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`
@@ -192,37 +157,13 @@ type Connector struct {
 // ConnectorDetail is a connector with the report of its latest version.
 type ConnectorDetail struct {
 	Connector
-	Report Report `json:"report"`
-}
-
-// Report is what the compiler found in a specification. It is stored with each
-// connector version.
-type Report struct {
-	Title         string                  `json:"title"`
-	Version       string                  `json:"version"`
-	Description   string                  `json:"description,omitempty"`
-	Format        string                  `json:"format"`
-	SpecVersion   string                  `json:"specVersion"`
-	SpecDigest    string                  `json:"specDigest"`
-	SizeBytes     int64                   `json:"sizeBytes"`
-	ModuleBytes   int64                   `json:"moduleBytes"`
-	Operations    int                     `json:"operations"`
-	ToolCount     int                     `json:"toolCount"`
-	Items         *toolset.Items          `json:"items,omitempty" doc:"What an MCP server has besides tools; absent: nothing."`
-	Servers       []toolset.APIServer     `json:"servers"`
-	BaseURL       string                  `json:"baseUrl,omitempty" doc:"First server that is a complete URL."`
-	Methods       []credential.AuthMethod `json:"authenticationMethods"`
-	AuthRequired  bool                    `json:"authenticationRequired" doc:"No tool can be called without authentication."`
-	Unsupported   []toolset.Unsupported   `json:"unsupported"`
-	Warnings      []toolset.Diagnostic    `json:"warnings"`
-	MoreWarnings  int                     `json:"moreWarnings,omitempty" doc:"Warnings beyond the first 1,000."`
-	DurationMilli int64                   `json:"durationMs" doc:"Time of the compilation."`
+	Report draft.Report `json:"report"`
 }
 
 // Preview is a specification compiled and not stored.
 type Preview struct {
 	Name   string         `json:"name" doc:"Name the connector would get."`
-	Report Report         `json:"report"`
+	Report draft.Report   `json:"report"`
 	Tools  []toolset.Tool `json:"tools"`
 }
 

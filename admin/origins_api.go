@@ -6,10 +6,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -30,7 +29,7 @@ func (s *Server) registerOrigins() {
 	register(s, huma.Operation{
 		OperationID: "list-origins", Method: http.MethodGet, Path: path, Summary: "List where the credentials of a toolset may be sent", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*originsOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -43,55 +42,17 @@ func (s *Server) registerOrigins() {
 	}, s.confirmOrigins)
 }
 
-// calls is where the draft sends requests of the connector.
-func (p *part) calls() credential.Calls {
-	c := credential.CallsOf(p.row.Name, p.row.BaseURL, p.conn)
-	for i := range p.creds {
-		c.Credentials = append(c.Credentials, p.creds[i].Row.ID)
-	}
-	return c
-}
-
-// unconfirmed lists where a draft would send a credential that it is not for.
-func (s *Server) unconfirmed(ctx context.Context, d *draft) ([]credential.OriginChange, error) {
-	var list []credential.Calls
-	rows := map[string]*store.Credential{}
-	for _, p := range d.parts {
-		list = append(list, p.calls())
-		for i := range p.creds {
-			rows[p.creds[i].Row.ID] = &p.creds[i].Row
-		}
-	}
-	return s.logins.Origins.Unconfirmed(ctx, list, func(id string) (*store.Credential, error) { return rows[id], nil })
-}
-
-// requireConfirmed refuses a draft that would send a credential to a new address.
-func (s *Server) requireConfirmed(ctx context.Context, d *draft) error {
-	changes, err := s.unconfirmed(ctx, d)
-	if err == nil && len(changes) > 0 {
-		err = credential.Refused(d.ts.Slug, changes)
-	}
-	return err
-}
-
-// bindCredentials binds what a request sets of the connector that a draft is about to where the
-// draft sends it.
-func (s *Server) bindCredentials(ctx context.Context, d *draft) error {
-	drafted := d.part.calls()
-	return s.logins.Origins.Bind(ctx, d.ts, d.creds, &drafted)
-}
-
-func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, error) {
-	live, err := s.logins.Origins.Live(ctx, d.ts)
+func (s *Server) originsAnswer(ctx context.Context, d *draft.Draft) (*originsOutput, error) {
+	live, err := s.logins.Origins.Live(ctx, d.Toolset)
 	if err != nil {
 		return nil, err
 	}
-	out := &originsOutput{ETag: request.ETag(d.ts.Version), Body: List[login.ConnectorOrigins]{Items: []login.ConnectorOrigins{}}}
-	for _, p := range d.parts {
-		if len(p.creds) == 0 {
+	out := &originsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[login.ConnectorOrigins]{Items: []login.ConnectorOrigins{}}}
+	for _, p := range d.Parts {
+		if len(p.Creds) == 0 {
 			continue
 		}
-		last, err := lastChange(ctx, s.o.Store.Workspace(d.ts.WorkspaceID), d.ts.ID, p.row.Name)
+		last, err := lastChange(ctx, s.o.Store.Workspace(d.Toolset.WorkspaceID), d.Toolset.ID, p.Row.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -99,8 +60,8 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 		if last != nil && last.Waits && last.Origins != nil {
 			waits = last.Origins.New
 		}
-		drafted := p.calls()
-		shown, err := s.logins.Origins.Show(ctx, p.creds, &drafted, live, waits)
+		drafted := p.Calls()
+		shown, err := s.logins.Origins.Show(ctx, p.Creds, &drafted, live, waits)
 		if err != nil {
 			return nil, err
 		}
@@ -111,16 +72,16 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft) (*originsOutput, e
 
 func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*originsOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.focus(in.Body.Connector); err != nil {
+	if err := d.Focus(in.Body.Connector); err != nil {
 		return nil, err
 	}
-	if err := s.logins.Origins.Confirm(ctx, ws, d.ts, d.row.Name, d.creds, &in.Body); err != nil {
+	if err := s.logins.Origins.Confirm(ctx, ws, d.Toolset, d.Row.Name, d.Creds, &in.Body); err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.ForgetAll(d.creds)
+	s.logins.Secrets.ForgetAll(d.Creds)
 	return s.originsAnswer(ctx, d)
 }

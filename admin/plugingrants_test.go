@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
@@ -35,24 +36,24 @@ func TestGrantsOfBindings(t *testing.T) {
 		t.Errorf("another host: %+v", e)
 	}
 	some := map[string]any{"hosts": []string{"a.example"}}
-	b := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "grants": some}), 200).Bindings[0]
+	b := want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "grants": some}), 200).Bindings[0]
 	if b.Grants.Record().String() != "hosts=a.example" || b.Asks.DeadlineMs != 2000 || b.Waits != nil {
 		t.Errorf("bound %+v", b)
 	}
 	// The same asks move without a question, more of it waits.
 	publish("1.1.0", 2000, "a.example")
 	publish("1.2.0", 2000, "a.example", "b.example")
-	b = want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": some, "update": true}), 200).Bindings[0]
+	b = want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": some, "update": true}), 200).Bindings[0]
 	if b.Pinned != "1.1.0" || b.Newer != "1.2.0" || b.Waits.Record().String() != "hosts=b.example" {
 		t.Errorf("updated to %+v", b)
 	}
-	b = want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": some, "update": true, "decided": true}), 200).Bindings[0]
+	b = want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": some, "update": true, "decided": true}), 200).Bindings[0]
 	if b.Pinned != "1.2.0" || b.Waits != nil || b.Grants.Record().String() != "hosts=a.example" {
 		t.Errorf("refused and updated to %+v", b)
 	}
 	publish("1.3.0", 3000, "a.example", "b.example")
 	all := map[string]any{"hosts": []string{"a.example", "b.example"}, "deadlineMs": 3000}
-	b = want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": all, "update": true}), 200).Bindings[0]
+	b = want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "grants": all, "update": true}), 200).Bindings[0]
 	if b.Pinned != "1.3.0" || b.Grants.DeadlineMs != 3000 {
 		t.Errorf("granted and updated to %+v", b)
 	}
@@ -95,7 +96,7 @@ func TestYankedStaysAway(t *testing.T) {
 	}
 	deploy(200)
 	without := w.get(ts.ID).Revision
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0"}), 200)
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0"}), 200)
 	yanked(yank) // before it was live
 	refused(deploy(409))
 	yanked(undo)
@@ -103,7 +104,7 @@ func TestYankedStaysAway(t *testing.T) {
 	with := w.get(ts.ID).Revision
 	yanked(yank)
 	// It is live, so it may stay in another revision.
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "config": map[string]any{"mask": "-"}}), 200)
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0", "config": map[string]any{"mask": "-"}}), 200)
 	deploy(200)
 	rollback(without, 200)
 	refused(rollback(with, 409)) // now it is not

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/artifact"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -389,7 +390,7 @@ func TestBindPlugins(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	before := w.get(ts.ID)
 	tool := ts.Tools[0]
-	got := want[admin.ToolsetPlugins](w, w.bind(ts.ID,
+	got := want[binding.ToolsetPlugins](w, w.bind(ts.ID,
 		map[string]any{"plugin": "mask", "tool": tool.Name, "config": json.RawMessage(`{ "mask": "x" }`), "onError": "fail", "unbind": map[string]any{"errorPercent": 10}},
 		map[string]any{"plugin": "mask", "version": "1"}), 200)
 	b := got.Bindings
@@ -402,12 +403,12 @@ func TestBindPlugins(t *testing.T) {
 		t.Error("binding does not change the draft")
 	}
 	// What lets go on what it was to take out is warned of, and audited so.
-	open := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "onError": "pass"}), 200).Bindings
+	open := want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "onError": "pass"}), 200).Bindings
 	audit := w.do("GET", "/v1/audit?limit=1", nil)
 	if open[0].OnError != "pass" || !strings.Contains(open[0].Warning, "reaches agents") || !strings.Contains(audit.body, `"warning":"the plugin redacts`) {
 		t.Errorf("bound to pass: %+v, audited %s", open, audit.body)
 	}
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID,
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID,
 		map[string]any{"plugin": "mask", "tool": tool.Name, "config": json.RawMessage(`{ "mask": "x" }`), "onError": "fail", "unbind": map[string]any{"errorPercent": 10}},
 		map[string]any{"plugin": "mask", "version": "1"}), 200)
 	want[admin.TestAnswer](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/test", nil), 200)
@@ -421,11 +422,11 @@ func TestBindPlugins(t *testing.T) {
 	}
 	w.publishMask(k, "1.1.0")
 	w.publishMask(k, "2.0.0")
-	again := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1"}), 200).Bindings
+	again := want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1"}), 200).Bindings
 	if again[0].Pinned != "1.0.0" || again[0].Newer != "1.1.0" {
 		t.Errorf("what is bound moved by itself: %+v", again)
 	}
-	updated := want[admin.ToolsetPlugins](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/plugins", map[string]any{"update": true, "bindings": []any{map[string]any{"plugin": "mask", "version": "1"}}}), 200).Bindings
+	updated := want[binding.ToolsetPlugins](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/plugins", map[string]any{"update": true, "bindings": []any{map[string]any{"plugin": "mask", "version": "1"}}}), 200).Bindings
 	if updated[0].Pinned != "1.1.0" || updated[0].Newer != "" {
 		t.Errorf("updated %+v", updated)
 	}
@@ -448,7 +449,7 @@ func TestBindPlugins(t *testing.T) {
 	refused("JSON object", map[string]any{"plugin": "mask", "config": []int{1}})
 
 	// An operation that the specification does not have waits.
-	waiting := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "operation": map[string]any{"method": "GET", "path": "/gone"}}), 200)
+	waiting := want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "operation": map[string]any{"method": "GET", "path": "/gone"}}), 200)
 	if waiting.Bindings[0].Status != "waiting" {
 		t.Errorf("%+v", waiting)
 	}
@@ -456,7 +457,7 @@ func TestBindPlugins(t *testing.T) {
 	if stale.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("a stale write: %d", stale.StatusCode)
 	}
-	if none := want[admin.ToolsetPlugins](w, w.bind(ts.ID), 200); len(none.Bindings) != 0 || w.get(ts.ID).Digest != before.Digest {
+	if none := want[binding.ToolsetPlugins](w, w.bind(ts.ID), 200); len(none.Bindings) != 0 || w.get(ts.ID).Digest != before.Digest {
 		t.Error("unbinding everything does not bring the digest back")
 	}
 }
@@ -470,14 +471,14 @@ func TestYankAndRevoke(t *testing.T) {
 	w.publishMask(k, "1.0.0")
 	w.publishMask(k, "1.1.0")
 	ts := w.create("Pets", "pets.yaml")
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 200)
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 200)
 	w.describe(ts.ID, "it is live")
 	yank := "/v1/plugins/mask/versions/1.1.0/yank"
 	want[admin.Problem](w, w.do("POST", yank, map[string]any{}), 400)
 	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"reason": "leaks"}), 200); v.Status != "yanked" || v.YankReason != "leaks" || !slices.Equal(v.UsedBy, []string{"pets"}) {
 		t.Errorf("%+v", v)
 	}
-	if got := want[admin.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "yanked" {
+	if got := want[binding.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "yanked" {
 		t.Errorf("%+v", got)
 	}
 	w.describe(ts.ID, "it can still be changed")
@@ -485,7 +486,7 @@ func TestYankAndRevoke(t *testing.T) {
 	if e := want[admin.Problem](w, w.bind(other.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 400); !strings.Contains(e.Detail, "yanked: leaks") {
 		t.Errorf("%+v", e)
 	}
-	if got := want[admin.ToolsetPlugins](w, w.bind(other.ID, map[string]any{"plugin": "mask"}), 200); got.Bindings[0].Pinned != "1.0.0" {
+	if got := want[binding.ToolsetPlugins](w, w.bind(other.ID, map[string]any{"plugin": "mask"}), 200); got.Bindings[0].Pinned != "1.0.0" {
 		t.Errorf("%+v", got)
 	}
 	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"undo": true}), 200); v.Status != "published" {
@@ -502,10 +503,10 @@ func TestYankAndRevoke(t *testing.T) {
 	if e := want[admin.Problem](w, w.do("POST", "/v1/plugins", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Version = "1.2.0" }))), 422); !strings.Contains(e.Detail, "no publisher key") {
 		t.Errorf("%+v", e)
 	}
-	if got := want[admin.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "revoked" {
+	if got := want[binding.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "revoked" {
 		t.Errorf("%+v", got)
 	}
-	want[admin.ToolsetPlugins](w, w.bind(ts.ID), 200)
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID), 200)
 }
 
 // TestPluginUsage: counts of nodes add up, and an unbinding is recorded and told.
@@ -563,7 +564,7 @@ func TestPublishAuthPlugin(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	ts := w.create("Pets", "pets.yaml")
-	if got := want[admin.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "stamp"}), 200); got.Bindings[0].Kind != "auth" || got.Bindings[0].Status != "ok" {
+	if got := want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "stamp"}), 200); got.Bindings[0].Kind != "auth" || got.Bindings[0].Status != "ok" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -82,7 +83,7 @@ func problemOf(err error) *Problem {
 		Detail: e.Detail, Remedy: e.Remedy,
 	}
 	if e.Kind == problem.CannotConnectMCP {
-		p.Reason = reasonOf(e)
+		p.Reason = mcpserver.ReasonOf(e)
 	}
 	for _, part := range e.Parts {
 		if len(p.Errors) == maxFaults {

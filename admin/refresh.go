@@ -13,7 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -37,7 +39,7 @@ type Changes struct {
 	Wording  int                      `json:"wording"`
 	Waits    bool                     `json:"quarantined,omitempty" doc:"The change of an MCP server waits to be accepted: nothing of it is served."`
 	Origins  *credential.OriginChange `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
-	Kept     []KeptName               `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
+	Kept     []draft.KeptName         `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange   `json:"tools"`
 	At       time.Time                `json:"at"`
 	Actor    string                   `json:"actor,omitempty"`
@@ -49,22 +51,15 @@ type SpecRef struct {
 	Digest  string `json:"digest"`
 }
 
-// KeptName is a tool whose name a refresh did not change.
-type KeptName struct {
-	Operation toolset.Operation `json:"operation"`
-	Name      string            `json:"name"`
-	Generated string            `json:"generated" doc:"Name by the new version."`
-}
-
 // Refreshed answers a refresh.
 type Refreshed struct {
-	Changed  bool     `json:"changed" doc:"The specification made another connector."`
-	DryRun   bool     `json:"dryRun,omitempty"`
-	Deployed bool     `json:"deployed" doc:"The new version was tested and is live now."`
-	Waiting  string   `json:"waiting,omitempty" doc:"Why the new version stays a draft."`
-	Changes  *Changes `json:"changes,omitempty"`
-	Test     *TestRun `json:"test,omitempty"`
-	Toolset  Toolset  `json:"toolset"`
+	Changed  bool             `json:"changed" doc:"The specification made another connector."`
+	DryRun   bool             `json:"dryRun,omitempty"`
+	Deployed bool             `json:"deployed" doc:"The new version was tested and is live now."`
+	Waiting  string           `json:"waiting,omitempty" doc:"Why the new version stays a draft."`
+	Changes  *Changes         `json:"changes,omitempty"`
+	Test     *rollout.TestRun `json:"test,omitempty"`
+	Toolset  Toolset          `json:"toolset"`
 }
 
 // refresh is what a change knows of the source that is read again.
@@ -86,18 +81,18 @@ func (r *refresh) validators() source.Validators {
 
 // changesSince compares the connector that the draft is about with what it was, and
 // keeps the names that agents know. nil: it is the same.
-func (d *draft) changesSince(was *part, moved toolset.Moves) (*Changes, error) {
-	v := was.version
-	if v.Digest == d.version.Digest {
+func changesSince(d *draft.Draft, was *draft.Part, moved toolset.Moves) (*Changes, error) {
+	v := was.Version
+	if v.Digest == d.Version.Digest {
 		return nil, nil //nolint:nilnil // no difference is an ordinary outcome
 	}
-	tools, err := connector.Diff(was.conn.Opened, d.conn.Opened)
+	tools, err := connector.Diff(was.Conn.Opened, d.Conn.Opened)
 	if err != nil {
-		return nil, fmt.Errorf("comparing versions of connector %s: %w", d.version.Connector, err)
+		return nil, fmt.Errorf("comparing versions of connector %s: %w", d.Version.Connector, err)
 	}
 	c := &Changes{
-		Connector: d.row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.version.Version, d.version.SpecDigest},
-		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: d.keepNames(was.conn, moved),
+		Connector: d.Row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.Version.Version, d.Version.SpecDigest},
+		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: keepNames(d, was.Conn, moved),
 	}
 	kept := make(map[toolset.Operation]bool, len(c.Kept))
 	for _, k := range c.Kept {
@@ -105,7 +100,7 @@ func (d *draft) changesSince(was *part, moved toolset.Moves) (*Changes, error) {
 	}
 	for i := range c.Tools {
 		t := &c.Tools[i]
-		if kept[toolset.Operation{Connector: d.row.Name, Method: t.Method, Path: t.Path}] {
+		if kept[toolset.Operation{Connector: d.Row.Name, Method: t.Method, Path: t.Path}] {
 			nameKept(t)
 		}
 		switch t.Kind {
@@ -143,26 +138,26 @@ func nameKept(t *connector.ToolChange) {
 
 // keepNames makes edits of the names that the new version would change, unless
 // another of its tools has that name now.
-func (d *draft) keepNames(old *toolset.Generated, moved toolset.Moves) []KeptName {
-	kept := []KeptName{}
+func keepNames(d *draft.Draft, old *toolset.Generated, moved toolset.Moves) []draft.KeptName {
+	kept := []draft.KeptName{}
 	now := make(map[toolset.Operation]*toolset.Tool)
 	taken := make(map[string]bool)
-	tools := d.tools(false)
+	tools := d.Tools(false)
 	for i := range tools {
 		now[tools[i].Operation] = &tools[i]
 		taken[tools[i].Name] = true
 	}
 	for i := range old.Tools {
 		was := &old.Tools[i]
-		op := moved.Of(toolset.Operation{Connector: d.row.Name, Method: was.Method, Path: was.Path})
+		op := moved.Of(toolset.Operation{Connector: d.Row.Name, Method: was.Method, Path: was.Path})
 		t := now[op]
 		if t == nil || t.OriginalName == was.Name || t.Name != t.OriginalName || taken[was.Name] {
 			continue // gone, as before, named by the operator, or in another's use
 		}
 		name := was.Name
-		d.edit(op, func(e *store.ToolEdit) { e.Name = &name })
+		d.Edit(op, func(e *store.ToolEdit) { e.Name = &name })
 		taken[name] = true
-		kept = append(kept, KeptName{Operation: op, Name: name, Generated: t.OriginalName})
+		kept = append(kept, draft.KeptName{Operation: op, Name: name, Generated: t.OriginalName})
 	}
 	return kept
 }
@@ -233,7 +228,7 @@ func (c *change) keepAsIs(ctx context.Context, read *store.ToolsetSource) (*requ
 			}
 			if last != nil && last.Waits { // the server took back what was waiting
 				back := &Changes{
-					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []KeptName{},
+					Connector: r.source.Connector, From: last.To, To: last.From, Tools: []connector.ToolChange{}, Kept: []draft.KeptName{},
 					At: c.ws.Now(), Actor: request.Of(ctx).ActorID(),
 				}
 				return back.write(ctx, tx, r.toolset.ID)
@@ -256,7 +251,7 @@ func (c *change) show(ctx context.Context) (*request.Done, error) {
 // refreshed answers a refresh that left the draft alone.
 func (c *change) refreshed(ctx context.Context, out Refreshed) (*request.Done, error) {
 	var err error
-	if c.d, err = outline(ctx, c.ws, c.again.toolset); err != nil {
+	if c.d, err = draft.Outline(ctx, c.ws, c.again.toolset); err != nil {
 		return nil, err
 	}
 	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
@@ -333,8 +328,8 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 	}
 	out := Refreshed{Changed: c.diff != nil, Changes: c.diff}
 	switch {
-	case c.diff == nil || d.ts.LiveDigest == d.ts.DraftDigest:
-	case d.ts.LiveRevision == 0:
+	case c.diff == nil || d.Toolset.LiveDigest == d.Toolset.DraftDigest:
+	case d.Toolset.LiveRevision == 0:
 		out.Waiting = "the toolset is not live"
 	case c.in.Deploy != nil && c.in.Deploy.Skip:
 		out.Waiting = "the request asks for a draft"
@@ -376,15 +371,15 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 	if err != nil {
 		return nil, err
 	}
-	d, err := outline(ctx, ws, ts)
+	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.focus(req.Connector); err != nil {
+	if err := d.Focus(req.Connector); err != nil {
 		return nil, err
 	}
-	row := &d.row
-	if row.SourceURL == "" && len(d.parts) > 1 {
+	row := &d.Row
+	if row.SourceURL == "" && len(d.Parts) > 1 {
 		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", row.Name, ts.Slug).
 			Fix("upload the new version under the same name: sluice add FILE --to %s --name %s", ts.Slug, row.Name)
 	} else if row.SourceURL == "" {
@@ -403,7 +398,7 @@ func (s *Server) refresh(ctx context.Context, id string, req *RefreshRequest, ph
 		}
 	}
 	in := &CreateToolset{Slug: ts.Slug, Test: req.Test, Deploy: req.Deploy}
-	if row.SourceKind == kindMCP {
+	if row.SourceKind == store.SourceMCP {
 		in.BaseURL, in.Source.MCP = row.BaseURL, &MCPSource{URL: row.SourceURL}
 	} else {
 		kept, err := overlaysOf(src)

@@ -1,11 +1,10 @@
 package admin
 
 import (
-	"encoding/json"
-
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/registry"
@@ -14,24 +13,24 @@ import (
 // CreateToolset asks for a toolset. The same slug with the same source refreshes
 // that toolset and keeps its edits; with another source it is a conflict.
 type CreateToolset struct {
-	Name         string              `json:"name,omitempty" maxLength:"200" doc:"Default: the title of the specification or the server."`
-	Slug         string              `json:"slug,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Default: made of the name."`
-	Description  string              `json:"description,omitempty" maxLength:"16384"`
-	Instructions string              `json:"instructions,omitempty" maxLength:"32768"`
-	Source       CreateSource        `json:"source"`
-	BaseURL      string              `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
-	Tools        []string            `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
-	Profile      string              `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
-	Cache        *CachePolicy        `json:"cache,omitempty"`
-	UseCase      string              `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
-	Selection    string              `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list. Default: all."`
-	Auth         *credential.SetAuth `json:"authentication,omitempty"`
-	Login        string              `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
-	Policy       string              `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: what is added is deployed, everything else waits; follow: it is deployed, unless it has new text that is written for a model. Default: pin."`
-	Stateless    bool                `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
-	Access       string              `json:"access,omitempty" enum:"none,token" doc:"Who may open the URL of a new toolset. none: everybody who reaches it; token: who has the access token that the answer shows once. Default: token where others than this machine reach the gateway, and on a control plane without one; else none."`
-	Test         *TestRequest        `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
-	Deploy       *CreateDeploy       `json:"deploy,omitempty"`
+	Name         string               `json:"name,omitempty" maxLength:"200" doc:"Default: the title of the specification or the server."`
+	Slug         string               `json:"slug,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Default: made of the name."`
+	Description  string               `json:"description,omitempty" maxLength:"16384"`
+	Instructions string               `json:"instructions,omitempty" maxLength:"32768"`
+	Source       CreateSource         `json:"source"`
+	BaseURL      string               `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
+	Tools        []string             `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
+	Profile      string               `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
+	Cache        *CachePolicy         `json:"cache,omitempty"`
+	UseCase      string               `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
+	Selection    string               `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list. Default: all."`
+	Auth         *credential.SetAuth  `json:"authentication,omitempty"`
+	Login        string               `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
+	Policy       string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: what is added is deployed, everything else waits; follow: it is deployed, unless it has new text that is written for a model. Default: pin."`
+	Stateless    bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Access       string               `json:"access,omitempty" enum:"none,token" doc:"Who may open the URL of a new toolset. none: everybody who reaches it; token: who has the access token that the answer shows once. Default: token where others than this machine reach the gateway, and on a control plane without one; else none."`
+	Test         *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy       *CreateDeploy        `json:"deploy,omitempty"`
 }
 
 // CreateSource is exactly one kind of source.
@@ -49,14 +48,14 @@ type MCPSource struct {
 
 // RefreshRequest reads a toolset's specification again.
 type RefreshRequest struct {
-	Connector      string        `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
-	DryRun         bool          `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
-	Force          bool          `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
-	Hold           bool          `json:"hold,omitempty" doc:"As on a schedule: what breaks something waits outside of the draft until it is accepted, and so does everything while the draft has changes that are not live."`
-	Accept         bool          `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
-	AcceptBreaking bool          `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
-	Test           *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
-	Deploy         *CreateDeploy `json:"deploy,omitempty"`
+	Connector      string               `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
+	DryRun         bool                 `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
+	Force          bool                 `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
+	Hold           bool                 `json:"hold,omitempty" doc:"As on a schedule: what breaks something waits outside of the draft until it is accepted, and so does everything while the draft has changes that are not live."`
+	Accept         bool                 `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
+	AcceptBreaking bool                 `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
+	Test           *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy         *CreateDeploy        `json:"deploy,omitempty"`
 
 	approve string // id of the change that is accepted; "": none is
 	// follows says that no operator asks but the policy, which takes over every change
@@ -94,44 +93,6 @@ type PatchToolset struct {
 // PatchedTTL is a cache policy that can be turned off.
 type PatchedTTL struct {
 	TTLSeconds int `json:"ttlSeconds" minimum:"0" maximum:"86400"`
-}
-
-// PatchTool changes one tool; absent fields stay, "" restores what was generated.
-type PatchTool struct {
-	Name        *string `json:"name,omitempty" maxLength:"64"`
-	Title       *string `json:"title,omitempty" maxLength:"200"`
-	Description *string `json:"description,omitempty" maxLength:"16384"`
-	Enabled     *bool   `json:"enabled,omitempty"`
-
-	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
-
-	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
-
-	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
-
-	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
-}
-
-// BatchUpdate changes many tools at once: all changes or none.
-type BatchUpdate struct {
-	Updates []ToolUpdate `json:"updates,omitempty" maxItems:"4096"`
-	Enable  []string     `json:"enable,omitempty" maxItems:"256" doc:"Names or globs; exactly these are enabled afterwards, before updates are applied."`
-}
-
-// ToolUpdate is one change of a batch.
-type ToolUpdate struct {
-	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
-	PatchTool
-}
-
-// TestRequest names the tool to test. Without one: the first safe operation that
-// needs no arguments, else one whose required arguments have examples.
-type TestRequest struct {
-	Connector string         `json:"connector,omitempty" maxLength:"63" doc:"Test a tool of this connector. Default: of any."`
-	Tool      string         `json:"tool,omitempty" maxLength:"64"`
-	Arguments map[string]any `json:"arguments,omitempty"`
-	KeepDraft bool           `json:"keepDraft,omitempty" doc:"Do not deploy when it passes."`
-	Inspect   bool           `json:"inspect,omitempty" doc:"Answer with what was sent and received too, credentials masked."`
 }
 
 // DeployRequest deploys the draft as it is.

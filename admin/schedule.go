@@ -9,8 +9,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -67,8 +69,8 @@ type acceptInput struct {
 
 // AcceptChange says how a change that waits is taken over.
 type AcceptChange struct {
-	Test   *TestRequest  `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
-	Deploy *CreateDeploy `json:"deploy,omitempty"`
+	Test   *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
+	Deploy *CreateDeploy        `json:"deploy,omitempty"`
 }
 
 func (s *Server) registerSchedules() {
@@ -77,7 +79,7 @@ func (s *Server) registerSchedules() {
 	register(s, huma.Operation{
 		OperationID: "get-schedule", Method: http.MethodGet, Path: path, Summary: "Read how often a specification is read again, and what waits", Tags: tags,
 	}, func(ctx context.Context, in *scheduleInput) (*bodyOutput[Schedule], error) {
-		d, err := s.outlineOf(ctx, in.ID, in.Connector)
+		d, err := s.drafts.Outline(ctx, in.ID, in.Connector)
 		if err != nil {
 			return nil, err
 		}
@@ -112,17 +114,17 @@ func (s *Server) registerSchedules() {
 	documentJob(s.api.OpenAPI(), accept, Refreshed{}, http.StatusOK)
 }
 
-func (s *Server) scheduleAnswer(ctx context.Context, d *draft) (*bodyOutput[Schedule], error) {
+func (s *Server) scheduleAnswer(ctx context.Context, d *draft.Draft) (*bodyOutput[Schedule], error) {
 	ws := s.workspace(ctx)
-	src, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
+	src, err := ws.ToolsetSource(ctx, d.Toolset.ID, d.Row.Name)
 	if err != nil {
 		return nil, err
 	}
-	out := Schedule{Connector: d.row.Name, EverySeconds: src.EverySeconds, Failures: src.Failures, Fault: src.Fault}
+	out := Schedule{Connector: d.Row.Name, EverySeconds: src.EverySeconds, Failures: src.Failures, Fault: src.Fault}
 	if !src.CheckedAt.IsZero() {
 		out.CheckedAt = &src.CheckedAt.Time
 	}
-	last, err := lastChange(ctx, ws, d.ts.ID, d.row.Name)
+	last, err := lastChange(ctx, ws, d.Toolset.ID, d.Row.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -133,37 +135,37 @@ func (s *Server) scheduleAnswer(ctx context.Context, d *draft) (*bodyOutput[Sche
 }
 
 func (s *Server) setSchedule(ctx context.Context, in *setScheduleInput) (*bodyOutput[Schedule], error) {
-	d, err := s.outlineOf(ctx, in.ID, in.Body.Connector)
+	d, err := s.drafts.Outline(ctx, in.ID, in.Body.Connector)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Check(d.ts.Version, false); err != nil {
+	if err := in.Check(d.Toolset.Version, false); err != nil {
 		return nil, err
 	}
 	every := time.Duration(in.Body.EverySeconds) * time.Second
 	switch {
-	case d.row.SourceKind == kindMCP:
-		return nil, problem.New(problem.Conflict, "connector %s is an MCP server, which is looked at all the time", d.row.Name).
+	case d.Row.SourceKind == store.SourceMCP:
+		return nil, problem.New(problem.Conflict, "connector %s is an MCP server, which is looked at all the time", d.Row.Name).
 			Fix("choose what happens when it changes: sluice toolset upstream")
-	case d.row.SourceURL == "" && every > 0:
-		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", d.row.Name, d.ts.Slug).
+	case d.Row.SourceURL == "" && every > 0:
+		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", d.Row.Name, d.Toolset.Slug).
 			Fix("make the toolset of the document's URL")
 	case every > 0 && (every < minSchedule || every > maxSchedule):
 		return nil, request.FieldFault("/everySeconds", "a schedule is at least %s and at most %s", minSchedule, maxSchedule)
 	}
 	ws := s.workspace(ctx)
-	was, err := ws.ToolsetSource(ctx, d.ts.ID, d.row.Name)
+	was, err := ws.ToolsetSource(ctx, d.Toolset.ID, d.Row.Name)
 	if err != nil {
 		return nil, err
 	}
 	if was.EverySeconds != in.Body.EverySeconds {
 		err = ws.Update(ctx, func(tx *store.Tx) error {
-			if err := tx.SetSchedule(ctx, d.ts.ID, d.row.Name, every); err != nil {
+			if err := tx.SetSchedule(ctx, d.Toolset.ID, d.Row.Name, every); err != nil {
 				return err
 			}
-			rec := request.Audit(ctx, "toolset.schedule", d.ts.ID)
-			rec.Before = store.JSON(map[string]any{"connector": d.row.Name, "everySeconds": was.EverySeconds})
-			rec.After = store.JSON(map[string]any{"connector": d.row.Name, "everySeconds": in.Body.EverySeconds})
+			rec := request.Audit(ctx, "toolset.schedule", d.Toolset.ID)
+			rec.Before = store.JSON(map[string]any{"connector": d.Row.Name, "everySeconds": was.EverySeconds})
+			rec.After = store.JSON(map[string]any{"connector": d.Row.Name, "everySeconds": in.Body.EverySeconds})
 			return tx.Audit(ctx, rec)
 		})
 		if err != nil {
@@ -256,10 +258,10 @@ func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSourc
 }
 
 // drifted tells what became of a change of a specification.
-func (s *Server) drifted(d *draft, c *Changes, to, reason string) {
-	s.log.LogAttrs(s.work, slog.LevelInfo, "a specification changed", slog.String("toolset", d.ts.Slug), slog.String("connector", c.Connector),
+func (s *Server) drifted(d *draft.Draft, c *Changes, to, reason string) {
+	s.log.LogAttrs(s.work, slog.LevelInfo, "a specification changed", slog.String("toolset", d.Toolset.Slug), slog.String("connector", c.Connector),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Int("breaking", c.Breaking), slog.String("to", to))
-	s.events.Emit(publish.Event{Type: EventDrifted, Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
+	s.events.Emit(publish.Event{Type: EventDrifted, Workspace: d.Toolset.WorkspaceID, Toolset: d.Toolset.ID, Revision: d.Toolset.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
 }
 
 // waiting is the version of the change that waits for a connector, which must be the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -141,7 +142,7 @@ func TestSchedule(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, e := range w.takeEvents() {
-			if e.Toolset == ts.ID && (e.Type == admin.EventDeployed || strings.HasPrefix(e.Type, "spec.")) {
+			if e.Toolset == ts.ID && (e.Type == rollout.EventDeployed || strings.HasPrefix(e.Type, "spec.")) {
 				got = append(got, strings.TrimSpace(e.Type+" "+e.To))
 			}
 		}

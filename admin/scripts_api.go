@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/workflow"
@@ -64,24 +65,24 @@ func (s *Server) registerScripts() {
 	register(s, huma.Operation{
 		OperationID: "list-scripts", Method: http.MethodGet, Path: path, Summary: "List the scripts of a toolset that are tools", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetInput) (*scriptsOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return d.showScripts()
+		return showScripts(d)
 	})
 	register(s, huma.Operation{
 		OperationID: "get-script", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a script with its code", Tags: tags,
 	}, func(ctx context.Context, in *scriptInput) (*scriptOutput, error) {
-		d, err := s.load(ctx, s.workspace(ctx), in.ID)
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		list, i, err := d.scriptNamed(in.Name)
+		list, i, err := d.WorkflowNamed(in.Name, true)
 		if err != nil {
 			return nil, err
 		}
-		return d.showScript(&list[i])
+		return showScript(d, &list[i])
 	})
 	register(s, huma.Operation{
 		OperationID: "save-script", Method: http.MethodPost, Path: path, Summary: "Make a tool of a script", Tags: tags,
@@ -92,25 +93,25 @@ func (s *Server) registerScripts() {
 		OperationID: "delete-script", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove the tool of a script", Tags: tags, DefaultStatus: http.StatusOK,
 	}, func(ctx context.Context, in *deleteScriptInput) (*scriptsOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.scriptNamed(in.Name)
+		before, i, err := d.WorkflowNamed(in.Name, true)
 		if err != nil {
 			return nil, err
 		}
-		d.forgetEdits(&before[i])
+		d.ForgetEdits(&before[i])
 		if err := s.storeWorkflows(ctx, ws, d, "toolset.scripts", before, slices.Delete(slices.Clone(before), i, i+1)); err != nil {
 			return nil, err
 		}
-		return d.showScripts()
+		return showScripts(d)
 	})
 }
 
 func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.loadMatching(ctx, ws, in.ID, &in.MatchInput)
+	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +128,11 @@ func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOu
 		}
 		script.Code = script.Run.Code
 	}
-	before, err := workflow.Read(d.ts.Workflows)
+	before, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, err
 	}
-	operations, err := d.workflowOperations(false)
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +146,11 @@ func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOu
 		}
 	}
 	i := slices.IndexFunc(after, func(w registry.Workflow) bool { return w.Name == b.Name })
-	return d.showScript(&after[i])
+	return showScript(d, &after[i])
 }
 
 // scriptRun opens the run of a script that was kept. Its faults say why there is none.
-func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, id string) (*registry.ScriptRun, error) {
+func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft.Draft, id string) (*registry.ScriptRun, error) {
 	fault := func(format string, a ...any) *problem.Error {
 		return problem.New(problem.InvalidArgument, format, a...).At("", 0, 0, "/run")
 	}
@@ -161,11 +162,11 @@ func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, i
 	c, err := ws.Call(ctx, id)
 	switch {
 	case err != nil:
-		return nil, problem.As(err).Fix("see: sluice logs %s --tool run_code", d.ts.Slug)
-	case c.ToolsetID != d.ts.ID:
-		return nil, fault("%s is a call of another toolset", id).Fix("see: sluice logs %s --tool run_code", d.ts.Slug)
+		return nil, problem.As(err).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
+	case c.ToolsetID != d.Toolset.ID:
+		return nil, fault("%s is a call of another toolset", id).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
 	case c.Script == "" && !strings.HasSuffix(c.Tool, "run_code"):
-		return nil, fault("%s is no run of a script, but a call of %.80q", id, c.Tool).Fix("see: sluice logs %s --tool run_code", d.ts.Slug)
+		return nil, fault("%s is no run of a script, but a call of %.80q", id, c.Tool).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
 	case c.Outcome != "ok":
 		return nil, fault("the run %s failed: only one that succeeded can become a tool", id)
 	case c.Inner || !strings.HasSuffix(c.Tool, "run_code"): // also sluice_run_code
@@ -173,8 +174,8 @@ func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, i
 	case ws.Now().Sub(c.At.Time) > store.ScriptRunAge:
 		return nil, fault("the run %s is older than 7 days, and is not kept any more", id).Fix("run the script again, or save it from a file")
 	case len(c.Run) == 0:
-		return nil, fault("the run %s was not kept: calls of %s are not all captured, or were not when it ran", id, d.ts.Slug).
-			Fix("sluice logs capture %s all, and run the script again; or save it from a file", d.ts.Slug)
+		return nil, fault("the run %s was not kept: calls of %s are not all captured, or were not when it ran", id, d.Toolset.Slug).
+			Fix("sluice logs capture %s all, and run the script again; or save it from a file", d.Toolset.Slug)
 	}
 	text, err := s.o.Keyring.OpenBytes(store.RunRecord(c.WorkspaceID, c.ToolsetID, c.Script), c.Run)
 	if err != nil {
@@ -195,16 +196,16 @@ func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft, i
 	return nil, fault("the run %s was not kept: its node captured too much at that time", id).Fix("run the script again, or save it from a file")
 }
 
-func (d *draft) showScripts() (*scriptsOutput, error) {
-	list, err := workflow.Read(d.ts.Workflows)
+func showScripts(d *draft.Draft) (*scriptsOutput, error) {
+	list, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, err
 	}
-	operations, err := d.workflowOperations(false)
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
-	out := &scriptsOutput{ETag: request.ETag(d.ts.Version), Body: List[workflow.ToolsetScript]{Items: []workflow.ToolsetScript{}}}
+	out := &scriptsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[workflow.ToolsetScript]{Items: []workflow.ToolsetScript{}}}
 	for i := range list {
 		if list[i].Script != nil {
 			out.Body.Items = append(out.Body.Items, workflow.ShowScript(&list[i], operations, false))
@@ -213,22 +214,10 @@ func (d *draft) showScripts() (*scriptsOutput, error) {
 	return out, nil
 }
 
-func (d *draft) showScript(w *registry.Workflow) (*scriptOutput, error) {
-	operations, err := d.workflowOperations(false)
+func showScript(d *draft.Draft, w *registry.Workflow) (*scriptOutput, error) {
+	operations, err := d.WorkflowOperations(false)
 	if err != nil {
 		return nil, err
 	}
-	return &scriptOutput{ETag: request.ETag(d.ts.Version), Body: workflow.ShowScript(w, operations, true)}, nil
-}
-
-func (d *draft) scriptNamed(name string) ([]registry.Workflow, int, error) {
-	list, err := workflow.Read(d.ts.Workflows)
-	if err != nil {
-		return nil, 0, err
-	}
-	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && w.Script != nil })
-	if i < 0 {
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.ts.Slug)
-	}
-	return list, i, nil
+	return &scriptOutput{ETag: request.ETag(d.Toolset.Version), Body: workflow.ShowScript(w, operations, true)}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/registry"
@@ -78,7 +80,7 @@ func TestScripts(t *testing.T) {
 		t.Errorf("the tool %+v", shown)
 	}
 	found := func() (names []string) {
-		for _, r := range want[admin.SearchAnswer](w, w.do("GET", at+"/search?k=9&q=reads+a+pet", nil), 200).Results {
+		for _, r := range want[advice.SearchAnswer](w, w.do("GET", at+"/search?k=9&q=reads+a+pet", nil), 200).Results {
 			names = append(names, r.Name)
 		}
 		return names
@@ -146,7 +148,7 @@ func TestDocumentTools(t *testing.T) {
 	if e := want[admin.Problem](w, w.do("PATCH", at+"/tools/read_it", map[string]any{"answers": map[string]any{"format": "json"}}), 400); !strings.Contains(e.Detail, "the tool of a workflow") {
 		t.Errorf("%+v", e)
 	}
-	dry := want[admin.WorkflowRun](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": 1}, "dryRun": true}), 200)
+	dry := want[rollout.WorkflowRun](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": 1}, "dryRun": true}), 200)
 	if dry.Ran || !strings.Contains(dry.Plan, "get_pet, GET /pets/{id}") {
 		t.Errorf("%+v", dry)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/selection"
@@ -31,9 +32,9 @@ func TestSelection(t *testing.T) {
 	patch(http.StatusBadRequest, map[string]any{"selection": "use-case", "useCase": "zzzz qqqq"})
 
 	patch(http.StatusOK, map[string]any{"selection": "use-case", "useCase": "Delete a pet."})
-	show := func() admin.ToolSelection {
+	show := func() advice.ToolSelection {
 		t.Helper()
-		return want[admin.ToolSelection](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/selection", nil), http.StatusOK)
+		return want[advice.ToolSelection](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/selection", nil), http.StatusOK)
 	}
 	s := show()
 	if s.Selection != "use-case" || len(s.Tools) < 2 || s.Tools[0].Operation.Method != http.MethodDelete || s.Tools[0].Score <= 0 || s.Tools[0].Clause == "" {
@@ -61,7 +62,7 @@ func TestSelection(t *testing.T) {
 		t.Errorf("%d tools; chosen %+v, before %+v", len(again.Tools), after.Tools, s.Tools)
 	}
 
-	preview := want[admin.ToolSelection](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/selection/preview", map[string]any{"useCase": "Create a pet."}), http.StatusOK)
+	preview := want[advice.ToolSelection](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/selection/preview", map[string]any{"useCase": "Create a pet."}), http.StatusOK)
 	if find(preview.Tools, "POST", "/pets") == nil || find(show().Tools, "POST", "/pets") != nil {
 		t.Errorf("preview %+v", preview.Tools)
 	}
@@ -75,7 +76,7 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-func find(tools []admin.ChosenTool, method, path string) *admin.ChosenTool {
+func find(tools []advice.ChosenTool, method, path string) *advice.ChosenTool {
 	for i := range tools {
 		if tools[i].Operation == (toolset.Operation{Connector: "pet-store", Method: method, Path: path}) {
 			return &tools[i]
@@ -87,9 +88,9 @@ func find(tools []admin.ChosenTool, method, path string) *admin.ChosenTool {
 func TestSearchAndExamples(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
-	search := func(q string) admin.SearchAnswer {
+	search := func(q string) advice.SearchAnswer {
 		t.Helper()
-		return want[admin.SearchAnswer](w, w.do("GET", "/v1/toolsets/pets/search?k=2&q="+q, nil), http.StatusOK)
+		return want[advice.SearchAnswer](w, w.do("GET", "/v1/toolsets/pets/search?k=2&q="+q, nil), http.StatusOK)
 	}
 	a := search("delete+a+pet")
 	if !a.Fits || len(a.Results) != 2 || a.Results[0].Operation.Method != http.MethodDelete || a.Results[0].Score < a.Results[1].Score || a.Results[0].Components["bm25"] <= 0 {

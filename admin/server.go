@@ -19,9 +19,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
@@ -29,17 +31,20 @@ import (
 	"github.com/sluicegate/sluice/admin/console/serve"
 	"github.com/sluicegate/sluice/admin/document"
 	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -80,10 +85,10 @@ type Options struct {
 	// SpecLimits bound what a specification may cost. Default: those of the compiler.
 	SpecLimits openapi.Limits
 	// Tester runs a tool of a draft. Default: none, and nothing can be tested.
-	Tester Tester
+	Tester rollout.Tester
 	// MCP asks MCP servers what they are. Default: none is asked, and no toolset can be
 	// made of one.
-	MCP MCPServers
+	MCP mcpserver.Servers
 	// Commands runs MCP servers that are commands of this node. Default: none are, and
 	// none can be added.
 	Commands local.Commands
@@ -91,7 +96,7 @@ type Options struct {
 	Catalog *catalog.Room
 	// Lister renders tools/list of a draft. Default: none, and tokens are estimated
 	// from the definitions.
-	Lister Lister
+	Lister advice.Lister
 	// Sandbox runs the golden cases of plugins that are published, under PluginPolicy.
 	// Default: none, and plugins cannot be published.
 	Sandbox *extism.Host
@@ -202,14 +207,21 @@ type Server struct {
 	events  *publish.Events
 	handler http.Handler
 	// registry is nil without Options.Registry.
-	registry http.Handler
-	api      huma.API
-	hosts    map[string]bool
-	opened   *toolset.Connectors
-	indexes  toolset.IndexCache
-	logins   *login.Room
-	checking atomic.Bool   // a round of specifications is on its way
-	stopping chan struct{} // closed when Run's context ended: questions that are held are answered
+	registry  http.Handler
+	api       huma.API
+	hosts     map[string]bool
+	opened    *toolset.Connectors
+	logins    *login.Room
+	drafts    *draft.Room
+	asked     *mcpserver.Room
+	advices   *advice.Room
+	bound     *binding.Room
+	rollouts  *rollout.Room
+	local     *local.Room
+	compiler  *compiler
+	transfers *transfer
+	checking  atomic.Bool   // a round of specifications is on its way
+	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
 	// jobs from start to end.
@@ -264,6 +276,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
+	s.drafts = &draft.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Opened: s.opened, Origins: s.logins.Origins}
 	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
@@ -283,7 +296,13 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.plugins = &plugin.Room{
-		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: boundBy,
+		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
+	}
+	s.asked = &mcpserver.Room{MCP: o.MCP, Logins: s.logins}
+	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister}
+	s.bound = &binding.Room{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
+	s.rollouts = &rollout.Room{
+		Drafts: s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
@@ -300,6 +319,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
 	s.openUpstreams()
+	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
+	s.compiler = &compiler{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.transfers = &transfer{
+		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
+		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
+	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -101,7 +102,7 @@ func (s *Server) registerSuggestions() {
 				Fix("start it with --suggest-url and --suggest-model, or take the suggestions of the rules")
 		}
 		if in.Body.Estimate {
-			e, err := s.o.Suggester.Estimate(d.report.Title, forSuggest(tools))
+			e, err := s.o.Suggester.Estimate(d.Report.Title, forSuggest(tools))
 			if err != nil {
 				return nil, err
 			}
@@ -109,7 +110,7 @@ func (s *Server) registerSuggestions() {
 			shown.Estimate = new(SuggestionEstimate(e))
 			return &bodyOutput[Suggestions]{shown}, nil
 		}
-		r, err := s.o.Suggester.Suggest(ctx, d.report.Title, forSuggest(tools), names)
+		r, err := s.o.Suggester.Suggest(ctx, d.Report.Title, forSuggest(tools), names)
 		if err != nil {
 			return nil, err
 		}
@@ -120,15 +121,15 @@ func (s *Server) registerSuggestions() {
 // suggestible are the tools of a toolset that were asked for, all enabled ones by
 // default, and the names that a proposal may not take: of all tools, also disabled ones
 // and those of workflows.
-func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft, tools []toolset.Tool, names []string, err error) {
-	if d, err = s.load(ctx, s.workspace(ctx), id); err != nil {
+func (s *Server) suggestible(ctx context.Context, id string, list []string, at string) (d *draft.Draft, tools []toolset.Tool, names []string, err error) {
+	if d, err = s.drafts.Load(ctx, s.workspace(ctx), id); err != nil {
 		return nil, nil, nil, err
 	}
 	g, err := toolset.ParseGlobs(list, at)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	all, err := s.served(ctx, d, true)
+	all, err := s.drafts.Served(ctx, d, true)
 	if err != nil {
 		return nil, nil, nil, err
 	}

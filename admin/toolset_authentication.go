@@ -8,44 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// credentialVersion changes with every change of any secret of the draft; 0: it
-// has none.
-func (d *draft) credentialVersion() (sum uint64) {
-	for _, p := range d.parts {
-		for i := range p.creds {
-			sum += p.creds[i].Row.Version
-		}
-	}
-	return sum
-}
-
-// authenticate puts a configuration on a draft; at is where its fields are.
-func (d *draft) authenticate(s *Server, a *credential.SetAuth, at string) error {
-	of := credential.Use{Toolset: d.ts.ID, Connector: d.row.Name, MCP: d.row.SourceKind == kindMCP, Methods: d.report.Methods}
-	next, err := a.Configure(&of, d.creds, s.o.Store.NewID, at)
-	if err == nil {
-		d.creds = next
-	}
-	return err
-}
-
-// writeAuth writes the credentials of the connector that a draft is about, and removes
-// what no connector has any more.
-func (s *Server) writeAuth(ctx context.Context, tx *store.Tx, d *draft) error {
-	var ids []string
-	for _, p := range d.parts {
-		for i := range p.creds {
-			ids = append(ids, p.creds[i].Row.ID)
-		}
-	}
-	return credential.Write(ctx, tx, s.o.Keyring, d.ts.ID, ids, d.creds)
-}
 
 // ToolsetInput is the path of a toolset. It is exported because the API reads
 // embedded fields only of exported types.
@@ -130,76 +98,62 @@ func (s *Server) registerConnectorAuth(tags []string) {
 
 // getAuth reads the authentication of the named connector; "": of the only one.
 func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
-	d, err := s.outlineOf(ctx, id, connector)
+	d, err := s.drafts.Outline(ctx, id, connector)
 	if err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)
 }
 
-// outlineOf is the outline of a toolset, about the named connector; "": about the only one.
-func (s *Server) outlineOf(ctx context.Context, id, connector string) (*draft, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, id)
+func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
+	a, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
 	}
-	d, err := outline(ctx, ws, ts)
-	if err != nil {
-		return nil, err
-	}
-	return d, d.focus(connector)
-}
-
-func (s *Server) authAnswer(d *draft) (*authOutput, error) {
-	a, err := credential.Show(d.creds, s.now())
-	if err != nil {
-		return nil, err
-	}
-	return &authOutput{ETag: request.ETag(d.ts.Version), Body: *a}, nil
+	return &authOutput{ETag: request.ETag(d.Toolset.Version), Body: *a}, nil
 }
 
 func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+	d, err := s.drafts.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.ts.Version, false); err != nil {
+	if err := match.Check(d.Toolset.Version, false); err != nil {
 		return nil, err
 	}
-	if err := d.focus(connector); err != nil {
+	if err := d.Focus(connector); err != nil {
 		return nil, err
 	}
-	before, err := credential.Show(d.creds, s.now())
+	before, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
 	}
-	old := slices.Clone(d.creds)
-	if d.row.SourceKind == kindMCP {
-		a.Aim(d.baseURL())
+	old := slices.Clone(d.Creds)
+	if d.Row.SourceKind == store.SourceMCP {
+		a.Aim(d.BaseURL())
 	}
-	if err := d.authenticate(s, a, ""); err != nil {
+	if err := s.drafts.Authenticate(d, a, ""); err != nil {
 		return nil, err
 	}
-	if err := s.bindCredentials(ctx, d); err != nil {
+	if err := s.drafts.BindCredentials(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.creds)
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.Creds)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		if err := s.writeAuth(ctx, tx, d); err != nil {
+		if err := s.drafts.WriteAuth(ctx, tx, d); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "authentication.set", d.ts.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.creds))
-		if len(d.creds) == 0 {
+		rec := request.Audit(ctx, "authentication.set", d.Toolset.ID)
+		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.Creds))
+		if len(d.Creds) == 0 {
 			rec.Action = "authentication.delete"
 		}
 		return tx.Audit(ctx, rec)
@@ -207,15 +161,15 @@ func (s *Server) setAuth(ctx context.Context, id, connector string, match *reque
 	if err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.ForgetAll(old, d.creds)
-	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, a.Addresses()...); err != nil {
+	s.logins.Secrets.ForgetAll(old, d.Creds)
+	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
+	if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, a.Addresses()...); err != nil {
 		return nil, err
 	}
-	if d, err = outline(ctx, ws, d.ts); err != nil { // what was sealed has a version now
+	if d, err = draft.Outline(ctx, ws, d.Toolset); err != nil { // what was sealed has a version now
 		return nil, err
 	}
-	if err := d.focus(connector); err != nil {
+	if err := d.Focus(connector); err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)

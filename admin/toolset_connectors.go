@@ -8,8 +8,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -20,16 +22,16 @@ import (
 // AddConnector asks for another connector in a toolset. The same source again, under
 // the same name, refreshes it and keeps its edits.
 type AddConnector struct {
-	Name      string              `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
-	Source    CreateSource        `json:"source"`
-	BaseURL   string              `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
-	Tools     []string            `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
-	Profile   string              `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
-	Auth      *credential.SetAuth `json:"authentication,omitempty"`
-	Policy    string              `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
-	Test      *TestRequest        `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
-	Stateless bool                `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
-	Deploy    *CreateDeploy       `json:"deploy,omitempty"`
+	Name      string               `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
+	Source    CreateSource         `json:"source"`
+	BaseURL   string               `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
+	Tools     []string             `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
+	Profile   string               `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
+	Auth      *credential.SetAuth  `json:"authentication,omitempty"`
+	Policy    string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
+	Test      *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
+	Stateless bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Deploy    *CreateDeploy        `json:"deploy,omitempty"`
 }
 
 // PatchConnector changes the fields that are there; "" restores the default.
@@ -55,8 +57,8 @@ type AddedConnector struct {
 	Connector ToolsetConnectorDetail `json:"connector"`
 	Created   bool                   `json:"created" doc:"false: the toolset had it, and it was refreshed."`
 	Tools     []toolset.Tool         `json:"tools" doc:"Of this connector."`
-	Renamed   []KeptName             `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
-	Test      *TestRun               `json:"test,omitempty"`
+	Renamed   []draft.KeptName       `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
+	Test      *rollout.TestRun       `json:"test,omitempty"`
 	Granted   []string               `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
 	Changes   *Changes               `json:"changes,omitempty" doc:"What a refresh changed."`
 	Toolset   Toolset                `json:"toolset"`
@@ -104,7 +106,7 @@ func (s *Server) registerToolsetConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		return &connectorsOutput{ETag: request.ETag(d.ts.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
+		return &connectorsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "add-toolset-connector", Method: http.MethodPost, Path: path, Summary: "Add an API or an MCP server to a toolset", Tags: tags,
@@ -123,7 +125,7 @@ func (s *Server) registerToolsetConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.focus(in.Connector); err != nil {
+		if err := d.Focus(in.Connector); err != nil {
 			return nil, err
 		}
 		return s.connectorAnswer(ctx, s.workspace(ctx), d)
@@ -141,13 +143,13 @@ func (s *Server) registerToolsetConnectors() {
 	})
 }
 
-func (s *Server) outlined(ctx context.Context, id string) (*draft, Toolset, error) {
+func (s *Server) outlined(ctx context.Context, id string) (*draft.Draft, Toolset, error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return nil, Toolset{}, err
 	}
-	d, err := outline(ctx, ws, ts)
+	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
 		return nil, Toolset{}, err
 	}
@@ -156,44 +158,44 @@ func (s *Server) outlined(ctx context.Context, id string) (*draft, Toolset, erro
 }
 
 // showPart renders a connector of a toolset.
-func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *part) (c *ToolsetConnector, err error) {
-	r := p.report
+func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *draft.Part) (c *ToolsetConnector, err error) {
+	r := p.Report
 	c = &ToolsetConnector{
-		Name: p.row.Name,
+		Name: p.Row.Name,
 		Source: Source{
-			Kind: p.row.SourceKind, URL: p.row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
+			Kind: p.Row.SourceKind, URL: p.Row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
 			Format: r.Format, Spec: r.SpecVersion, SizeBytes: r.SizeBytes,
 		},
-		Connector: refOf(p.version), BaseURL: p.baseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.row.Answers), Fixed: toolset.ShowFixed(p.row.Fixed),
-		ToolCount: int(p.version.Tools), Methods: r.Methods,
+		Connector: refOf(p.Version), BaseURL: p.BaseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.Row.Answers), Fixed: toolset.ShowFixed(p.Row.Fixed),
+		ToolCount: int(p.Version.Tools), Methods: r.Methods,
 	}
-	if p.row.SourceKind == kindMCP {
+	if p.Row.SourceKind == store.SourceMCP {
 		if c.Upstream, err = s.upstreamState(ctx, ws, p); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.creds) > 0 {
-		c.Authentication, err = credential.Show(p.creds, s.now())
+	if len(p.Creds) > 0 {
+		c.Authentication, err = credential.Show(p.Creds, s.now())
 	}
 	return c, err
 }
 
-func (s *Server) detailPart(ctx context.Context, ws *store.Workspace, p *part) (ToolsetConnectorDetail, error) {
+func (s *Server) detailPart(ctx context.Context, ws *store.Workspace, p *draft.Part) (ToolsetConnectorDetail, error) {
 	c, err := s.showPart(ctx, ws, p)
 	if err != nil {
 		return ToolsetConnectorDetail{}, err
 	}
 	return ToolsetConnectorDetail{
-		ToolsetConnector: *c, Operations: p.report.Operations, Unsupported: p.report.Unsupported, Warnings: p.report.Warnings,
+		ToolsetConnector: *c, Operations: p.Report.Operations, Unsupported: p.Report.Unsupported, Warnings: p.Report.Warnings,
 	}, nil
 }
 
-func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *draft) (*connectorOutput, error) {
-	c, err := s.detailPart(ctx, ws, d.part)
+func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*connectorOutput, error) {
+	c, err := s.detailPart(ctx, ws, d.Part)
 	if err != nil {
 		return nil, err
 	}
-	return &connectorOutput{ETag: request.ETag(d.ts.Version), Body: c}, nil
+	return &connectorOutput{ETag: request.ETag(d.Toolset.Version), Body: c}, nil
 }
 
 // addConnector makes a source another connector of a toolset.
@@ -212,39 +214,39 @@ func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, 
 
 func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Check(d.ts.Version, true); err != nil {
+	if err := in.Check(d.Toolset.Version, true); err != nil {
 		return nil, err
 	}
-	if err := d.focus(in.Connector); err != nil {
+	if err := d.Focus(in.Connector); err != nil {
 		return nil, err
 	}
-	before := connectorFields(d.part)
-	toolset.Put(&d.row.BaseURL, in.Body.BaseURL)
-	toolset.Put(&d.row.UpstreamPolicy, in.Body.Policy)
-	toolset.Put(&d.row.Stateless, in.Body.Stateless)
-	if err := checkStateless(&d.row, "/stateless"); err != nil {
+	before := connectorFields(d.Part)
+	toolset.Put(&d.Row.BaseURL, in.Body.BaseURL)
+	toolset.Put(&d.Row.UpstreamPolicy, in.Body.Policy)
+	toolset.Put(&d.Row.Stateless, in.Body.Stateless)
+	if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
 		return nil, err
 	}
 	if in.Body.Answers != nil {
-		if d.row.Answers, err = toolset.ChangeAnswers(d.row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
+		if d.Row.Answers, err = toolset.ChangeAnswers(d.Row.Answers, in.Body.Answers, "/answers", registry.OfConnector, nil); err != nil {
 			return nil, err
 		}
 	}
-	if d.row.Fixed, err = toolset.ChangeFixed(d.row.Fixed, in.Body.Fixed, "/fixed", d.takes); err != nil {
+	if d.Row.Fixed, err = toolset.ChangeFixed(d.Row.Fixed, in.Body.Fixed, "/fixed", d.Takes); err != nil {
 		return nil, err
 	}
-	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(d.Row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if err := s.saveDraft(ctx, ws, d, "connector.update", before, connectorFields(d.part), false); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "connector.update", before, connectorFields(d.Part), false); err != nil {
 		return nil, err
 	}
 	if in.Body.BaseURL != nil {
-		if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, *in.Body.BaseURL); err != nil {
+		if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.Body.BaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -252,63 +254,63 @@ func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*
 }
 
 // connectorFields is what the audit log says of the fields that PATCH changes.
-func connectorFields(p *part) map[string]any {
+func connectorFields(p *draft.Part) map[string]any {
 	return map[string]any{
-		"connector": p.row.Name, "baseUrl": p.row.BaseURL, "upstreamPolicy": p.row.UpstreamPolicy, "answers": toolset.ShowAnswers(p.row.Answers),
-		"fixed": toolset.ShowFixed(p.row.Fixed), "stateless": p.row.Stateless,
+		"connector": p.Row.Name, "baseUrl": p.Row.BaseURL, "upstreamPolicy": p.Row.UpstreamPolicy, "answers": toolset.ShowAnswers(p.Row.Answers),
+		"fixed": toolset.ShowFixed(p.Row.Fixed), "stateless": p.Row.Stateless,
 	}
 }
 
 func (s *Server) removeConnector(ctx context.Context, in *deleteConnectorInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.Check(d.ts.Version, true); err != nil {
+	if err := in.Check(d.Toolset.Version, true); err != nil {
 		return nil, err
 	}
-	if d.named(in.Connector) == nil {
-		return nil, problem.New(problem.NotFound, "toolset %s has no connector %.80q", d.ts.Slug, in.Connector).Fix("it has %s", d.names())
+	if d.Named(in.Connector) == nil {
+		return nil, problem.New(problem.NotFound, "toolset %s has no connector %.80q", d.Toolset.Slug, in.Connector).Fix("it has %s", d.Names())
 	}
-	if err := d.focus(in.Connector); err != nil {
+	if err := d.Focus(in.Connector); err != nil {
 		return nil, err
 	}
-	removed := *d.part
-	if err := d.drop(); err != nil {
+	removed := *d.Part
+	if err := d.Drop(); err != nil {
 		return nil, err
 	}
-	if err := s.pushDraft(ctx, d); err != nil {
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return nil, err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, removed.creds, nil)
+	s.logins.Secrets.CollectLost(ctx, ws, &lost, removed.Creds, nil)
 	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
+		if err := tx.SaveConnectors(ctx, d.Toolset, d.Rows()); err != nil {
 			return err
 		}
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
+		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
 			return err
 		}
-		if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
+		if err := tx.ReplaceToolEdits(ctx, d.Toolset.ID, d.Edits); err != nil {
 			return err
 		}
-		if err := tx.DeleteLearned(ctx, d.ts.ID, removed.row.Name); err != nil {
+		if err := tx.DeleteLearned(ctx, d.Toolset.ID, removed.Row.Name); err != nil {
 			return err
 		}
-		if err := s.writeAuth(ctx, tx, d); err != nil {
+		if err := s.drafts.WriteAuth(ctx, tx, d); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "connector.remove", d.ts.ID)
-		rec.Digest = d.ts.DraftDigest
-		rec.Before = store.JSON(map[string]any{"connector": removed.row.Name, "source": removed.row.SourceURL, "digest": removed.row.ConnectorDigest})
+		rec := request.Audit(ctx, "connector.remove", d.Toolset.ID)
+		rec.Digest = d.Toolset.DraftDigest
+		rec.Before = store.JSON(map[string]any{"connector": removed.Row.Name, "source": removed.Row.SourceURL, "digest": removed.Row.ConnectorDigest})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.logins.Secrets.ForgetAll(removed.creds)
-	s.logins.Secrets.RevokeGone(ctx, ws, d.ts.ID, &lost)
-	s.upstreams.Forget(d.ts.ID, removed.row.Name)
+	s.logins.Secrets.ForgetAll(removed.Creds)
+	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
+	s.upstreams.Forget(d.Toolset.ID, removed.Row.Name)
 	return s.toolsetAnswer(ctx, ws, d)
 }

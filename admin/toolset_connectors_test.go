@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -113,7 +114,7 @@ func TestSeveralConnectors(t *testing.T) {
 		t.Errorf("the bundle has %+v", c)
 	}
 	// Use cases and search see the tools of all.
-	found := want[admin.SearchAnswer](w, w.do("GET", at+"/search?q=list+of+pets", nil), http.StatusOK)
+	found := want[advice.SearchAnswer](w, w.do("GET", at+"/search?q=list+of+pets", nil), http.StatusOK)
 	connectors := map[string]bool{}
 	for _, r := range found.Results {
 		connectors[r.Operation.Connector] = true

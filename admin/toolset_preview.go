@@ -106,55 +106,55 @@ func (s *Server) createDraftPreview(ctx context.Context, in *createPreviewInput)
 		life = min(max(time.Duration(in.Body.TTLSeconds)*time.Second, minPreviewLife), MaxPreviewLife)
 	}
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, in.ID)
+	d, err := s.drafts.Load(ctx, ws, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	was := d.ts.DraftDigest
-	if err := s.pushDraft(ctx, d); err != nil {
+	was := d.Toolset.DraftDigest
+	if err := s.drafts.Push(ctx, d); err != nil {
 		return nil, err
 	}
-	if d.ts.DraftDigest != was {
-		return nil, fmt.Errorf("previewing %s: the draft makes the digest %s, its record has %s", d.ts.ID, d.ts.DraftDigest, was)
+	if d.Toolset.DraftDigest != was {
+		return nil, fmt.Errorf("previewing %s: the draft makes the digest %s, its record has %s", d.Toolset.ID, d.Toolset.DraftDigest, was)
 	}
-	if err := d.checkServers(); err != nil {
+	if err := d.CheckServers(); err != nil {
 		return nil, err
 	}
-	if err := s.requireConfirmed(ctx, d); err != nil {
+	if err := s.drafts.RequireConfirmed(ctx, d); err != nil {
 		return nil, err
 	}
 	_, id, _ := strings.Cut(strings.ToLower(ws.NewID("preview")), "_")
 	token, now := access.NewTokenFor(access.ToolsetPrefix), ws.Now()
 	expires := now.Add(life).Truncate(time.Second)
-	repository := ws.ID() + "/toolsets/" + d.ts.Slug
+	repository := ws.ID() + "/toolsets/" + d.Toolset.Slug
 	door, err := s.o.Publisher.Access(ctx, repository, &registry.AccessDocument{
-		FormatVersion: registry.AccessFormat, Workspace: ws.ID(), Toolset: d.ts.ID, Mode: registry.AccessToken,
+		FormatVersion: registry.AccessFormat, Workspace: ws.ID(), Toolset: d.Toolset.ID, Mode: registry.AccessToken,
 		Tokens: []registry.TokenGrant{{ID: "preview-" + id, Name: "preview", Hash: hex.EncodeToString(access.HashToken(token)), Expires: &expires}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	envelope, err := s.o.Publisher.Preview(ctx, id, registry.ReleaseToolset{
-		ID: d.ts.ID, Workspace: ws.ID(), Slug: d.ts.Slug, Revision: d.ts.LiveRevision + 1, Repository: repository, Bundle: registry.Digest(was), Access: door,
+		ID: d.Toolset.ID, Workspace: ws.ID(), Slug: d.Toolset.Slug, Revision: d.Toolset.LiveRevision + 1, Repository: repository, Bundle: registry.Digest(was), Access: door,
 	}, now, expires)
 	if err != nil {
 		return nil, err
 	}
 	row := &store.Preview{
-		ToolsetID: d.ts.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: request.Of(ctx).ActorID(), ExpiresAt: store.Time{Time: expires},
+		ToolsetID: d.Toolset.ID, ID: id, Digest: was, Repository: repository, Envelope: envelope, Actor: request.Of(ctx).ActorID(), ExpiresAt: store.Time{Time: expires},
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
 		if err := tx.PutPreview(ctx, row); err != nil {
 			return err
 		}
-		rec := request.Audit(ctx, "toolset.preview", d.ts.ID)
+		rec := request.Audit(ctx, "toolset.preview", d.Toolset.ID)
 		rec.Digest, rec.After = was, store.JSON(map[string]any{"expires": expires})
 		return tx.Audit(ctx, rec)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := s.showPreview(d.ts, row)
+	out := s.showPreview(d.Toolset, row)
 	out.Token = token.Reveal()
 	return &bodyOutput[DraftPreview]{out}, nil
 }

@@ -3,11 +3,11 @@ package admin
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -66,7 +66,7 @@ func (s *Server) registerToolsets() {
 		if in.IfNoneMatch != "" && request.Matches(in.IfNoneMatch, ts.Version) {
 			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
 		}
-		d, err := outline(ctx, ws, ts)
+		d, err := draft.Outline(ctx, ws, ts)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ func (s *Server) registerToolsets() {
 		if err != nil {
 			return nil, err
 		}
-		return &detailOutput{ETag: request.ETag(ts.Version), Body: d.detail(t)}, nil
+		return &detailOutput{ETag: request.ETag(ts.Version), Body: detailOf(d, t)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
@@ -95,7 +95,7 @@ func (s *Server) registerToolsets() {
 		if err := in.Check(ts.Version, true); err != nil {
 			return nil, err
 		}
-		return nil, s.remove(ctx, ws, ts)
+		return nil, s.rollouts.Remove(ctx, ws, ts)
 	})
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
@@ -118,7 +118,7 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[T
 	}
 	shown := make([]Toolset, len(rows))
 	for i := range rows {
-		d, err := outline(ctx, ws, &rows[i])
+		d, err := draft.Outline(ctx, ws, &rows[i])
 		if err != nil {
 			return nil, err
 		}
@@ -151,104 +151,68 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 
 func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
-	d, err := s.load(ctx, ws, id)
+	d, err := s.drafts.Load(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.ts.Version, true); err != nil {
+	if err := match.Check(d.Toolset.Version, true); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
-		if err := d.focus(""); err != nil { // which of several is meant is not clear
+		if err := d.Focus(""); err != nil { // which of several is meant is not clear
 			return nil, err
 		}
 	}
-	before := toolsetFields(d)
+	before := draft.Fields(d)
 	for _, f := range []struct{ to, from *string }{
-		{&d.ts.Name, in.Name},
-		{&d.ts.Description, in.Description},
-		{&d.ts.Instructions, in.Instructions},
-		{&d.row.BaseURL, in.BaseURL},
-		{&d.ts.Profile, in.Profile},
-		{&d.row.UpstreamPolicy, in.Policy},
+		{&d.Toolset.Name, in.Name},
+		{&d.Toolset.Description, in.Description},
+		{&d.Toolset.Instructions, in.Instructions},
+		{&d.Row.BaseURL, in.BaseURL},
+		{&d.Toolset.Profile, in.Profile},
+		{&d.Row.UpstreamPolicy, in.Policy},
 	} {
 		if f.from != nil {
 			*f.to = *f.from
 		}
 	}
-	toolset.Put(&d.row.Stateless, in.Stateless)
-	if err := checkStateless(&d.row, "/stateless"); err != nil {
+	toolset.Put(&d.Row.Stateless, in.Stateless)
+	if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
 		return nil, err
 	}
-	if d.ts.Name == "" {
-		d.ts.Name = clip(d.report.Title, registry.MaxNameRunes)
+	if d.Toolset.Name == "" {
+		d.Toolset.Name = clip(d.Report.Title, registry.MaxNameRunes)
 	}
 	if in.Cache != nil {
-		d.ts.CacheSeconds = int64(in.Cache.TTLSeconds)
+		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)
 	}
 	if in.Answers != nil {
-		if d.ts.Answers, err = toolset.ChangeAnswers(d.ts.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
+		if d.Toolset.Answers, err = toolset.ChangeAnswers(d.Toolset.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := source.CheckBaseURL(d.row.BaseURL, "/baseUrl"); err != nil {
+	if err := source.CheckBaseURL(d.Row.BaseURL, "/baseUrl"); err != nil {
 		return nil, err
 	}
-	if err := d.chooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
+	if err := d.ChooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
 		return nil, err
 	}
-	if err := choice.SetBatch(d.ts, in.Batch); err != nil {
+	if err := choice.SetBatch(d.Toolset, in.Batch); err != nil {
 		return nil, err
 	}
-	if err := choice.SetDestructive(d.ts, in.Destructive); err != nil {
+	if err := choice.SetDestructive(d.Toolset, in.Destructive); err != nil {
 		return nil, err
 	}
-	if err := choice.SetLimits(d.ts, in.ScriptLimits); err != nil {
+	if err := choice.SetLimits(d.Toolset, in.ScriptLimits); err != nil {
 		return nil, err
 	}
-	if err := s.saveDraft(ctx, ws, d, "toolset.update", before, toolsetFields(d), false); err != nil {
+	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, draft.Fields(d), false); err != nil {
 		return nil, err
 	}
 	if in.BaseURL != nil {
-		if err := s.grants.GrantNamed(ctx, ws, d.ts.ID, *in.BaseURL); err != nil {
+		if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.BaseURL); err != nil {
 			return nil, err
 		}
 	}
 	return s.toolsetAnswer(ctx, ws, d)
-}
-
-// toolsetFields is what the audit log says of the fields that PATCH changes.
-func toolsetFields(d *draft) map[string]any {
-	t := d.ts
-	return map[string]any{
-		"name": t.Name, "description": t.Description, "instructions": t.Instructions, "baseUrl": d.row.BaseURL,
-		"profile": t.Profile, "cacheSeconds": t.CacheSeconds, "selection": choice.WithoutLearned(t.Selection), "upstreamPolicy": d.row.UpstreamPolicy, "stateless": d.row.Stateless, "answers": toolset.ShowAnswers(t.Answers),
-	}
-}
-
-// saveDraft pushes the bundle of a changed draft and writes its records. A change
-// that changes nothing writes nothing.
-func (s *Server) saveDraft(ctx context.Context, ws *store.Workspace, d *draft, action string, before, after any, edits bool) error {
-	if reflect.DeepEqual(before, after) {
-		return nil
-	}
-	if err := s.pushDraft(ctx, d); err != nil {
-		return err
-	}
-	return ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveConnectors(ctx, d.ts, d.rows()); err != nil {
-			return err
-		}
-		if err := tx.SaveToolset(ctx, d.ts); err != nil {
-			return err
-		}
-		if edits {
-			if err := tx.ReplaceToolEdits(ctx, d.ts.ID, d.edits); err != nil {
-				return err
-			}
-		}
-		rec := request.Audit(ctx, action, d.ts.ID)
-		rec.Digest, rec.Before, rec.After = d.ts.DraftDigest, store.JSON(before), store.JSON(after)
-		return tx.Audit(ctx, rec)
-	})
 }

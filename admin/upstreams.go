@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -36,27 +38,27 @@ func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.To
 	return err
 }
 
-func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *part) (*UpstreamState, error) {
-	out := &UpstreamState{Policy: p.policy(), Stateless: p.row.Stateless}
-	last, err := lastChange(ctx, ws, p.row.ToolsetID, p.row.Name)
+func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *draft.Part) (*UpstreamState, error) {
+	out := &UpstreamState{Policy: p.Policy(), Stateless: p.Row.Stateless}
+	last, err := lastChange(ctx, ws, p.Row.ToolsetID, p.Row.Name)
 	if err != nil {
 		return nil, err
 	}
 	out.Quarantined = last != nil && last.Waits
-	seen := s.upstreams.Sight(p.row.ToolsetID, p.row.Name)
+	seen := s.upstreams.Sight(p.Row.ToolsetID, p.Row.Name)
 	out.CheckedAt, out.Fault, out.Listening = seen.At, seen.Fault, seen.Listening
 	return out, nil
 }
 
 // upstreamChanged tells that the MCP server of a toolset changed its tools.
-func (s *Server) upstreamChanged(d *draft, c *Changes, level slog.Level) {
-	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.ts.Slug), slog.String("connector", d.row.Name), slog.String("policy", d.policy()),
+func (s *Server) upstreamChanged(d *draft.Draft, c *Changes, level slog.Level) {
+	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.Toolset.Slug), slog.String("connector", d.Row.Name), slog.String("policy", d.Policy()),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Bool("quarantined", c.Waits))
 	to := "changed"
 	if c.Waits {
 		to = "quarantined"
 	}
-	s.events.Emit(publish.Event{Type: "toolset.upstream_changed", Workspace: d.ts.WorkspaceID, Toolset: d.ts.ID, Revision: d.ts.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to})
+	s.events.Emit(publish.Event{Type: "toolset.upstream_changed", Workspace: d.Toolset.WorkspaceID, Toolset: d.Toolset.ID, Revision: d.Toolset.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to})
 }
 
 // listenToServer keeps one stream to a server open until it ends.
@@ -67,18 +69,18 @@ func (s *Server) listenToServer(ctx context.Context, c *store.ToolsetConnector, 
 	if err != nil {
 		return err
 	}
-	d, err := outline(ctx, ws, ts)
+	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
 		return err
 	}
-	if err := d.focus(c.Name); err != nil {
+	if err := d.Focus(c.Name); err != nil {
 		return err
 	}
-	conn, err := s.opened.Open(ctx, d.version)
+	conn, err := s.opened.Open(ctx, d.Version)
 	if err != nil {
 		return err
 	}
-	t, err := s.mcpTarget(MCPTarget{URL: d.baseURL(), Hint: *conn.Opened.MCP()}, d.creds)
+	t, err := s.asked.Target(mcpserver.Target{URL: d.BaseURL(), Hint: *conn.Opened.MCP()}, d.Creds)
 	if err != nil {
 		return err
 	}

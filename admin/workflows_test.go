@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -49,7 +51,7 @@ func TestWorkflowEdits(t *testing.T) {
 	ts := w.create("Pets", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID
 	calls := map[string]any{"plugin": "thread", "calls": map[string]string{"get_issue": "get_pet", "list_comments": "list_pets"}}
-	bound := want[admin.ToolsetPlugins](w, w.bind(ts.ID, calls, calls), http.StatusOK)
+	bound := want[binding.ToolsetPlugins](w, w.bind(ts.ID, calls, calls), http.StatusOK)
 	if o := []string{bound.Bindings[0].Offers, bound.Bindings[1].Offers}; !slices.Equal(o, []string{"issue_with_comments", "thread_issue_with_comments"}) {
 		t.Fatalf("offered %v", o)
 	}
@@ -80,7 +82,7 @@ func TestWorkflowEdits(t *testing.T) {
 
 	search := func() (names []string) {
 		t.Helper()
-		for _, r := range want[admin.SearchAnswer](w, w.do("GET", at+"/search?k=9&q=read+all+about+a+pet", nil), 200).Results {
+		for _, r := range want[advice.SearchAnswer](w, w.do("GET", at+"/search?k=9&q=read+all+about+a+pet", nil), 200).Results {
 			names = append(names, r.Name)
 		}
 		return names
@@ -88,9 +90,9 @@ func TestWorkflowEdits(t *testing.T) {
 	if found := search(); len(found) == 0 || found[0] != "read_pet" {
 		t.Errorf("found %v", found)
 	}
-	weigh := func() *admin.SelectionAdvice {
+	weigh := func() *advice.SelectionAdvice {
 		t.Helper()
-		s := want[admin.ToolSelection](w, w.do("POST", at+"/selection/preview", map[string]any{"useCase": "Create a pet."}), 200)
+		s := want[advice.ToolSelection](w, w.do("POST", at+"/selection/preview", map[string]any{"useCase": "Create a pet."}), 200)
 		var workflows int
 		for _, tool := range s.Tools {
 			if tool.Plugin == "thread" && tool.Tokens > 0 {
@@ -116,7 +118,7 @@ func TestWorkflowEdits(t *testing.T) {
 	if found := search(); slices.Contains(found, "read_pet") || !slices.Contains(found, "issue_with_comments") {
 		t.Errorf("found %v", found)
 	}
-	shown := want[admin.ToolsetPlugins](w, w.do("GET", at+"/plugins", nil), 200).Bindings
+	shown := want[binding.ToolsetPlugins](w, w.do("GET", at+"/plugins", nil), 200).Bindings
 	if shown[0].Status != "ok" || shown[1].Status != "disabled" || shown[1].Offers != "read_pet" {
 		t.Errorf("bindings %+v", shown)
 	}

@@ -47,6 +47,9 @@ type Options struct {
 // Room is what this node saw of MCP servers since it started.
 type Room struct {
 	o Options
+	// round is full while a round is on its way: two at once would do what a server
+	// changed twice, and the second would end before the first has deployed it.
+	round chan struct{}
 
 	mu      sync.Mutex
 	running bool               // guarded by mu; a round is on its way
@@ -65,7 +68,7 @@ type Room struct {
 
 // New makes a room.
 func New(o Options) *Room {
-	return &Room{o: o, seen: map[string]sighted{}, ttl: map[string]time.Duration{}, tells: map[string]bool{}, called: map[string]bool{}}
+	return &Room{o: o, round: make(chan struct{}, 1), seen: map[string]sighted{}, ttl: map[string]time.Duration{}, tells: map[string]bool{}, called: map[string]bool{}}
 }
 
 // Sight is what a node saw of a server.
@@ -109,8 +112,14 @@ func (r *Room) Look() {
 
 // CheckAll reads the tools of the MCP servers behind live toolsets whose time has
 // come and does with changes what each toolset's policy says. A server that cannot be
-// reached is noted and changes nothing.
+// reached is noted and changes nothing. It waits for a round that runs.
 func (r *Room) CheckAll(ctx context.Context) error {
+	select {
+	case r.round <- struct{}{}:
+		defer func() { <-r.round }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	rows, err := r.o.Store.ToolsetsOfKind(ctx, store.SourceMCP)
 	if err != nil {
 		return err

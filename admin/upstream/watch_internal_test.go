@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"testing"
@@ -71,5 +72,16 @@ func TestListenedBound(t *testing.T) {
 	clear(servers)
 	if r.listenTo(servers); len(r.listeners.open) != 0 {
 		t.Fatalf("%d streams for no server", len(r.listeners.open))
+	}
+}
+
+// TestOneRound: a round waits for the one that runs, as long as its context lasts.
+func TestOneRound(t *testing.T) {
+	r := New(Options{})
+	r.round <- struct{}{}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := r.CheckAll(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }

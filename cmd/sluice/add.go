@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/source"
-	"github.com/sluicegate/sluice/admin/toolset"
-
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -215,7 +215,7 @@ func (a *app) addRest(ctx context.Context, in *createToolset, f *addFlags) error
 	}
 	if f.test != "" {
 		tool, arguments, found := strings.Cut(f.test, "=")
-		in.Test = &admin.TestRequest{Tool: tool}
+		in.Test = &rollout.TestRequest{Tool: tool}
 		if found {
 			if err := json.Unmarshal([]byte(arguments), &in.Test.Arguments); err != nil {
 				return exit.Usagef("--test %s: the arguments are not a JSON object: %w", tool, err)
@@ -392,7 +392,7 @@ func (a *app) phase(name, format string, args ...any) {
 	a.Say("  %-10s %s", name, fmt.Sprintf(format, args...))
 }
 
-func (a *app) sayTest(t *admin.TestRun) {
+func (a *app) sayTest(t *rollout.TestRun) {
 	switch {
 	case t.Passed:
 		a.phase("test", "%s  %d  %s   %s", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -306,7 +307,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 
 // bindings warns of plugins that let through what they were to take out.
 func (d *doctor) bindings(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) {
-	var bound admin.ToolsetPlugins
+	var bound binding.ToolsetPlugins
 	if err := c.Get(ctx, client.ToolsetPath(t, "plugins"), &bound); err != nil {
 		d.failErr("plugins", err)
 		return

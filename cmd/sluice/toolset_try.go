@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -35,7 +36,7 @@ deployed.`,
 			if err != nil {
 				return err
 			}
-			in := admin.TestRequest{KeepDraft: keep, Connector: connector}
+			in := rollout.TestRequest{KeepDraft: keep, Connector: connector}
 			if len(args) > 1 {
 				in.Tool = args[1]
 				var known toolset.Tool

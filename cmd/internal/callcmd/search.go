@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -61,7 +62,7 @@ search_tools would find, best first. --explain shows what each score is made of.
 // foundIn is what a search found in a toolset.
 type foundIn struct {
 	Toolset string `json:"toolset"`
-	admin.SearchAnswer
+	advice.SearchAnswer
 }
 
 func (a calls) search(ctx context.Context, c *client.Client, query string, toolsets []string, k int, explain bool) error {

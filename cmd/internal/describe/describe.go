@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -73,8 +73,8 @@ func Diagnostic(line, column int, pointer, detail string) string {
 }
 
 // Advice prints what each selection would cost.
-func Advice(w io.Writer, d *admin.SelectionAdvice) {
-	row := func(name string, m *admin.SelectionMode) {
+func Advice(w io.Writer, d *advice.SelectionAdvice) {
+	row := func(name string, m *advice.SelectionMode) {
 		if m == nil {
 			return
 		}

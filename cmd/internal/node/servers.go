@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/handshake"
+	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -25,10 +25,10 @@ type mcpServers struct {
 	dialer *safedial.Dialer
 }
 
-var _ admin.MCPServers = mcpServers{}
+var _ mcpserver.Servers = mcpServers{}
 
-// List implements [admin.MCPServers].
-func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPListing, error) {
+// List implements [mcpserver.Servers].
+func (m mcpServers) List(ctx context.Context, t mcpserver.Target) (*mcpserver.Listing, error) {
 	target, err := m.target(ctx, t, "list/")
 	if err != nil {
 		return nil, err
@@ -51,11 +51,11 @@ func (m mcpServers) List(ctx context.Context, t admin.MCPTarget) (*admin.MCPList
 		}
 		return nil, err
 	}
-	return &admin.MCPListing{Server: l.MCPServer, TTL: l.TTL, Tells: l.ListChanged, Unlisted: l.Unlisted}, nil
+	return &mcpserver.Listing{Server: l.MCPServer, TTL: l.TTL, Tells: l.ListChanged, Unlisted: l.Unlisted}, nil
 }
 
-// Listen implements [admin.MCPServers].
-func (m mcpServers) Listen(ctx context.Context, t admin.MCPTarget, opened, changed func()) error {
+// Listen implements [mcpserver.Servers].
+func (m mcpServers) Listen(ctx context.Context, t mcpserver.Target, opened, changed func()) error {
 	if registry.IsStdio(t.URL) { // a process would run for that alone
 		return problem.New(problem.Unsupported, "a command is asked for its tools from time to time")
 	}
@@ -72,7 +72,7 @@ func (m mcpServers) Listen(ctx context.Context, t admin.MCPTarget, opened, chang
 
 // target is a server in a session of its own: what was agreed before is what is to be
 // found out, and a stream must not end with the session of calls.
-func (m mcpServers) target(ctx context.Context, t admin.MCPTarget, purpose string) (*mcpclient.Target, error) {
+func (m mcpServers) target(ctx context.Context, t mcpserver.Target, purpose string) (*mcpclient.Target, error) {
 	at, err := mcpclient.ParseEndpoint(t.URL)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (m mcpServers) target(ctx context.Context, t admin.MCPTarget, purpose strin
 }
 
 // askedSecret gives the values that the admin API holds.
-type askedSecret admin.MCPTarget
+type askedSecret mcpserver.Target
 
 // Credential implements [credentials.Source].
 func (s askedSecret) Credential(ctx context.Context, id string) (credentials.Credential, error) {

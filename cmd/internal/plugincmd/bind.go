@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -67,7 +67,7 @@ of its own: those of the toolset, unless --call says otherwise.`,
 			if err != nil {
 				return err
 			}
-			return a.changeBindings(cmd.Context(), args[0], func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+			return a.changeBindings(cmd.Context(), args[0], func(all []binding.PluginBinding) ([]binding.PluginBinding, error) {
 				return f.apply(cmd.Flags(), args[0], name, versions, grants, all)
 			})
 		},
@@ -88,8 +88,8 @@ of its own: those of the toolset, unless --call says otherwise.`,
 }
 
 // apply changes the bindings of a toolset as the flags say.
-func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
-	b := admin.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
+func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []binding.PluginBinding) ([]binding.PluginBinding, error) {
+	b := binding.PluginBinding{Plugin: name, Connector: f.connector, Tool: f.tool}
 	at := findBinding(all, &b)
 	if f.update && at < 0 {
 		return f.updateAll(flags, toolset, name, versions, grants, all)
@@ -119,7 +119,7 @@ func (f *bindFlags) apply(flags *pflag.FlagSet, toolset, name, versions string, 
 
 // updateAll changes every binding of a plugin, where none is named and it is not bound to
 // the whole toolset. It makes none.
-func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions string, grants *plugin.PluginGrants, all []binding.PluginBinding) ([]binding.PluginBinding, error) {
 	found := false
 	for i := range all {
 		if all[i].Plugin != name || f.tool != "" || f.connector != "" {
@@ -138,7 +138,7 @@ func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions stri
 }
 
 // change changes one binding.
-func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin.PluginGrants, b *admin.PluginBinding) error {
+func (f *bindFlags) change(flags *pflag.FlagSet, versions string, grants *plugin.PluginGrants, b *binding.PluginBinding) error {
 	b.Update = f.update
 	if versions != "" {
 		b.Version = versions
@@ -200,14 +200,14 @@ func (a plugins) grantsOf(ctx context.Context, name, versions string, said []str
 	return nil, exit.Usagef("--grant all needs one version, and %q is a range or no version of %s: say what is granted", at, name)
 }
 
-func findBinding(all []admin.PluginBinding, want *admin.PluginBinding) int {
-	return slices.IndexFunc(all, func(b admin.PluginBinding) bool {
+func findBinding(all []binding.PluginBinding, want *binding.PluginBinding) int {
+	return slices.IndexFunc(all, func(b binding.PluginBinding) bool {
 		return b.Plugin == want.Plugin && b.Tool == want.Tool && (want.Tool != "" || b.Connector == want.Connector)
 	})
 }
 
 func (a plugins) pluginUnbind() *cobra.Command {
-	var b admin.PluginBinding
+	var b binding.PluginBinding
 	cmd := &cobra.Command{
 		Use:     "unbind TOOLSET PLUGIN [--tool TOOL | --connector CONNECTOR]",
 		Short:   "Unbind a plugin from a toolset, a connector or a tool",
@@ -215,7 +215,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 		Args:    command.Exactly(2, "a toolset and a plugin"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.Plugin = args[1]
-			return a.changeBindings(cmd.Context(), args[0], func(all []admin.PluginBinding) ([]admin.PluginBinding, error) {
+			return a.changeBindings(cmd.Context(), args[0], func(all []binding.PluginBinding) ([]binding.PluginBinding, error) {
 				at := findBinding(all, &b)
 				if at < 0 {
 					return nil, problem.New(problem.NotFound, "%s does not bind %q so", args[0], b.Plugin).Fix("see: sluice plugin bindings %s", args[0])
@@ -237,7 +237,7 @@ func (a plugins) pluginBindings() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var out admin.ToolsetPlugins
+			var out binding.ToolsetPlugins
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "plugins"), &out); err != nil {
 				return err
 			}
@@ -251,19 +251,19 @@ func (a plugins) pluginBindings() *cobra.Command {
 
 // changeBindings reads what a toolset binds, changes it and writes it back, unless
 // somebody else was faster.
-func (a plugins) changeBindings(ctx context.Context, toolset string, change func([]admin.PluginBinding) ([]admin.PluginBinding, error)) error {
+func (a plugins) changeBindings(ctx context.Context, toolset string, change func([]binding.PluginBinding) ([]binding.PluginBinding, error)) error {
 	c := a.Client()
 	t, _, err := c.Toolset(ctx, toolset)
 	if err != nil {
 		return err
 	}
 	path := client.ToolsetPath(t, "plugins")
-	var now admin.ToolsetPlugins
+	var now binding.ToolsetPlugins
 	etag, err := c.GetTag(ctx, path, &now)
 	if err != nil {
 		return err
 	}
-	in := admin.SetPlugins{}
+	in := binding.SetPlugins{}
 	for i := range now.Bindings {
 		in.Bindings = append(in.Bindings, now.Bindings[i].PluginBinding)
 	}
@@ -271,9 +271,9 @@ func (a plugins) changeBindings(ctx context.Context, toolset string, change func
 		return err
 	}
 	if in.Bindings == nil {
-		in.Bindings = []admin.PluginBinding{}
+		in.Bindings = []binding.PluginBinding{}
 	}
-	var out admin.ToolsetPlugins
+	var out binding.ToolsetPlugins
 	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (a plugins) changeBindings(ctx context.Context, toolset string, change func
 	return a.Object(out, func(w io.Writer) { printBindings(w, t.Slug, &out) })
 }
 
-func printBindings(w io.Writer, slug string, p *admin.ToolsetPlugins) {
+func printBindings(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 	if len(p.Bindings) == 0 {
 		fmt.Fprintf(w, "%s binds no plugins\n", slug)
 	}
@@ -344,7 +344,7 @@ func placeText(tool string, operation *toolset.Operation, connector string) stri
 }
 
 // printLive says what serves now beside the draft.
-func printLive(w io.Writer, slug string, p *admin.ToolsetPlugins) {
+func printLive(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 	switch {
 	case p.LiveRevision == 0:
 		fmt.Fprintf(w, "live: nothing, %s was not deployed\n", slug)
@@ -377,7 +377,7 @@ func printLive(w io.Writer, slug string, p *admin.ToolsetPlugins) {
 }
 
 // printGrants says what a binding grants of what its plugin asks for.
-func printGrants(w io.Writer, b *admin.BoundPlugin) {
+func printGrants(w io.Writer, b *binding.BoundPlugin) {
 	grants := b.Grants.Record()
 	fmt.Fprintf(w, "    granted: %s\n", grants)
 	if left := b.Asks.Record().Beyond(grants); !left.Empty() {
@@ -386,7 +386,7 @@ func printGrants(w io.Writer, b *admin.BoundPlugin) {
 }
 
 // placeFlag names the place of a binding to "plugin bind".
-func placeFlag(b *admin.BoundPlugin) string {
+func placeFlag(b *binding.BoundPlugin) string {
 	switch {
 	case b.Tool != "":
 		return " --tool " + b.Tool
@@ -397,7 +397,7 @@ func placeFlag(b *admin.BoundPlugin) string {
 }
 
 // workflowText says what a bound workflow offers and calls.
-func workflowText(b *admin.BoundPlugin) string {
+func workflowText(b *binding.BoundPlugin) string {
 	var calls []string
 	for _, name := range slices.Sorted(maps.Keys(b.Calls)) {
 		if tool := b.Calls[name]; tool != name {

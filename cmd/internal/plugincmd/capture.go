@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/playground"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -143,7 +144,7 @@ func (a plugins) capture(ctx context.Context, name, tool string, words []string,
 	if known.Offered() {
 		return problem.New(problem.InvalidArgument, "%s is a workflow: filters and projections get the answers of the tools that it calls", tool).Fix("capture one of those")
 	}
-	in := admin.TestRequest{Tool: known.Name, KeepDraft: true, Inspect: true}
+	in := rollout.TestRequest{Tool: known.Name, KeepDraft: true, Inspect: true}
 	if len(words) > 0 || f.arguments != "" {
 		given, err := callcmd.Arguments(a.Session, words, f.arguments, "", known.InputSchema)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -60,7 +61,7 @@ func (e *edit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 		change[name] = nil
 	}
 	if f.tool != "" {
-		return settle(ctx, e, e.path("tools", f.tool), len(change) > 0, admin.PatchTool{Fixed: change}, func(w io.Writer, out *toolset.Tool) { printFixed(w, out.Name, out.Fixed) })
+		return settle(ctx, e, e.path("tools", f.tool), len(change) > 0, draft.PatchTool{Fixed: change}, func(w io.Writer, out *toolset.Tool) { printFixed(w, out.Name, out.Fixed) })
 	}
 	name := f.connector
 	if name == "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -22,7 +23,7 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 		Use: "rollback TOOLSET [REVISION]", Short: "Roll back to an older revision", Args: command.Between(1, 2, "a toolset and a revision"),
 		Long: "Publish the content of an older revision as a new revision; by default of the newest one before the live one. The draft becomes what is live; edits that it had are kept aside: sluice toolset draft list TOOLSET",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			in := admin.RollbackRequest{Reason: reason}
+			in := rollout.RollbackRequest{Reason: reason}
 			if len(args) == 2 {
 				n, err := strconv.ParseUint(args[1], 10, 64)
 				if err != nil || n == 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -40,9 +40,9 @@ func itemsCommand(cli *command.Session) *cobra.Command {
 			case verb == "disable" && len(rest) > 0:
 				return e.switchItems(cmd.Context(), rest, false)
 			case verb == "rename" && len(rest) == 2:
-				return e.patchItem(cmd.Context(), rest[0], admin.PatchItem{Name: &rest[1]}, "is now called "+rest[1])
+				return e.patchItem(cmd.Context(), rest[0], draft.PatchItem{Name: &rest[1]}, "is now called "+rest[1])
 			case verb == "describe" && len(rest) == 2:
-				return e.patchItem(cmd.Context(), rest[0], admin.PatchItem{Description: &rest[1]}, "has a new description")
+				return e.patchItem(cmd.Context(), rest[0], draft.PatchItem{Description: &rest[1]}, "has a new description")
 			}
 			return exit.Usagef("%q is not something to do with prompts and resources\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		}),
@@ -70,7 +70,7 @@ func (e *edit) switchItems(ctx context.Context, globs []string, on bool) error {
 	if err != nil {
 		return err
 	}
-	in, found := admin.ItemsUpdate{}, false
+	in, found := draft.ItemsUpdate{}, false
 	for i := range items {
 		it := &items[i]
 		matched, err := matchesAny(globs, it.Name)
@@ -82,7 +82,7 @@ func (e *edit) switchItems(ctx context.Context, globs []string, on bool) error {
 		}
 		found = found || matched
 		if matched && it.Enabled != on {
-			in.Updates = append(in.Updates, update(it, admin.PatchItem{Enabled: &on}))
+			in.Updates = append(in.Updates, update(it, draft.PatchItem{Enabled: &on}))
 		}
 	}
 	if !found {
@@ -91,7 +91,7 @@ func (e *edit) switchItems(ctx context.Context, globs []string, on bool) error {
 	return e.switched(ctx, "items", in, len(in.Updates), "item", on)
 }
 
-func (e *edit) patchItem(ctx context.Context, name string, in admin.PatchItem, what string) error {
+func (e *edit) patchItem(ctx context.Context, name string, in draft.PatchItem, what string) error {
 	items, _, err := client.All[toolset.Item](ctx, e.Client(), e.path("items"))
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (e *edit) patchItem(ctx context.Context, name string, in admin.PatchItem, w
 	case 0:
 		return e.noItem(name)
 	case 1:
-		in := admin.ItemsUpdate{Updates: []admin.ItemUpdate{update(found[0], in)}}
+		in := draft.ItemsUpdate{Updates: []draft.ItemUpdate{update(found[0], in)}}
 		if err := e.Client().Post(ctx, e.path("items")+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {
 			return err
 		}
@@ -122,6 +122,6 @@ func (e *edit) noItem(name string) error {
 	return problem.New(problem.NotFound, "no prompt or resource of %s matches %s", e.t.Slug, terminal.Printable(name)).Fix("see: sluice toolset items %s", e.t.Slug)
 }
 
-func update(it *toolset.Item, p admin.PatchItem) admin.ItemUpdate {
-	return admin.ItemUpdate{Kind: it.Kind, Key: it.Key, Connector: it.Connector, PatchItem: p}
+func update(it *toolset.Item, p draft.PatchItem) draft.ItemUpdate {
+	return draft.ItemUpdate{Kind: it.Kind, Key: it.Key, Connector: it.Connector, PatchItem: p}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -136,7 +137,7 @@ func (e *edit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet
 	patch := f.patch(fs)
 	switch {
 	case f.tool != "":
-		return settle(ctx, e, e.path("tools", f.tool), patch != nil, admin.PatchTool{Answers: patch}, func(w io.Writer, out *toolset.Tool) { printAnswers(w, out.Name, "", out.Answers) })
+		return settle(ctx, e, e.path("tools", f.tool), patch != nil, draft.PatchTool{Answers: patch}, func(w io.Writer, out *toolset.Tool) { printAnswers(w, out.Name, "", out.Answers) })
 	case f.connector != "":
 		return settle(ctx, e, e.path("connectors", f.connector), patch != nil, admin.PatchConnector{Answers: patch}, func(w io.Writer, out *admin.ToolsetConnectorDetail) {
 			printAnswers(w, out.Name, "", out.Answers)

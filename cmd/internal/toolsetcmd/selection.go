@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -114,14 +115,14 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 
 func (e *edit) previewSelection(ctx context.Context, useCase string) error {
 	call := client.Call{Method: http.MethodPost, Path: e.path("selection", "preview"), In: map[string]string{"useCase": useCase}}
-	return command.Show(ctx, e.Session, call, func(w io.Writer, s *admin.ToolSelection) {
+	return command.Show(ctx, e.Session, call, func(w io.Writer, s *advice.ToolSelection) {
 		printSelection(w, s)
 		fmt.Fprintln(w, "Nothing was changed.")
 	})
 }
 
 func (e *edit) showSelection(ctx context.Context) error {
-	return command.Get(ctx, e.Session, e.path("selection"), func(w io.Writer, s *admin.ToolSelection) {
+	return command.Get(ctx, e.Session, e.path("selection"), func(w io.Writer, s *advice.ToolSelection) {
 		printSelection(w, s)
 		if e.t.Batch {
 			fmt.Fprintln(w, "batch     on")
@@ -138,7 +139,7 @@ func (e *edit) showSelection(ctx context.Context) error {
 	})
 }
 
-func printSelection(w io.Writer, s *admin.ToolSelection) {
+func printSelection(w io.Writer, s *advice.ToolSelection) {
 	fmt.Fprintf(w, "selection %s\n", s.Selection)
 	for _, t := range s.Tools {
 		why := "for: " + t.Clause

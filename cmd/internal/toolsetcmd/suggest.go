@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -83,10 +84,10 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 	if err := s.Confirm(ctx, fmt.Sprintf("Apply %s to the draft of %s?", terminal.Plural(len(out.Items), "suggestion"), s.t.Slug)); err != nil {
 		return err
 	}
-	in := admin.BatchUpdate{}
+	in := draft.BatchUpdate{}
 	for i := range out.Items {
 		p := &out.Items[i]
-		u := admin.ToolUpdate{Tool: p.Tool}
+		u := draft.ToolUpdate{Tool: p.Tool}
 		if p.Name != "" {
 			u.Name = &p.Name
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -54,21 +55,21 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			case verb == "disable" && len(rest) > 0:
 				return e.switchTools(cmd.Context(), rest, false)
 			case verb == "rename" && len(rest) == 2:
-				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Name: &rest[1]}, "is now called "+rest[1])
+				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Name: &rest[1]}, "is now called "+rest[1])
 			case verb == "annotate" && len(rest) > 1:
 				said, err := annotationsOf(rest[1:])
 				if err != nil {
 					return err
 				}
-				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Annotations: said}, "is annotated")
+				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Annotations: said}, "is annotated")
 			case verb == "arguments" && len(rest) > 1:
 				names := rest[1:]
 				if len(names) == 1 && names[0] == "all" {
 					names = []string{}
 				}
-				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Arguments: &names}, "lists "+listed(names))
+				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Arguments: &names}, "lists "+listed(names))
 			case verb == "describe" && len(rest) == 2:
-				return e.patch(cmd.Context(), rest[0], admin.PatchTool{Description: &rest[1]}, "has a new description")
+				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Description: &rest[1]}, "has a new description")
 			}
 			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
 		}),
@@ -187,7 +188,7 @@ func (e *edit) switchTools(ctx context.Context, globs []string, on bool) error {
 	if err != nil {
 		return err
 	}
-	in, found := admin.BatchUpdate{}, false
+	in, found := draft.BatchUpdate{}, false
 	for _, t := range items {
 		matched, err := matchesAny(globs, t.Name)
 		if err != nil {
@@ -195,7 +196,7 @@ func (e *edit) switchTools(ctx context.Context, globs []string, on bool) error {
 		}
 		found = found || matched
 		if matched && t.Enabled != on {
-			in.Updates = append(in.Updates, admin.ToolUpdate{Tool: t.Name, PatchTool: admin.PatchTool{Enabled: &on}})
+			in.Updates = append(in.Updates, draft.ToolUpdate{Tool: t.Name, PatchTool: draft.PatchTool{Enabled: &on}})
 		}
 	}
 	if !found {
@@ -219,7 +220,7 @@ func (e *edit) switched(ctx context.Context, part string, in any, n int, noun st
 	return nil
 }
 
-func (e *edit) patch(ctx context.Context, tool string, in admin.PatchTool, what string) error {
+func (e *edit) patch(ctx context.Context, tool string, in draft.PatchTool, what string) error {
 	return settle(ctx, e, e.path("tools", tool), true, in, func(w io.Writer, _ *toolset.Tool) { fmt.Fprintf(w, "✓ %s %s\n", tool, what) })
 }
 

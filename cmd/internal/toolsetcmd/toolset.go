@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -89,7 +90,7 @@ func getCommand(cli *command.Session) *cobra.Command {
 			if e.Format == "name" {
 				return e.WriteResult([]byte(e.t.Slug + "\n"))
 			}
-			var bound admin.ToolsetPlugins
+			var bound binding.ToolsetPlugins
 			if err := e.Client().Get(cmd.Context(), e.path("plugins"), &bound); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -36,8 +36,8 @@ func run(s *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var out admin.WorkflowRun
-			in := admin.RunWorkflow{Arguments: map[string]any{}, DryRun: dryRun}
+			var out rollout.WorkflowRun
+			in := rollout.RunWorkflow{Arguments: map[string]any{}, DryRun: dryRun}
 			for name, v := range given {
 				in.Arguments[name] = v
 			}
@@ -58,7 +58,7 @@ func run(s *command.Session) *cobra.Command {
 	return cmd
 }
 
-func writeRun(w io.Writer, r *admin.WorkflowRun) {
+func writeRun(w io.Writer, r *rollout.WorkflowRun) {
 	if !r.Ran {
 		for line := range strings.Lines(r.Plan) {
 			fmt.Fprintln(w, terminal.Printable(strings.TrimSuffix(line, "\n")))

@@ -1,17 +1,18 @@
-package admin
+package rollout
 
 import (
 	"context"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
-// draftBringsBackYanked is [Server.bringsBackYanked] for a draft.
-func (s *Server) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft) error {
-	bound, err := d.bindings()
+// draftBringsBackYanked is [Room.bringsBackYanked] for a draft.
+func (r *Room) draftBringsBackYanked(ctx context.Context, ws *store.Workspace, d *draft.Draft) error {
+	bound, err := d.Bindings()
 	if err != nil {
 		return err
 	}
@@ -19,12 +20,12 @@ func (s *Server) draftBringsBackYanked(ctx context.Context, ws *store.Workspace,
 	for i := range bound {
 		refs[i] = registry.PluginRef{Name: bound[i].Plugin, Version: bound[i].Pinned, Digest: registry.Digest(bound[i].Digest)}
 	}
-	return s.bringsBackYanked(ctx, ws, d.ts, refs)
+	return r.bringsBackYanked(ctx, ws, d.Toolset, refs)
 }
 
 // bringsBackYanked refuses to make plugins live that were yanked and are not live now. What
 // is live goes on: yanking stops nobody's calls.
-func (s *Server) bringsBackYanked(ctx context.Context, ws *store.Workspace, ts *store.Toolset, refs []registry.PluginRef) error {
+func (r *Room) bringsBackYanked(ctx context.Context, ws *store.Workspace, ts *store.Toolset, refs []registry.PluginRef) error {
 	var live []registry.PluginRef
 	for i := range refs {
 		row, err := ws.PluginVersion(ctx, refs[i].Name, refs[i].Version)
@@ -35,7 +36,7 @@ func (s *Server) bringsBackYanked(ctx context.Context, ws *store.Workspace, ts *
 			return err
 		}
 		if live == nil && ts.LiveRevision > 0 {
-			now, err := s.o.Publisher.Toolset(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
+			now, err := r.Publisher.Toolset(ctx, ts.LiveRepository, registry.Digest(ts.LiveDigest))
 			if err != nil {
 				return err
 			}

@@ -1,13 +1,9 @@
-package admin
+package rollout
 
 import (
 	"context"
 	"errors"
-	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -24,7 +20,7 @@ const (
 )
 
 // replaced tells of the revision that was live until now.
-func (s *Server) replaced(workspace string, before *store.Toolset, step store.Step) {
+func (r *Room) replaced(workspace string, before *store.Toolset, step store.Step) {
 	if before.LiveRevision == 0 {
 		return
 	}
@@ -32,7 +28,7 @@ func (s *Server) replaced(workspace string, before *store.Toolset, step store.St
 	if err != nil {
 		panic("BUG: a live revision cannot be replaced: " + err.Error())
 	}
-	s.events.Emit(publish.Event{
+	r.Events.Emit(publish.Event{
 		Type: EventReplaced, Workspace: workspace, Toolset: before.ID, Revision: before.LiveRevision, Digest: before.LiveDigest,
 		From: string(store.Published), To: string(to),
 	})
@@ -44,50 +40,14 @@ type RollbackRequest struct {
 	Reason   string `json:"reason,omitempty" maxLength:"500"`
 }
 
-type rollbackInput struct {
-	ToolsetInput
-	request.MatchInput
-	Body *RollbackRequest
-}
-
-func (s *Server) registerLifecycle() {
-	register(s, huma.Operation{
-		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
-		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",
-	}, s.rollback)
-	register(s, huma.Operation{
-		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
-		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
-	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[artifact.Collected], error) {
-		if err := request.RequireOperator(ctx); err != nil {
-			return nil, err
-		}
-		return answer(s.artifacts.Collect(ctx))
-	})
-}
-
-func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutput, error) {
-	ws := s.workspace(ctx)
-	req := RollbackRequest{}
-	if in.Body != nil {
-		req = *in.Body
-	}
-	if err := s.rollBack(ctx, ws, in, req); err != nil {
-		return nil, err
-	}
-	d, err := s.load(ctx, ws, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.toolsetAnswer(ctx, ws, d)
-}
-
-func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollbackInput, req RollbackRequest) error {
-	ts, err := ws.FindToolset(ctx, in.ID)
+// RollBack makes the digest of an older revision live as a new one, and the draft what is
+// live then.
+func (r *Room) RollBack(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, req RollbackRequest) error {
+	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := in.Check(ts.Version, false); err != nil {
+	if err := match.Check(ts.Version, false); err != nil {
 		return err
 	}
 	if ts.LiveRevision == 0 {
@@ -108,7 +68,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	if _, err := store.Next(old.State, store.Restore); err != nil {
 		return err
 	}
-	content, err := s.o.Publisher.Content(ctx, old.Repository, registry.Digest(old.Digest))
+	content, err := r.Publisher.Content(ctx, old.Repository, registry.Digest(old.Digest))
 	if err != nil {
 		return err
 	}
@@ -120,14 +80,14 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			return err
 		}
 	}
-	bundle, err := s.o.Publisher.Toolset(ctx, old.Repository, registry.Digest(old.Digest))
+	bundle, err := r.Publisher.Toolset(ctx, old.Repository, registry.Digest(old.Digest))
 	if err != nil {
 		return err
 	}
-	if err := s.bringsBackYanked(ctx, ws, ts, bundle.Plugins); err != nil {
+	if err := r.bringsBackYanked(ctx, ws, ts, bundle.Plugins); err != nil {
 		return err
 	}
-	if err := s.logins.Origins.Restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
+	if err := r.Logins.Origins.Restorable(ctx, ws, ts.Slug, old.Repository, registry.Digest(old.Digest)); err != nil {
 		return err
 	}
 	before := *ts
@@ -152,7 +112,7 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 	if err != nil {
 		return err
 	}
-	if _, err := s.o.Publisher.Release(ctx); err != nil {
+	if _, err := r.Publisher.Release(ctx); err != nil {
 		back := context.WithoutCancel(ctx)
 		return errors.Join(err, ws.Update(back, func(tx *store.Tx) error {
 			ts.LiveDigest, ts.LiveRevision, ts.LiveRepository = before.LiveDigest, before.LiveRevision, before.LiveRepository
@@ -167,9 +127,9 @@ func (s *Server) rollBack(ctx context.Context, ws *store.Workspace, in *rollback
 			return tx.Audit(back, rec)
 		}))
 	}
-	s.draftAfterRollback(ctx, ws, ts.ID, rev.N, req.Reason)
-	s.awaitLive(ctx, ts.ID, rev.N)
-	s.replaced(ws.ID(), &before, store.RollBack)
-	s.events.Emit(publish.Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
+	r.draftAfterRollback(ctx, ws, ts.ID, rev.N, req.Reason)
+	r.awaitLive(ctx, ts.ID, rev.N)
+	r.replaced(ws.ID(), &before, store.RollBack)
+	r.Events.Emit(publish.Event{Type: EventRolledBack, Workspace: ws.ID(), Toolset: ts.ID, Revision: rev.N, Digest: rev.Digest, From: string(old.State), To: string(rev.State)})
 	return nil
 }

@@ -1,10 +1,11 @@
-package admin
+package rollout
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -34,8 +35,8 @@ func TestChosenChanged(t *testing.T) {
 			conn.Tools = append(conn.Tools, toolset.GeneratedTool{Head: h})
 			changed[toolset.Operation{Connector: "api", Method: h.Method, Path: h.Path}] = true
 		}
-		d := &draft{parts: []*part{{row: store.ToolsetConnector{Name: "api", BaseURL: "https://api.example"}, conn: conn}}}
-		chosen, untested := d.chooseChanged(changed)
+		d := &draft.Draft{Parts: []*draft.Part{{Row: store.ToolsetConnector{Name: "api", BaseURL: "https://api.example"}, Conn: conn}}}
+		chosen, untested := chooseChanged(d, changed)
 		if want := min(n, maxChangedTests); len(chosen) != want || len(untested) != want {
 			t.Errorf("%d of each kind: %d chosen, %d named", n, len(chosen), len(untested))
 		}

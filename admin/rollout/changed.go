@@ -1,11 +1,13 @@
-package admin
+package rollout
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -29,15 +31,15 @@ type TestedTool struct {
 
 // changedTools are the operations whose answers or fixed arguments differ between the
 // live revision and the draft; none of a toolset that is not live.
-func (s *Server) changedTools(ctx context.Context, d *draft) (map[toolset.Operation]bool, error) {
-	if d.ts.LiveRevision == 0 || d.ts.LiveDigest == d.ts.DraftDigest {
+func (r *Room) changedTools(ctx context.Context, d *draft.Draft) (map[toolset.Operation]bool, error) {
+	if d.Toolset.LiveRevision == 0 || d.Toolset.LiveDigest == d.Toolset.DraftDigest {
 		return nil, nil
 	}
-	live, err := s.o.Publisher.Toolset(ctx, d.ts.LiveRepository, registry.Digest(d.ts.LiveDigest))
+	live, err := r.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
 	if err != nil {
 		return nil, err
 	}
-	edits, err := d.registryEdits()
+	edits, err := d.RegistryEdits()
 	if err != nil {
 		return nil, err
 	}
@@ -81,19 +83,19 @@ func callSettings(edits []registry.ToolEdit) (map[toolset.Operation][]byte, erro
 
 // chooseChanged finds what of the changed tools can be tested by itself: enabled ones
 // that only read, with arguments that the specification gives. The others are named.
-func (d *draft) chooseChanged(changed map[toolset.Operation]bool) (out []candidate, untested []string) {
+func chooseChanged(d *draft.Draft, changed map[toolset.Operation]bool) (out []candidate, untested []string) {
 	if len(changed) == 0 {
 		return nil, nil
 	}
-	tools := d.tools(true)
+	tools := d.Tools(true)
 	for i := range tools {
 		t := &tools[i]
 		if !changed[t.Operation] || !t.Enabled {
 			continue
 		}
-		p, g := d.generated(t.Operation)
+		p, g := d.Generated(t.Operation)
 		args, ok := toolset.ExampleArguments(t.InputSchema)
-		if !ok || !t.Annotations.ReadOnly || len(t.Needs) > 0 || len(p.creds) == 0 && g.Secured || p.baseURL() == "" || len(out) == maxChangedTests {
+		if !ok || !t.Annotations.ReadOnly || len(t.Needs) > 0 || len(p.Creds) == 0 && g.Secured || p.BaseURL() == "" || len(out) == maxChangedTests {
 			if len(untested) < maxChangedTests {
 				untested = append(untested, t.Name)
 			}
@@ -105,13 +107,13 @@ func (d *draft) chooseChanged(changed map[toolset.Operation]bool) (out []candida
 }
 
 // callMore calls the other changed tools until one does not pass.
-func (s *Server) callMore(ctx context.Context, d *draft, more []candidate, run *TestRun) {
+func (r *Room) callMore(ctx context.Context, d *draft.Draft, more []candidate, run *TestRun) {
 	for i := range more {
 		if !run.Passed {
 			return
 		}
 		one := &TestRun{Digest: run.Digest, Tool: more[i].tool.Name}
-		s.call(ctx, d, &more[i], one)
+		r.call(ctx, d, &more[i], one)
 		if run.Passed = one.Passed; !one.Passed {
 			run.Reason = one.Tool + ": " + one.Reason
 		}
@@ -121,9 +123,9 @@ func (s *Server) callMore(ctx context.Context, d *draft, more []candidate, run *
 
 // ownMask is the field mask of a tool whose answers are those of an HTTP API; nil: it has none
 // of its own. Masks of the toolset and of connectors name members of other tools, too.
-func (d *draft) ownMask(t *toolset.Tool) *engine.Mask {
-	p := d.named(t.Operation.Connector)
-	if t.Answers == nil || t.Answers.Fields == "" || p == nil || p.row.SourceKind == kindMCP {
+func ownMask(d *draft.Draft, t *toolset.Tool) *engine.Mask {
+	p := d.Named(t.Operation.Connector)
+	if t.Answers == nil || t.Answers.Fields == "" || p == nil || p.Row.SourceKind == store.SourceMCP {
 		return nil
 	}
 	m, err := engine.ReadMask(t.Answers.Fields)

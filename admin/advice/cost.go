@@ -1,9 +1,10 @@
-package admin
+package advice
 
 import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -12,8 +13,8 @@ import (
 
 // weigh measures tools/list in each mode. offered are the tools of workflows, which are
 // listed whatever is chosen, but found like the others in the mode search.
-func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, error) {
-	workflows, n := enabledCount(offered), enabledCount(d.tools(false))
+func (r *Room) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, error) {
+	workflows, n := draft.EnabledCount(offered), draft.EnabledCount(d.Tools(false))
 	n += workflows
 	a := &SelectionAdvice{All: SelectionMode{Tools: n}, Search: SelectionMode{Tools: 3}, Code: SelectionMode{Tools: 2}}
 	workflowTokens := 0
@@ -22,19 +23,19 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			workflowTokens += offered[i].Tokens
 		}
 	}
-	c, err := choice.Of(d.ts)
+	c, err := choice.Of(d.Toolset)
 	if err != nil {
 		return nil, err
 	}
 	var chosen []choice.Tool
 	if c.UseCase != "" {
 		if chosen = c.Tools; chosen == nil {
-			if chosen, err = d.chooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
+			if chosen, err = d.ChooseFor(c.UseCase); err != nil && !problem.Is(err, problem.InvalidArgument) {
 				return nil, err
 			}
 		}
 	}
-	edits, err := d.registryEdits()
+	edits, err := d.RegistryEdits()
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 		to   *SelectionMode
 	}{{registry.SelectAll, &a.All}, {registry.SelectSearch, &a.Search}, {registry.SelectCode, &a.Code}, {registry.SelectUseCase, &SelectionMode{Tools: len(chosen) + workflows}}} {
 		t := &registry.Toolset{
-			Slug: d.ts.Slug, Name: d.ts.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode, Batch: c.Batch},
-			Connectors: d.bareRefs(), Tools: edits,
+			Slug: d.Toolset.Slug, Name: d.Toolset.Name, Access: registry.Access{Mode: registry.AccessNone}, Selection: &registry.Selection{Mode: m.mode, Batch: c.Batch},
+			Connectors: draft.BareRefs(d), Tools: edits,
 		}
 		if m.mode == registry.SelectUseCase {
 			if len(chosen) == 0 {
@@ -55,10 +56,10 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 			}
 			a.UseCase = m.to
 		}
-		if s.o.Lister == nil {
-			m.to.Tokens = d.definitionTokens(t.Selection)
+		if r.Lister == nil {
+			m.to.Tokens = definitionTokens(d, t.Selection)
 		} else {
-			list, err := s.o.Lister.List(t, d.connectors(), nil)
+			list, err := r.Lister.List(t, d.Connectors(), nil)
 			if err != nil {
 				return nil, err
 			}
@@ -79,9 +80,9 @@ func (s *Server) weigh(d *draft, offered []toolset.Tool) (*SelectionAdvice, erro
 	return a, nil
 }
 
-// listTokens is what tools/list costs as a client of the toolset gets it. Without a
+// ListTokens is what tools/list costs as a client of the toolset gets it. Without a
 // gateway it is the sum of the definitions.
-func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
+func (r *Room) ListTokens(d *draft.Draft, tools []toolset.Tool) (int, error) {
 	sum, workflows := 0, 0
 	for i := range tools {
 		switch {
@@ -92,12 +93,12 @@ func (s *Server) listTokens(d *draft, tools []toolset.Tool) (int, error) {
 			sum += tools[i].Tokens
 		}
 	}
-	if s.o.Lister == nil || d.bundle == nil {
+	if r.Lister == nil || d.Bundle == nil {
 		return sum + workflows, nil
 	}
-	bare := *d.bundle
+	bare := *d.Bundle
 	bare.Plugins, bare.Workflows = nil, nil
-	list, err := s.o.Lister.List(&bare, d.connectors(), nil)
+	list, err := r.Lister.List(&bare, d.Connectors(), nil)
 	return countList(list) + workflows, err
 }
 
@@ -114,7 +115,7 @@ func countList(list []byte) int {
 }
 
 // definitionTokens estimates without a gateway: the sum of the definitions.
-func (d *draft) definitionTokens(sel *registry.Selection) int {
+func definitionTokens(d *draft.Draft, sel *registry.Selection) int {
 	const searchMode, codeMode = 1200, 400 // what their tools may cost at most
 	switch sel.Mode {
 	case registry.SelectSearch:
@@ -127,7 +128,7 @@ func (d *draft) definitionTokens(sel *registry.Selection) int {
 		listed[toolset.Operation(t)] = true
 	}
 	n := 0
-	for _, t := range d.tools(false) {
+	for _, t := range d.Tools(false) {
 		if t.Enabled && (sel.Mode == registry.SelectAll || listed[t.Operation]) {
 			n += t.Tokens
 		}

@@ -1,4 +1,4 @@
-package admin
+package binding
 
 import (
 	"encoding/json"

@@ -1,0 +1,44 @@
+package local
+
+import (
+	"context"
+
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Room adds commands with a record of it, and finds those that a node has.
+type Room struct {
+	Store *store.Store
+	// Commands runs them; nil: this node runs none.
+	Commands Commands
+}
+
+// Add keeps a command on this node, and installs it when it is new. It is audited, also
+// when it fails: a command is code on the node's machine.
+func (r *Room) Add(ctx context.Context, c *Command) error {
+	err := r.Commands.Add(ctx, c)
+	rec := request.Audit(ctx, "command.add", c.Short())
+	rec.After = store.JSON(c)
+	if err != nil {
+		rec.Outcome, rec.Reason = request.OutcomeFailed, request.Detail(err)
+	}
+	ws := request.Workspace(ctx, r.Store)
+	if fault := ws.Update(ctx, func(tx *store.Tx) error { return tx.Audit(ctx, rec) }); fault != nil && err == nil {
+		return fault
+	}
+	return err
+}
+
+// Of is the command of a source; nil: it is none, or this node does not have it any more.
+func (r *Room) Of(address string) *Command {
+	if !registry.IsStdio(address) || r.Commands == nil {
+		return nil
+	}
+	c, err := r.Commands.Command(address)
+	if err != nil {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,31 @@
+package admin
+
+import (
+	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/upstream"
+)
+
+// transfer writes toolsets as documents and makes them what documents say.
+type transfer struct {
+	Store     *store.Store
+	Publisher *publish.Publisher
+	Drafts    *draft.Room
+	Compiler  *compiler
+	Rollouts  *rollout.Room
+	Bound     *binding.Room
+	Logins    *login.Room
+	Grants    *grant.Room
+	Access    *access.Room
+	Upstreams *upstream.Room
+	Local     *local.Room
+	// Closed says that a toolset that a document does not open needs a token.
+	Closed bool
+}
