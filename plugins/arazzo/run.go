@@ -443,6 +443,9 @@ func choose(actions []*Action, sc *stepScope, permits func(*Action) bool) (*Acti
 			continue
 		}
 		unmet, err := sc.unmet(a.criteria)
+		if errors.Is(err, errCondition) { // as the specification says: it is not met
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -501,9 +504,10 @@ func (f *frame) once(ctx context.Context, s *Step, sc *stepScope) (*stepScope, s
 func (f *frame) nested(ctx context.Context, s *Step, sc *stepScope) (*stepScope, string, error) {
 	w := f.r.plan.Document.Workflow(s.Workflow)
 	in := map[string]any{}
-	for _, p := range slices.Concat(f.w.parameters, s.parameters) {
-		if p.In != "" {
-			continue
+	own := len(f.w.parameters)
+	for i, p := range slices.Concat(f.w.parameters, s.parameters) {
+		if i < own && p.In != "" && !w.knows(p.Name) {
+			continue // all parameters are inputs: of the workflow's, those that this one has
 		}
 		v, err := p.value.read(sc)
 		if err != nil {
