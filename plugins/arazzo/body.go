@@ -41,8 +41,9 @@ func inString(text string, in bool) bool {
 	return in
 }
 
-// formBody reads a payload that is written as text: JSON, or a form.
-func formBody(contentType string, v any) any {
+// ReadText reads a body or query string that is written as text of a content type: JSON, or a
+// form. What is neither stays as it is.
+func ReadText(contentType string, v any) any {
 	text, ok := v.(string)
 	if !ok {
 		return v

@@ -2,6 +2,7 @@ package arazzo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ func Parse(name string, data []byte) (*Document, error) {
 	if len(r.faults) == 0 {
 		return d, nil
 	}
+	slices.SortStableFunc(r.faults, func(a, b *problem.Error) int { return cmp.Compare(a.Place.Line, b.Place.Line) })
 	p := problem.New(problem.InvalidArgument, "the workflow document is not valid").At(name, 0, 0, "")
 	p.Parts = r.faults
 	return nil, p

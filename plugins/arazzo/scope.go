@@ -182,7 +182,7 @@ func (sc *stepScope) prepare() (*Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the body: %w", err)
 	}
-	c.Body = formBody(b.contentType, payload)
+	c.Body = ReadText(b.contentType, payload)
 	for _, r := range b.replacements {
 		v, err := r.value.read(sc)
 		if err != nil {
