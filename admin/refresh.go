@@ -42,8 +42,8 @@ type Changes struct {
 	Tools    []connector.ToolChange   `json:"tools"`
 	// Workflows are not compared in what they are, but in what they can call.
 	Workflows []workflow.WorkflowChange `json:"workflows,omitempty" doc:"Workflows and scripts of the toolset that call what is gone, new or changed in a breaking way."`
-	At        time.Time         `json:"at"`
-	Actor     string            `json:"actor,omitempty"`
+	At        time.Time                 `json:"at"`
+	Actor     string                    `json:"actor,omitempty"`
 }
 
 // SpecRef names a version of a specification.
