@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -41,8 +42,10 @@ type Changes struct {
 	Origins  *credential.OriginChange `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
 	Kept     []draft.KeptName         `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange   `json:"tools"`
-	At       time.Time                `json:"at"`
-	Actor    string                   `json:"actor,omitempty"`
+	// Workflows are not compared in what they are, but in what they can call.
+	Workflows []workflow.WorkflowChange `json:"workflows,omitempty" doc:"Workflows and scripts of the toolset that call what is gone, new or changed in a breaking way."`
+	At        time.Time                 `json:"at"`
+	Actor     string                    `json:"actor,omitempty"`
 }
 
 // SpecRef names a version of a specification.
@@ -120,6 +123,15 @@ func changesSince(d *draft.Draft, was *draft.Part, moved toolset.Moves) (*Change
 			c.Wording++
 		}
 	}
+	list, err := workflow.Read(d.ts.Workflows)
+	if err != nil {
+		return nil, err
+	}
+	named := slices.Clone(c.Tools)
+	for from, to := range moved { // a document names the operation as it was
+		named = append(named, connector.ToolChange{Kind: connector.ToolRemoved, Method: from.Method, Path: from.Path}, connector.ToolChange{Kind: connector.ToolAdded, Method: to.Method, Path: to.Path})
+	}
+	c.Workflows = workflow.Changed(list, d.row.Name, named)
 	return c, nil
 }
 

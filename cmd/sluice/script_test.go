@@ -182,6 +182,8 @@ func (s *scripts) upstream(ts *testscript.TestScript, neg bool, args []string) {
 		s.issuer(ts, args[0])
 	case "dump":
 		ts.Setenv(args[0], dumpServer(ts))
+	case "flow":
+		ts.Setenv(args[0], flowServer(ts).URL)
 	case "mcp-slow":
 		ts.Setenv(args[0], slowServer(ts).URL)
 	case "mcp-asks":

@@ -29,8 +29,11 @@ func argumentsOf(ready *snapshot.Ready, c *arazzo.Call) ([]byte, error) {
 		})
 		switch {
 		case i >= 0 && params[i].Arg != "":
-			if p.Value != nil {
-				args[params[i].Arg] = p.Value
+			if v := p.Value; v != nil {
+				if params[i].In == operation.InQueryString {
+					v = arazzo.ReadText(params[i].Content, v)
+				}
+				args[params[i].Arg] = v
 			}
 		case i >= 0, p.In == "header" && slices.Contains(ownHeaders, strings.ToLower(p.Name)):
 		default:

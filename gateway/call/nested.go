@@ -77,6 +77,9 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 	y.input = x.input
 	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
 	y.start, y.inner, y.request, y.trace = time.Now(), true, nil, nil
+	if d, ok := ctx.Deadline(); ok { // of a step that has a timeout
+		y.deadline, y.latest = earlier(y.deadline, d), earlier(y.latest, d)
+	}
 	y.span = nil
 	y.openInner(x.span)
 	failed := y.run()

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +165,8 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 			remedy = "write plain JavaScript, without types and import"
 		}
 	case errors.Is(err, script.ErrDeadline):
-		text, remedy = err.Error(), "it may compute for 2 seconds by itself, waiting for tools aside: look for a loop that does not end, or do less"
+		own := cmp.Or(time.Duration(x.ts.ScriptLimits().Milliseconds)*time.Millisecond, script.OwnTime)
+		text, remedy = err.Error(), fmt.Sprintf("it may compute for %s by itself, waiting for tools aside: look for a loop that does not end, or do less", own)
 	case errors.Is(err, script.ErrMemory):
 		text, remedy = err.Error(), "keep less of the answers: it has 48 MB"
 	case errors.Is(err, script.ErrBusy), errors.Is(err, script.ErrClosed):

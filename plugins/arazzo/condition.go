@@ -71,6 +71,11 @@ func compare(op string, a, b any) bool {
 		if op == "==" || op == "!=" {
 			return strings.EqualFold(s, t) == (op == "==")
 		}
+		if x, ok := number(s); ok { // texts of numbers, such as headers, are ordered as numbers
+			if y, ok := number(t); ok {
+				return ordered(op, x, y)
+			}
+		}
 		return ordered(op, float64(strings.Compare(strings.ToLower(s), strings.ToLower(t))), 0)
 	}
 	switch op {

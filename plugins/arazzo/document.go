@@ -38,6 +38,7 @@ const (
 // Document is an Arazzo description that was read without a fault.
 type Document struct {
 	Version   string // 1.0.0, 1.0.1, 1.1.0
+	Self      string // $self of 1.1, its own address; may be empty
 	Title     string
 	Sources   []Source
 	Workflows []*Workflow
@@ -139,7 +140,8 @@ type body struct {
 }
 
 type replacement struct {
-	target string // JSON pointer
+	target string    // JSON pointer, or the text of path
+	path   *jsonPath // 1.1; nil: target is a JSON pointer
 	value  value
 }
 
@@ -167,6 +169,8 @@ const (
 	kindSimple   = "simple"
 	kindRegex    = "regex"
 	kindJSONPath = "jsonpath"
+	// kindJSONPointer is for selectors and replacements.
+	kindJSONPointer = "jsonpointer"
 )
 
 // Criterion is one assertion.
@@ -177,6 +181,7 @@ type Criterion struct {
 	simple    condition
 	regex     *regexp.Regexp
 	path      *jsonPath
+	template  *value // a regex or JSONPath with expressions in it, in place of those above
 }
 
 // place is where something stands in the document.
@@ -224,6 +229,9 @@ func (c *Criterion) expressions(visit func(*expression)) {
 	}
 	if c.simple != nil {
 		c.simple.expressions(visit)
+	}
+	if c.template != nil {
+		c.template.expressions(visit)
 	}
 }
 

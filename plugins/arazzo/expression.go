@@ -182,7 +182,7 @@ type scope interface {
 	outputs() map[string]any // of the workflow that a step has run
 	step(id string) map[string]any
 	workflow(id, part string) map[string]any
-	source(name string) string
+	source(name, field string) any
 	component(name string) *Parameter
 }
 
@@ -200,8 +200,8 @@ func (e *expression) eval(s scope) any {
 	case "workflows":
 		v = named(s.workflow(e.name, e.part))
 	case "sourceDescriptions":
-		if len(e.path) == 1 && e.path[0] == "url" {
-			return s.source(e.name)
+		if len(e.path) == 1 {
+			return s.source(e.name, e.path[0])
 		}
 		return nil
 	case "components":
@@ -224,14 +224,19 @@ func named(m map[string]any) any {
 // follow goes down from a value; nil when there is nothing. dotted: the rest of the names
 // may also be one name that contains dots.
 func follow(v any, path []string, dotted bool) any {
-	for i, name := range path {
+	for i := 0; i < len(path); i++ {
+		name := path[i]
 		switch at := v.(type) {
 		case map[string]any:
 			next, ok := at[name]
-			if !ok && dotted && i+1 < len(path) {
-				if next, ok = at[strings.Join(path[i:], ".")]; ok {
-					return next
+			for n := len(path); dotted && n > i+1; n-- { // the longest name that is there
+				if long, has := at[strings.Join(path[i:n], ".")]; has {
+					next, ok, i = long, true, n-1
+					break
 				}
+			}
+			if !ok {
+				return nil
 			}
 			v = next
 		case []any:
@@ -261,6 +266,7 @@ type value struct {
 	constant any
 	whole    *expression
 	text     []piece // a text with expressions in braces
+	json     bool    // the text is JSON
 	list     []value
 	members  []member
 	selector *selector
@@ -323,10 +329,15 @@ func (v *value) eval(s scope) any {
 		return v.selector.eval(s)
 	case valueText:
 		var b strings.Builder
+		quoted := false
 		for _, p := range v.text {
-			if p.expr == nil {
+			switch {
+			case p.expr == nil:
 				b.WriteString(p.literal)
-			} else {
+				quoted = v.json && inString(p.literal, quoted)
+			case quoted:
+				b.WriteString(inQuotes(textOf(p.expr.eval(s))))
+			default:
 				b.WriteString(textOf(p.expr.eval(s)))
 			}
 			if b.Len() > maxValue {
@@ -415,6 +426,15 @@ func parseText(s string) (value, error) {
 		e, err := parseExpression(s)
 		return value{kind: valueWhole, whole: e}, err
 	}
+	v, err := parseEmbedded(s)
+	if err == nil && v.kind == valueText && len(v.text) == 3 && v.text[0].literal == "" && v.text[2].literal == "" {
+		return value{kind: valueWhole, whole: v.text[1].expr}, nil
+	}
+	return v, err
+}
+
+// parseEmbedded reads a text with expressions in braces, which stays a text.
+func parseEmbedded(s string) (value, error) {
 	var pieces []piece
 	rest := s
 	for {
@@ -431,9 +451,6 @@ func parseText(s string) (value, error) {
 		e, err := parseExpression(rest[i+1 : i+end])
 		if err != nil {
 			return value{}, err
-		}
-		if i == 0 && len(pieces) == 0 && end+1 == len(rest) {
-			return value{kind: valueWhole, whole: e}, nil
 		}
 		pieces = append(pieces, piece{literal: rest[:i]}, piece{expr: e})
 		rest = rest[i+end+1:]

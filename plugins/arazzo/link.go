@@ -91,11 +91,6 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 			r.foreign(d, w, s.place, "name an operationId or operationPath", "step %.80s: %s", s.ID, s.foreign)
 		}
 		s.expressions(look(s.place, s))
-		for _, id := range s.DependsOn {
-			if !ids[id] || id == s.ID {
-				r.faultAt(s.place, "", "dependsOn: the workflow has no other step %.80q", id)
-			}
-		}
 		if s.Workflow != "" {
 			s.Workflow = strings.TrimPrefix(s.Workflow, "$workflows.")
 			called[s.Workflow] = true
@@ -116,11 +111,49 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	for i := range w.Outputs {
 		w.Outputs[i].value.expressions(look(w.place, nil))
 	}
+	for _, s := range w.Steps {
+		r.linkDependsOn(d, w, s, reads)
+	}
 	for _, other := range d.Workflows {
 		if reads[other.ID] && !called[other.ID] && !slices.Contains(w.DependsOn, other.ID) {
 			w.DependsOn = append(w.DependsOn, other.ID)
 		}
 	}
+}
+
+// linkDependsOn makes steps of the same workflow of what a step depends on. One of another
+// workflow is the step that runs that workflow, or has ended before this workflow begins;
+// before are the workflows whose outputs it reads.
+func (r *reader) linkDependsOn(d *Document, w *Workflow, s *Step, before map[string]bool) {
+	var out []string
+	for _, id := range s.DependsOn {
+		rest, other := strings.CutPrefix(id, "$workflows.")
+		switch {
+		case strings.HasPrefix(id, "$sourceDescriptions."):
+			r.foreign(d, w, s.place, "put that workflow into this document", "dependsOn: %.120q is in another document, which is not supported", id)
+			continue
+		case !other:
+			if w.step(id) < 0 || id == s.ID {
+				r.faultAt(s.place, "", "dependsOn: the workflow has no other step %.80q", id)
+				continue
+			}
+			out = append(out, id)
+			continue
+		}
+		name, in, _ := strings.Cut(rest, ".steps.")
+		of := d.Workflow(name)
+		if of == nil || of.step(in) < 0 {
+			r.faultAt(s.place, "write $workflows.WORKFLOW.steps.STEP", "dependsOn: the document has no step %.120q", id)
+			continue
+		}
+		runs := slices.IndexFunc(w.Steps, func(x *Step) bool { return x.Workflow == name && x != s })
+		if runs >= 0 {
+			out = append(out, w.Steps[runs].ID)
+		} else if !before[name] && !slices.Contains(w.DependsOn, name) {
+			r.faultAt(s.place, "name "+name+" in dependsOn of the workflow", "dependsOn: nothing runs the workflow %.80q before this step", name)
+		}
+	}
+	s.DependsOn = out
 }
 
 func (r *reader) workflowNamed(d *Document, w *Workflow, id string, at place, where string) {

@@ -2,6 +2,7 @@ package arazzo
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,7 +36,7 @@ type order struct {
 // Steps run one after the other where an action may leave that order: goto, and an end
 // other than the last one. Else a step waits for those whose outputs it reads, for those
 // of its dependsOn, and, without dependsOn, for every step before it that may change
-// data, or for all steps before it if it may change data itself.
+// data, or for all steps before it if it may change data itself; those that wait for it aside.
 func (d *Document) Plan(operations map[string]Operation) (*Plan, error) {
 	p := &Plan{Document: d, operations: operations, waves: map[*Workflow]*order{}}
 	for _, w := range d.Workflows {
@@ -124,14 +125,18 @@ func (p *Plan) order(w *Workflow) error {
 		return nil
 	}
 	o.after = make([][]int, len(w.Steps))
+	said := make([]map[int]bool, len(w.Steps)) // by the document
 	for i, s := range w.Steps {
-		after := map[int]bool{}
+		said[i] = map[int]bool{}
 		for _, id := range slices.Concat(s.reads, s.DependsOn) {
-			after[w.step(id)] = true
+			said[i][w.step(id)] = true
 		}
+	}
+	for i, s := range w.Steps {
+		after := maps.Clone(said[i])
 		if len(s.DependsOn) == 0 {
 			for j := range i {
-				if !reads[i] || !reads[j] {
+				if (!reads[i] || !reads[j]) && !waits(said, j, i) {
 					after[j] = true
 				}
 			}
@@ -144,9 +149,29 @@ func (p *Plan) order(w *Workflow) error {
 	}
 	if i := cyclic(o.after); i >= 0 {
 		at := w.Steps[i].place
-		return problem.New(problem.InvalidArgument, "the steps of workflow %s wait for each other: %s cannot begin", w.ID, w.Steps[i].ID).At("", at.line, 0, at.pointer)
+		return problem.New(problem.InvalidArgument, "the steps of workflow %s wait for each other: %s cannot begin", w.ID, w.Steps[i].ID).At("", at.line, 0, at.pointer).
+			Fix("put each step behind those that it reads, or name in dependsOn what it waits for")
 	}
 	return nil
+}
+
+// waits reports whether a step waits for another one, itself or by way of others.
+func waits(after []map[int]bool, step, other int) bool {
+	seen := map[int]bool{}
+	var look func(i int) bool
+	look = func(i int) bool {
+		if seen[i] {
+			return false
+		}
+		seen[i] = true
+		for j := range after[i] {
+			if j == other || look(j) {
+				return true
+			}
+		}
+		return false
+	}
+	return look(step)
 }
 
 // jumps reports whether an action may leave the order of the steps.

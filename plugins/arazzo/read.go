@@ -2,6 +2,7 @@ package arazzo
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +37,7 @@ func Parse(name string, data []byte) (*Document, error) {
 	if len(r.faults) == 0 {
 		return d, nil
 	}
+	slices.SortStableFunc(r.faults, func(a, b *problem.Error) int { return cmp.Compare(a.Place.Line, b.Place.Line) })
 	p := problem.New(problem.InvalidArgument, "the workflow document is not valid").At(name, 0, 0, "")
 	p.Parts = r.faults
 	return nil, p
@@ -246,7 +248,7 @@ var (
 )
 
 func (r *reader) document(n node) *Document {
-	d := &Document{Version: r.text(n, "arazzo", true), parameters: map[string]*Parameter{}, success: map[string]*Action{}, failure: map[string]*Action{}}
+	d := &Document{Version: r.text(n, "arazzo", true), Self: r.text(n, "$self", false), parameters: map[string]*Parameter{}, success: map[string]*Action{}, failure: map[string]*Action{}}
 	if d.Version != "" && !versionPattern.MatchString(d.Version) {
 		r.fault(n.get("arazzo"), "version %.40q is not supported, 1.0 and 1.1 are", d.Version)
 		return d
@@ -397,22 +399,37 @@ func (r *reader) body(n node) *body {
 			continue
 		}
 		r.known(x, "a replacement", "target", "targetSelectorType", "value")
-		target := r.text(x, "target", true)
-		if kind := r.selectorType(x.get("targetSelectorType")); kind == "" && !x.get("targetSelectorType").missing() {
-			continue
-		} else if kind == kindJSONPath {
-			r.fault(x.get("targetSelectorType"), "the target of a replacement is a JSON pointer")
+		if one, ok := r.replacement(x); ok {
+			b.replacements = append(b.replacements, one)
 		}
-		if target != "" && target[0] != '/' {
-			r.faultAt(x.get("target").place(), "write /items/0/name", "the target %.80q is no JSON pointer; XPath is not supported", target)
-		}
-		if x.get("value").missing() {
-			r.fault(x, "value is missing")
-			continue
-		}
-		b.replacements = append(b.replacements, replacement{target, r.value(x.get("value"), false)})
 	}
 	return b
+}
+
+// replacement reads a Payload Replacement Object; false: it cannot be used.
+func (r *reader) replacement(x node) (replacement, bool) {
+	one := replacement{target: r.text(x, "target", true)}
+	of := x.get("targetSelectorType")
+	kind := r.selectorType(of)
+	switch {
+	case kind == "" && !of.missing():
+		return one, false
+	case kind == kindJSONPath:
+		var err error
+		if one.path, err = parsePath(one.target); err != nil {
+			r.fault(x.get("target"), "%s", err)
+		}
+	case kind != "" && kind != kindJSONPointer:
+		r.fault(of, "the target of a replacement is a JSON pointer or a JSONPath, not %.40q", kind)
+	case one.target != "" && one.target[0] != '/':
+		r.faultAt(x.get("target").place(), "write /items/0/name, or a JSONPath with targetSelectorType: jsonpath", "the target %.80q is no JSON pointer; XPath is not supported", one.target)
+	}
+	if x.get("value").missing() {
+		r.fault(x, "value is missing")
+		return one, false
+	}
+	one.value = r.value(x.get("value"), false)
+	return one, true
 }
 
 // reused is what a Reusable Object names; "": the node is none.
@@ -421,7 +438,7 @@ func (r *reader) reused(n node, kind string) (name string, is bool) {
 	if ref.missing() {
 		return "", false
 	}
-	r.known(n, "a reference", "reference", "value")
+	// What else it has is ignored, as the specification says.
 	name, ok := strings.CutPrefix(ref.Value, "$components."+kind+".")
 	if !ok {
 		r.fault(ref, "expected $components.%s.NAME", kind)
@@ -519,80 +536,4 @@ func (r *reader) duration(v node, unit time.Duration) time.Duration {
 		return 0
 	}
 	return time.Duration(f * float64(unit))
-}
-
-func (r *reader) criteria(n node, name string) []*Criterion {
-	var out []*Criterion
-	for _, x := range r.list(n, name, maxMembers) {
-		if r.object(x, "a criterion") {
-			out = append(out, r.criterion(x))
-		}
-	}
-	return out
-}
-
-// selectorType is the type of a criterion or selector; "" when it has none, or one that
-// is not supported, which is a fault.
-func (r *reader) selectorType(v node) string {
-	if v.missing() {
-		return ""
-	}
-	var kind string
-	at := v
-	if v.Kind == yaml.MappingNode {
-		at = v.get("type")
-		kind = r.text(v, "type", true)
-		switch version := r.text(v, "version", false); {
-		case kind == kindJSONPath && version != "" && version != "rfc9535" && version != "draft-goessner-dispatch-jsonpath-00":
-			r.fault(v.get("version"), "version %.60q of JSONPath is not supported, rfc9535 is", version)
-		}
-	} else {
-		kind = v.Value
-	}
-	switch kind {
-	case "xpath":
-		r.faultAt(at.place(), "use type jsonpath, or simple with a JSON pointer", "XPath is not supported")
-		return ""
-	case kindSimple, kindRegex, kindJSONPath, "jsonpointer":
-		return kind
-	}
-	r.fault(at, "type %.40q is not known", kind)
-	return ""
-}
-
-func (r *reader) criterion(n node) *Criterion {
-	r.known(n, "a criterion", "context", "condition", "type")
-	c := &Criterion{Condition: r.text(n, "condition", true), kind: kindSimple}
-	if t := n.get("type"); !t.missing() {
-		if c.kind = r.selectorType(t); c.kind == "" {
-			return c
-		}
-	}
-	if v := n.get("context"); !v.missing() {
-		e, err := parseExpression(v.Value)
-		if err != nil {
-			r.fault(v, "%s", err)
-		}
-		c.context = e
-	} else if c.kind != kindSimple {
-		r.fault(n, "a criterion of type %s needs a context", c.kind)
-	}
-	if c.Condition == "" {
-		return c
-	}
-	var err error
-	switch at := n.get("condition"); c.kind {
-	case kindSimple:
-		c.simple, err = parseCondition(c.Condition)
-	case kindRegex:
-		c.regex, err = compileRegex(c.Condition)
-	case kindJSONPath:
-		c.path, err = parsePath(c.Condition)
-	default:
-		r.fault(at, "a criterion is simple, regex or jsonpath")
-	}
-	if err != nil {
-		r.fault(n.get("condition"), "%s", err)
-	}
-	return c
 }

@@ -60,7 +60,7 @@ func (r *reader) selector(n node) *selector {
 		r.fault(context, "%s", err)
 		return nil
 	}
-	if kind == "jsonpointer" {
+	if kind == kindJSONPointer {
 		for token := range strings.SplitSeq(strings.TrimPrefix(sel.Value, "/"), "/") {
 			s.pointer = append(s.pointer, unescapePointer(token))
 		}

@@ -443,6 +443,9 @@ func choose(actions []*Action, sc *stepScope, permits func(*Action) bool) (*Acti
 			continue
 		}
 		unmet, err := sc.unmet(a.criteria)
+		if errors.Is(err, errCondition) { // as the specification says: it is not met
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -459,7 +462,11 @@ func (f *frame) attempt(ctx context.Context, s *Step) (sc *stepScope, why string
 	if s.Timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, s.Timeout)
 		defer cancel()
-		if sc, why, err = f.once(limited, s, sc); err != nil && limited.Err() != nil && ctx.Err() == nil {
+		begin := time.Now()
+		sc, why, err = f.once(limited, s, sc)
+		// A caller may end a little before the clock says so.
+		spent := limited.Err() != nil || time.Since(begin) > s.Timeout*9/10 && why != "" && sc.status() == 0
+		if (err != nil || why != "" && sc.status() == 0) && spent && ctx.Err() == nil {
 			return sc, "it took longer than " + s.Timeout.String(), nil
 		}
 		return sc, why, err
@@ -501,9 +508,10 @@ func (f *frame) once(ctx context.Context, s *Step, sc *stepScope) (*stepScope, s
 func (f *frame) nested(ctx context.Context, s *Step, sc *stepScope) (*stepScope, string, error) {
 	w := f.r.plan.Document.Workflow(s.Workflow)
 	in := map[string]any{}
-	for _, p := range slices.Concat(f.w.parameters, s.parameters) {
-		if p.In != "" {
-			continue
+	own := len(f.w.parameters)
+	for i, p := range slices.Concat(f.w.parameters, s.parameters) {
+		if i < own && p.In != "" && !w.knows(p.Name) {
+			continue // all parameters are inputs: of the workflow's, those that this one has
 		}
 		v, err := p.value.read(sc)
 		if err != nil {

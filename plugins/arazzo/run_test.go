@@ -140,6 +140,15 @@ func TestFeatures(t *testing.T) {
 			name: "$response.body", steps: one("outputs: {o: $response.body}"),
 			outputs: `{"o":{"id":12345678901234567890,"name":"Rex","pets":[{"id":7,"price":3},{"id":8,"price":9}],"tags":[{"n":"a"},{"n":"b"}]}}`,
 		},
+		{
+			name: "null in text", steps: one("parameters: [{name: q, in: query, value: 'a={$response.body#/x}{$inputs.n}'}]"),
+			outputs: `{"o":null}`, calls: []string{"get query:q=a=nullnull"},
+		},
+		{
+			name: "name with dots", steps: "steps:\n- {stepId: a, operationId: get, outputs: {x: $statusCode, x.y: $response.body}}\noutputs: {o: '{$steps.a.outputs.x.y.name}{$steps.a.outputs.x.y#/tags/0/n}{$steps.a.outputs.x}'}",
+			outputs: `{"o":"Rexa200"}`,
+		},
+		{name: "$sourceDescriptions of a type", steps: one("outputs: {o: '{$sourceDescriptions.shop.url}{$sourceDescriptions.shop.type}'}"), outputs: `{"o":"shop.yamlopenapi"}`},
 		{name: "JSON pointer", steps: one("outputs: {o: '$response.body#/tags/1/n'}"), outputs: `{"o":"b"}`},
 		{name: "JSON pointer to nothing", steps: one("outputs: {o: '$response.body#/tags/9/n'}"), outputs: `{"o":null}`},
 		{name: "members by dots", steps: one("outputs: {o: '$response.body.tags[0].n'}"), outputs: `{"o":"a"}`},
@@ -163,6 +172,19 @@ func TestFeatures(t *testing.T) {
 		{name: "replacement of nothing", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: {a: 1}, replacements: [{target: /x/y, value: 1}]}}", failure: `the body has nothing at "/x/y"`},
 		{name: "payload as JSON text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {contentType: application/json, payload: '{\"a\": {$inputs.n}}'}}", inputs: `{"n":5}`, outputs: `{}`, calls: []string{`put {"a":5}`}},
 		{
+			name: "quotes in a payload as JSON text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: '{\"a\": \"<{$inputs.size}> {$inputs.list}\", \"b\": {$inputs.list}, \"c\": {$inputs.n}}'}}", inputs: `{"size":"x\",\"admin\":true,\"y\":\"\\","list":["z"]}`,
+			outputs: `{}`, calls: []string{`put {"a":"\u003cx\",\"admin\":true,\"y\":\"\\\u003e [\"z\"]","b":["z"],"c":null}`},
+		},
+		{
+			name: "replacements by JSONPath", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: {l: [{k: x, n: 1}, {k: y, n: 2}, {k: x, n: 3}]}, replacements: [{target: \"$.l[?@.k == 'x'].n\", targetSelectorType: jsonpath, value: $inputs.n}, {target: '$.l[-1].k', targetSelectorType: {type: jsonpath, version: rfc9535}, value: z}]}}", inputs: `{"n":5}`,
+			outputs: `{}`, calls: []string{`put {"l":[{"k":"x","n":5},{"k":"y","n":2},{"k":"z","n":5}]}`},
+		},
+		{
+			name: "replacements by JSONPath of many kinds", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: {a: [1, 2, 3, 4], b: {c: {d: 1}}, e: {d: {d: 2}}}, replacements: [{target: '$.a[1:3]', targetSelectorType: jsonpath, value: 0}, {target: '$..d', targetSelectorType: jsonpath, value: s}, {target: \"$.b['c']\", targetSelectorType: jsonpath, value: t}, {target: '$.e[*]', targetSelectorType: jsonpath, value: u}]}}",
+			outputs: `{}`, calls: []string{`put {"a":[1,0,0,4],"b":{"c":"t"},"e":{"d":"u"}}`},
+		},
+		{name: "replacement by JSONPath of nothing", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: {a: 1}, replacements: [{target: '$.b', targetSelectorType: jsonpath, value: 1}]}}", failure: `the body has nothing at "$.b"`},
+		{
 			name: "payload as form text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {contentType: application/x-www-form-urlencoded, payload: 'a=1&b=x%20y&b=z', replacements: [{target: /a, value: 2}]}}",
 			outputs: `{}`, calls: []string{`put {"a":2,"b":["x y","z"]}`},
 		},
@@ -175,6 +197,16 @@ func TestFeatures(t *testing.T) {
 		{name: "not met", steps: criterion("{condition: '$statusCode == 200 && $response.body#/nothing'}"), failure: "step a of workflow w failed: the criterion $statusCode == 200 && $response.body#/nothing is not met (HTTP status 200)"},
 		{name: "null", steps: criterion("{condition: '$response.body#/nothing == null'}"), outputs: `{"o":200}`},
 		{name: "regex", steps: criterion("{context: $statusCode, condition: '^2\\d\\d$', type: regex}"), outputs: `{"o":200}`},
+		{name: "regex of nothing", steps: criterion("{context: $response.body#/nothing, condition: '.*', type: regex}"), failure: "is not met"},
+		{name: "expressions in a regex", steps: criterion("{context: $response.body#/name, condition: '^({$inputs.size}|{$inputs.n})$', type: regex}"), inputs: `{"size":"R.x","n":1}`, outputs: `{"o":200}`},
+		{name: "expressions that make no regex", steps: criterion("{context: $response.body#/name, condition: '^({$inputs.size})$', type: regex}"), inputs: `{"size":"("}`, failure: `the condition cannot be read: it became "^(()$"`},
+		{name: "expressions in a jsonpath", steps: criterion("{context: $response.body, condition: '$.pets[?@.price == {$inputs.n} && @.id == 8]', type: jsonpath}"), inputs: `{"n":9}`, outputs: `{"o":200}`},
+		{name: "expressions in a jsonpath not met", steps: criterion("{context: $response.body, condition: '$.pets[?@.price == {$inputs.n}]', type: jsonpath}"), inputs: `{"n":10}`, failure: "is not met"},
+		{name: "jsonpath of nothing", steps: criterion("{context: $response.body#/nothing, condition: '$', type: jsonpath}"), failure: "is not met"},
+		{name: "an action whose condition is none is not taken", steps: "steps:\n- {stepId: a, operationId: get, onSuccess: [{name: e, type: end, criteria: [{context: $statusCode, condition: '{$inputs.size}', type: regex}]}]}\n- {stepId: b, operationId: get}", inputs: `{"size":"("}`, outputs: `{}`, calls: []string{"get", "get"}},
+		{name: "texts of numbers are ordered as numbers", steps: criterion("{condition: \"$response.header.x-page < '10' && '10' > $response.header.x-page\"}"), outputs: `{"o":200}`},
+		{name: "null is ordered with nothing", steps: criterion("{condition: '!($response.body#/nothing < 1) && !($response.body#/nothing >= null) && $response.body#/name != null'}"), outputs: `{"o":200}`},
+		{name: "quotes in a condition", steps: criterion("{condition: \"'it''s' == 'IT''S'\"}"), outputs: `{"o":200}`},
 		{name: "jsonpath", steps: criterion("{context: $response.body, condition: '$.pets[?@.price > 5]', type: jsonpath}"), outputs: `{"o":200}`},
 		{name: "jsonpath not met", steps: criterion("{context: $response.body, condition: '$.pets[?@.price > 50]', type: {type: jsonpath, version: rfc9535}}"), failure: "is not met"},
 		{name: "jsonpath with a filter about the object itself", steps: criterion("{context: $response.body, condition: '$[?count(@.pets[*]) == 2]', type: jsonpath}"), outputs: `{"o":200}`},
@@ -215,6 +247,14 @@ func TestFeatures(t *testing.T) {
 		{
 			name: "nested workflow", steps: "- workflowId: w\n  steps:\n  - {stepId: a, workflowId: inner, parameters: [{name: n, value: 3}], outputs: {o: $outputs.x}}\n  outputs: {o: $steps.a.outputs.o, all: $steps.a.outputs.x}\n- workflowId: inner\n  inputs: {type: object, properties: {n: {type: integer}}}\n  steps: [{stepId: i, operationId: get, parameters: [{name: n, in: query, value: $inputs.n}]}]\n  outputs: {x: '{$inputs.n}!'}",
 			outputs: `{"o":"3!","all":"3!"}`, calls: []string{"get query:n=3"},
+		},
+		{
+			name: "parameters with in are inputs of a nested workflow", steps: "- workflowId: w\n  parameters: [{name: m, in: header, value: 4}, {name: other, in: header, value: 5}]\n  steps:\n  - {stepId: a, workflowId: inner, parameters: [{name: n, in: query, value: 3}], outputs: {o: $outputs.x}}\n  outputs: {o: $steps.a.outputs.o}\n- workflowId: inner\n  inputs: {type: object, properties: {n: {type: integer}, m: {type: integer}}}\n  steps: [{stepId: i, operationId: get}]\n  outputs: {x: '{$inputs.n}{$inputs.m}{$inputs.other}'}",
+			outputs: `{"o":"34null"}`,
+		},
+		{
+			name: "dependsOn of a step of another workflow", steps: "- workflowId: w\n  steps:\n  - {stepId: a, operationId: get, dependsOn: [$workflows.inner.steps.i]}\n  - {stepId: b, workflowId: inner}\n- workflowId: inner\n  steps: [{stepId: i, operationId: put}]",
+			outputs: `{}`, calls: []string{"put", "get"},
 		},
 		{name: "failure of a nested workflow", steps: "- workflowId: w\n  steps: [{stepId: a, workflowId: inner}]\n- workflowId: inner\n  steps: [{stepId: i, operationId: missing}]", failure: "step a of workflow w failed: step i of workflow inner failed: HTTP 404"},
 		{
@@ -271,6 +311,42 @@ func TestFeatures(t *testing.T) {
 				t.Errorf("calls %q, want %q", s.calls, tt.calls)
 			}
 		})
+	}
+}
+
+// TestSelf: $self of 1.1 is the address that the document gives itself, and null without one.
+func TestSelf(t *testing.T) {
+	doc := document("steps: [{stepId: a, operationId: get}]\noutputs: {o: $self}")
+	for want, doc := range map[string]string{
+		`{"o":null}`:                            doc,
+		`{"o":"https://shop.test/flow.arazzo"}`: strings.Replace(doc, "arazzo: 1.0.1", "arazzo: 1.1.0\n$self: https://shop.test/flow.arazzo", 1),
+	} {
+		got, err := plan(t, doc).Run(t.Context(), "w", nil, &shop{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := got.MarshalOutputs(); string(text) != want {
+			t.Errorf("outputs %s, want %s", text, want)
+		}
+	}
+}
+
+// TestReplacedPlaces: a replacement by JSONPath fills so many places of a body, and not one
+// more.
+func TestReplacedPlaces(t *testing.T) {
+	doc := document("steps: [{stepId: a, operationId: put, requestBody: {payload: {l: $inputs.list}, replacements: [{target: '$.l[*]', targetSelectorType: jsonpath, value: 1}]}}]")
+	for _, n := range []int{arazzo.MaxReplaced, arazzo.MaxReplaced + 1} {
+		list := make([]any, n)
+		got, err := plan(t, doc).Run(t.Context(), "w", map[string]any{"list": list}, &shop{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := got.Failure != nil; failed != (n > arazzo.MaxReplaced) || failed && !strings.Contains(got.Failure.Error(), "leads to more than 10000 places") {
+			t.Errorf("%d places: %v", n, got.Failure)
+		}
+		if list[0] != nil {
+			t.Error("the input was changed")
+		}
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -30,8 +28,6 @@ func numberOf(n int) json.Number { return json.Number(itoa(n)) }
 // textOf is a value inside a text.
 func textOf(v any) string {
 	switch v := v.(type) {
-	case nil:
-		return ""
 	case string:
 		return v
 	case json.Number:
@@ -42,6 +38,15 @@ func textOf(v any) string {
 		return ""
 	}
 	return string(text)
+}
+
+// inQuotes is a text inside a string of JSON.
+func inQuotes(s string) string {
+	text, err := marshal(s)
+	if err != nil {
+		return ""
+	}
+	return string(text[1 : len(text)-1])
 }
 
 // stepScope is what the expressions of a step see.
@@ -68,6 +73,9 @@ func (sc *stepScope) message(e *expression) any {
 	case "request":
 		return sc.request(e)
 	case "self":
+		if self := sc.f.r.plan.Document.Self; self != "" {
+			return self
+		}
 		return nil
 	}
 	if r == nil {
@@ -133,13 +141,19 @@ func (sc *stepScope) workflow(id, part string) map[string]any {
 	return f.result
 }
 
-func (sc *stepScope) source(name string) string {
+func (sc *stepScope) source(name, field string) any {
 	for _, s := range sc.f.r.plan.Document.Sources {
-		if s.Name == name {
+		switch {
+		case s.Name != name:
+		case field == "url":
 			return s.URL
+		case field == "name":
+			return s.Name
+		case field == "type" && s.Type != "":
+			return s.Type
 		}
 	}
-	return ""
+	return nil
 }
 
 func (sc *stepScope) component(name string) *Parameter { return sc.f.r.plan.Document.parameters[name] }
@@ -164,17 +178,22 @@ func (sc *stepScope) prepare() (*Call, error) {
 		return c, nil
 	}
 	c.HasBody, c.ContentType = true, b.contentType
-	payload, err := b.payload.read(sc)
+	payload, err := b.read(sc)
 	if err != nil {
 		return nil, fmt.Errorf("the body: %w", err)
 	}
-	c.Body = formBody(b.contentType, payload)
+	c.Body = ReadText(b.contentType, payload)
 	for _, r := range b.replacements {
 		v, err := r.value.read(sc)
 		if err != nil {
 			return nil, fmt.Errorf("the body: %w", err)
 		}
-		if c.Body, err = replace(c.Body, r.target, v); err != nil {
+		if r.path != nil {
+			c.Body, err = replaceAll(c.Body, r.path, r.target, v)
+		} else {
+			c.Body, err = replace(c.Body, r.target, v)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -188,109 +207,4 @@ func (c *Call) has(p *Parameter) bool {
 		}
 	}
 	return false
-}
-
-// formBody reads a payload that is written as text: JSON, or a form.
-func formBody(contentType string, v any) any {
-	text, ok := v.(string)
-	if !ok {
-		return v
-	}
-	switch kind, _, _ := strings.Cut(contentType, ";"); strings.ToLower(strings.TrimSpace(kind)) {
-	case "application/x-www-form-urlencoded":
-		if form, err := url.ParseQuery(text); err == nil {
-			out := map[string]any{}
-			for k, values := range form {
-				if out[k] = values[0]; len(values) > 1 {
-					list := make([]any, len(values))
-					for i := range values {
-						list[i] = values[i]
-					}
-					out[k] = list
-				}
-			}
-			return out
-		}
-	case "", "application/json":
-		if v, err := decode([]byte(text)); err == nil {
-			switch v.(type) {
-			case map[string]any, []any:
-				return v
-			}
-		}
-	}
-	return v
-}
-
-// replace puts a value into a copy of a body. The last name of the pointer may be new.
-func replace(body any, pointer string, v any) (any, error) {
-	if pointer == "" {
-		return v, nil
-	}
-	token, rest, more := strings.Cut(pointer[1:], "/")
-	token = unescapePointer(token)
-	if more {
-		rest = "/" + rest
-	}
-	switch at := body.(type) {
-	case map[string]any:
-		old, has := at[token]
-		if !has && more {
-			break
-		}
-		inner, err := replace(old, rest, v)
-		if err != nil {
-			return nil, err
-		}
-		out := make(map[string]any, len(at)+1)
-		maps.Copy(out, at)
-		out[token] = inner
-		return out, nil
-	case []any:
-		for i := range at {
-			if itoa(i) != token {
-				continue
-			}
-			inner, err := replace(at[i], rest, v)
-			if err != nil {
-				return nil, err
-			}
-			out := append([]any(nil), at...)
-			out[i] = inner
-			return out, nil
-		}
-	case nil:
-		if !more {
-			return map[string]any{token: v}, nil
-		}
-	}
-	return nil, fmt.Errorf("the body has nothing at %.200q that could be replaced", pointer)
-}
-
-// unmet is the first criterion that is not met; nil: all are.
-func (sc *stepScope) unmet(list []*Criterion) (*Criterion, error) {
-	for _, c := range list {
-		ok, err := c.met(sc)
-		if err != nil {
-			return nil, fmt.Errorf("the criterion %.200s: %w", c.Condition, err)
-		}
-		if !ok {
-			return c, nil
-		}
-	}
-	return nil, nil
-}
-
-func (c *Criterion) met(s scope) (bool, error) {
-	switch c.kind {
-	case kindRegex:
-		text := textOf(c.context.eval(s))
-		if len(text) > maxRegexText {
-			return false, fmt.Errorf("the text has %d bytes, a regular expression looks at %d", len(text), maxRegexText)
-		}
-		return c.regex.MatchString(text), nil
-	case kindJSONPath:
-		return c.path.asks(c.context.eval(s))
-	}
-	return truth(c.simple.eval(s)), nil
 }

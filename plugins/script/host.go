@@ -97,6 +97,12 @@ func text(m api.Memory, at, n uint64) []byte {
 // spent ends a stretch of the run, lets others have their turn, and reports whether the
 // run used more than its own time and some more. It panics when the run cannot go on.
 func (r *run) spent(more time.Duration) bool {
+	// A look at the thread's own time is two system calls, and the interpreter asks every
+	// 10,000 steps beside the meter: by the wall clock, which never counts less, most of them
+	// come too early to decide anything.
+	if d := r.clock.Stretch(); d < leastStretch && r.clock.Used()+d < r.own {
+		return false
+	}
 	r.clock.End()
 	if r.clock.Used() > r.own+more {
 		r.stopped = true

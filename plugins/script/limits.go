@@ -57,6 +57,9 @@ const (
 	// freeQuanta how many a run may use before it takes turns: as with plugins.
 	quantum    = 1 << 18
 	freeQuanta = 8
+	// leastStretch is how long a script computes between two looks at what it has used: the
+	// time that a quantum takes in ordinary code.
+	leastStretch = 250 * time.Microsecond
 	// grace is what a stopped script has to end by itself, with its error, before it is cut
 	// off: QuickJS ends a loop of a script, but not a builtin function that runs for long.
 	grace = 5 * time.Millisecond

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -166,6 +167,12 @@ func printChanges(w io.Writer, slug string, c *admin.Changes) {
 				}
 			}
 		}
+	}
+	for _, x := range c.Workflows {
+		what := map[string]string{
+			workflow.Waits: "waits: it is not served without %s", workflow.Breaking: "is served, and %s changed in a breaking way", workflow.Serves: "is served again, if it waited for %s alone",
+		}[x.Effect]
+		fmt.Fprintf(w, "! %s "+what+"\n", x.Name, terminal.Printable(strings.Join(x.Operations, ", ")))
 	}
 	for _, k := range c.Kept {
 		fmt.Fprintf(w, "  %s %s keeps the name %s\n", k.Operation.Method, terminal.Printable(k.Operation.Path), k.Name)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/arazzo"
 )
 
@@ -48,7 +50,7 @@ func add(s *command.Session) *cobra.Command {
 			var out admin.List[workflow.ToolsetWorkflow]
 			in := admin.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
 			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "workflows"), In: in, Out: &out, IfMatch: etag}); err != nil {
-				return err
+				return inFile(args[1], err)
 			}
 			return s.Object(out, func(w io.Writer) {
 				for i := range out.Items {
@@ -65,6 +67,14 @@ func add(s *command.Session) *cobra.Command {
 	cmd.Flags().StringSliceVar(&only, "only", nil, "only the workflows with these ids")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check the document and draw its plans, and change nothing")
 	return cmd
+}
+
+// inFile names the document in a fault of it.
+func inFile(name string, err error) error {
+	if p := problem.As(err); p != nil && p.Place.File == "" && slices.Contains([]problem.Kind{problem.InvalidArgument, problem.Unsupported, problem.TooLarge}, p.Kind) {
+		p.Place.File = name
+	}
+	return err
 }
 
 func readDocument(name string) (string, error) {
