@@ -123,7 +123,7 @@ func changesSince(d *draft.Draft, was *draft.Part, moved toolset.Moves) (*Change
 			c.Wording++
 		}
 	}
-	list, err := workflow.Read(d.ts.Workflows)
+	list, err := workflow.Read(d.Toolset.Workflows)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func changesSince(d *draft.Draft, was *draft.Part, moved toolset.Moves) (*Change
 	for from, to := range moved { // a document names the operation as it was
 		named = append(named, connector.ToolChange{Kind: connector.ToolRemoved, Method: from.Method, Path: from.Path}, connector.ToolChange{Kind: connector.ToolAdded, Method: to.Method, Path: to.Path})
 	}
-	c.Workflows = workflow.Changed(list, d.row.Name, named)
+	c.Workflows = workflow.Changed(list, d.Row.Name, named)
 	return c, nil
 }
 
