@@ -144,7 +144,7 @@ func (o *corpusNames) add(id string, c *catalogue) error {
 		o.byFault[fault] = counts
 	}
 	o.specs++
-	after, err := c.applied(tools, &r, true, true)
+	after, err := c.applied(tools, &r, true)
 	if err != nil {
 		return err
 	}
@@ -233,11 +233,11 @@ func measureNeeds(ctx context.Context, specs string, sets []needSet, stderr io.W
 		if err != nil {
 			return nil, err
 		}
-		named, err := c.applied(tools, &r, true, false)
+		named, err := c.applied(tools, &r, false)
 		if err != nil {
 			return nil, err
 		}
-		both, err := c.applied(tools, &r, true, true)
+		both, err := c.applied(tools, &r, true)
 		if err != nil {
 			return nil, err
 		}

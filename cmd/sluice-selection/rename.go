@@ -20,8 +20,8 @@ func (c *catalogue) suggested() (tools []suggest.Tool, r suggest.Result, err err
 	return tools, suggest.Rules(tools, all, openapi.ToolName), nil
 }
 
-// applied is the catalogue with proposals accepted: names, descriptions, or both.
-func (c *catalogue) applied(tools []suggest.Tool, r *suggest.Result, names, descriptions bool) (*catalogue, error) {
+// applied is the catalogue with proposals accepted: of names, and of descriptions if wanted.
+func (c *catalogue) applied(tools []suggest.Tool, r *suggest.Result, descriptions bool) (*catalogue, error) {
 	byName := make(map[string]*suggest.Tool, len(tools))
 	for i := range tools {
 		byName[tools[i].Name] = &tools[i]
@@ -31,7 +31,7 @@ func (c *catalogue) applied(tools []suggest.Tool, r *suggest.Result, names, desc
 		s := &r.Suggestions[i]
 		t := byName[s.Tool]
 		e := registry.ToolEdit{Connector: ts.Connectors[0].Name, Method: t.Method, Path: t.Path}
-		if names && s.Name != "" {
+		if s.Name != "" {
 			e.Name = &s.Name
 		}
 		if descriptions && s.Description != "" {

@@ -96,7 +96,7 @@ func clauseIntent(c string, question bool, buf []byte) (out intent, verb int8) {
 			}
 			return intentWrite, 0
 		case get:
-			if state = done; string(buf) == "rid" || string(buf) == "me" || string(buf) == "it" {
+			if string(buf) == "rid" || string(buf) == "me" || string(buf) == "it" {
 				return intentWrite, 0
 			}
 			return intentRead, 0

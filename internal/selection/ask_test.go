@@ -61,8 +61,10 @@ func TestLiterals(t *testing.T) {
 
 func TestSenses(t *testing.T) {
 	tools := []Tool{
-		{Name: "create_refund", Description: "Creates a refund."}, {Name: "list_invoices", Description: "Lists invoices."},
-		{Name: "remove_member", Description: "Removes a member."}, {Name: "get_balance", Description: "Reads the balance."},
+		{Name: "create_refund", Description: "Creates a refund."},
+		{Name: "list_invoices", Description: "Lists invoices."},
+		{Name: "remove_member", Description: "Removes a member."},
+		{Name: "get_balance", Description: "Reads the balance."},
 	}
 	s := Build(tools, nil).NewSearcher()
 	for q, want := range map[string]string{

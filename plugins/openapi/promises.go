@@ -43,16 +43,16 @@ type promiser struct {
 }
 
 func (w *promiser) value(s *schema, at string, depth int) {
+	around := len(w.stack)
+	defer func() { w.stack = w.stack[:around] }()
 	for s.types == operation.TypeArray && s.items.exists() && len(s.items.more) == 0 && len(w.stack) < maxFold {
 		w.stack = append(w.stack, s)
-		defer func() { w.stack = w.stack[:len(w.stack)-1] }()
 		s, at = w.c.normal(&s.items), at+"/items"
 	}
 	if s.types != operation.TypeObject || depth > outputDepth || slices.Contains(w.stack, s) {
 		return
 	}
 	w.stack = append(w.stack, s)
-	defer func() { w.stack = w.stack[:len(w.stack)-1] }()
 	w.c.tick()
 	u := union{p: &publisher{c: w.c}}
 	u.add(s, 0)
