@@ -53,19 +53,19 @@ func TestLeftOut(t *testing.T) {
 			t.Fatalf("%s: got %q, want %q", args, got, want)
 		}
 	}
-	doc := `{"items":[{"id":1,"thumbnail":"t","icon":{"a":1}},{"id":2,"thumbnail":null,"icon":{}}],"total":2}`
+	doc := `{"items":[{"id":1,"icons":"t","icon":{"a":1}},{"id":2,"icons":null,"icon":{}}],"total":2}`
 	short := `{"items":[{"id":1},{"id":2}],"total":2}`
-	f(doc, `{}`, short, "[left out: 2 members such as thumbnail; fields=* gives all]")
+	f(doc, `{}`, short, "[left out: 2 members such as icons; fields=* gives all]")
 	f(`{"items":[{"id":1,"icon":{"a":1}}]}`, `{}`, `{"items":[{"id":1}]}`, "[left out: 1 member such as icon; fields=* gives all]")
 	f(doc, `{"fields":"items.id"}`, `{"items":[{"id":1},{"id":2}]}`)
-	f(doc, `{"fields":"*"}`, "#A id thumbnail icon\nitems:[A\n1 t {a:1}\n2 null {}\n]\ntotal:2")
+	f(doc, `{"fields":"*"}`, "#A id icons icon\nitems:[A\n1 t {a:1}\n2 null {}\n]\ntotal:2")
 	// Noise goes without a word.
-	f(`{"items":[{"id":1,"thumbnail":"","icon":[ ],"self_url":"https://x","url":"https://api.x/1","etag":"e","avatar":"a"}],"total":2}`, `{}`, `{"items":[{"id":1}],"total":2}`)
+	f(`{"items":[{"id":1,"icons":"","icon":[ ],"self_url":"https://x","url":"https://api.x/1","etag":"e","avatar":"a"}],"total":2}`, `{}`, `{"items":[{"id":1}],"total":2}`)
 	// Table text ends in the line.
-	w.answer = upstreamtest.JSON(200, `{"items":[`+strings.Repeat(`{"id":1,"name":"anvil","kind":"tool","thumbnail":"t"},`, 20)+`{"id":2}]}`)
+	w.answer = upstreamtest.JSON(200, `{"items":[`+strings.Repeat(`{"id":1,"name":"anvil","kind":"tool","icons":"t"},`, 20)+`{"id":2}]}`)
 	got := w.text(tool, `{}`)
 	text, note, _ := strings.Cut(got, "\n[left out: ")
-	if note != "20 members such as thumbnail; fields=* gives all]" {
+	if note != "20 members such as icons; fields=* gives all]" {
 		t.Fatalf("%q", got)
 	}
 	if _, err := compress.DecodeTable(nil, []byte(text)); err != nil {
