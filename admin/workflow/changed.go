@@ -13,7 +13,7 @@ type WorkflowChange struct {
 	Name string `json:"name" doc:"Of the workflow or script."`
 	// Effect is the gravest.
 	Effect     string   `json:"effect" enum:"waits,breaking,serves" doc:"waits: operations that it calls are gone, and it is not served until they are back or it is replaced. breaking: operations that it calls changed in a breaking way, and it is served. serves: what it waited for is there."`
-	Operations []string `json:"operations" doc:"Those operations: method and path."`
+	Operations []string `json:"operations" doc:"Those operations: method and path." example:"[\"GET /items/{id}\"]"`
 }
 
 // Effects of a [WorkflowChange].

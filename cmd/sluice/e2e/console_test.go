@@ -146,7 +146,7 @@ func articles(t *testing.T, n *node) {
 		for i := range 12 {
 			list = append(list, map[string]any{
 				"id": i + 1, "title": fmt.Sprintf("Tides of the year %d", 1990+i), "address": fmt.Sprintf("https://api.news.example/articles/%d", i+1),
-				"node_id": fmt.Sprintf("nothing for an agent %d", i), "author": map[string]any{"name": "Ada", "node_id": "nothing for an agent"},
+				"node_id": fmt.Sprintf("nothing for an agent %d", i), "author": map[string]any{"id": 7, "name": "Ada", "node_id": "nothing for an agent"},
 			})
 		}
 		w.Header().Set("Content-Type", "application/json")
