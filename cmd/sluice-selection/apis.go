@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -35,30 +34,7 @@ const (
 	others = 500
 	// The goals of entries among them, in percent.
 	goalEntryFirst, goalEntryEight = 80, 95
-	// needParts of a line: the API, operations, the words of a user.
-	needParts = 3
 )
-
-// readAPINeeds reads needs of which nobody wrote down an agent's words.
-func readAPINeeds(file string) ([]need, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []need
-	sc := bufio.NewScanner(f)
-	for n := 1; sc.Scan(); n++ {
-		if line := sc.Text(); line != "" && line[0] != '#' {
-			p := strings.Split(line, "\t")
-			if len(p) != needParts || apiSpecs[p[0]] == "" {
-				return nil, fmt.Errorf("%s:%d: want a known API, operations and the user's words, with tabs between", file, n)
-			}
-			out = append(out, need{api: p[0], operations: strings.Split(p[1], "|"), user: p[2]})
-		}
-	}
-	return out, sc.Err()
-}
 
 // placed is how many needs were found first and among the first.
 type placed struct{ needs, first, eight int }
@@ -102,7 +78,7 @@ func measureAPIs(ctx context.Context, specs, needs string, stderr io.Writer) (ma
 	var sets [2][]need
 	for i, name := range []string{"needs-apis.tsv", "needs-apis-held-out.tsv"} {
 		var err error
-		if sets[i], err = readAPINeeds(filepath.Join(filepath.Dir(needs), name)); err != nil {
+		if sets[i], err = readNeeds(filepath.Join(filepath.Dir(needs), name), apiSpecs, 3); err != nil {
 			return nil, err
 		}
 	}

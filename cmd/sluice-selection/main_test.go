@@ -11,7 +11,7 @@ import (
 )
 
 func TestReadNeeds(t *testing.T) {
-	needs, err := readNeeds("testdata/needs.tsv")
+	needs, err := readNeeds("testdata/needs.tsv", specOf, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestReadNeeds(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("# comment\ngithub\tGET /x\tonly the user\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readNeeds(bad); err == nil || !strings.Contains(err.Error(), "needs.tsv:2") {
+	if _, err := readNeeds(bad, specOf, 4); err == nil || !strings.Contains(err.Error(), "needs.tsv:2") {
 		t.Errorf("three columns: %v", err)
 	}
 }

@@ -181,11 +181,11 @@ type needSet struct {
 // needSets are the needs that rules were made with, those that were written before and
 // not looked at, and the examples of the catalog's entries, which others wrote earlier.
 func needSets(file string) ([]needSet, error) {
-	seen, err := readNeeds(file)
+	seen, err := readNeeds(file, specOf, 4)
 	if err != nil {
 		return nil, err
 	}
-	held, err := readNeeds(strings.TrimSuffix(file, ".tsv") + "-held-out.tsv")
+	held, err := readNeeds(strings.TrimSuffix(file, ".tsv")+"-held-out.tsv", specOf, 4)
 	if err != nil {
 		return nil, err
 	}

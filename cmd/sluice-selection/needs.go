@@ -29,7 +29,9 @@ var specOf = map[string]string{
 	"slack": "slack-web-v2/slack_web_openapi_v2.json", "kubernetes": "kubernetes-v2/swagger.json",
 }
 
-func readNeeds(file string) ([]need, error) {
+// readNeeds reads needs of APIs that are in specs, with the words of an agent or without:
+// lines of 4 parts or of 3.
+func readNeeds(file string, specs map[string]string, parts int) ([]need, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -40,10 +42,10 @@ func readNeeds(file string) ([]need, error) {
 	for n := 1; sc.Scan(); n++ {
 		if line := sc.Text(); line != "" && line[0] != '#' {
 			p := strings.Split(line, "\t")
-			if len(p) != 4 || specOf[p[0]] == "" {
-				return nil, fmt.Errorf("%s:%d: want a known API, operations, the user's and the agent's words, with tabs between", file, n)
+			if len(p) != parts || specs[p[0]] == "" {
+				return nil, fmt.Errorf("%s:%d: want a known API, operations, the words of a user and, of 4 parts, of an agent, with tabs between", file, n)
 			}
-			out = append(out, need{p[0], strings.Split(p[1], "|"), p[2], p[3]})
+			out = append(out, need{p[0], strings.Split(p[1], "|"), p[2], strings.Join(p[3:], "")})
 		}
 	}
 	return out, sc.Err()
@@ -61,7 +63,7 @@ type needScore struct {
 // the user and once in its own, and is served when one of the operations is among
 // the first results. An operation that the API does not have is a fault of the file.
 func askNeeds(ctx context.Context, specs, file string) ([]needScore, error) {
-	needs, err := readNeeds(file)
+	needs, err := readNeeds(file, specOf, 4)
 	if err != nil {
 		return nil, err
 	}

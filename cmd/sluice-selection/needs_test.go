@@ -68,7 +68,7 @@ func TestSuggestedNeeds(t *testing.T) {
 // TestAPINeeds: the needs of thirty APIs can be read, and held-out ones are of each of them.
 func TestAPINeeds(t *testing.T) {
 	for file, want := range map[string]int{"needs-apis.tsv": 160, "needs-apis-held-out.tsv": 200} {
-		needs, err := readAPINeeds("testdata/" + file)
+		needs, err := readNeeds("testdata/"+file, apiSpecs, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ func TestAPINeeds(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("nobody\tGET /x\twords\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readAPINeeds(bad); err == nil {
+	if _, err := readNeeds(bad, apiSpecs, 3); err == nil {
 		t.Error("needs of an unknown API are read")
 	}
 }
