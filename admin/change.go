@@ -87,7 +87,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	if c.source.NotModified {
 		return c.keepAsIs(ctx, c.again.source)
 	}
-	if c.compiled, err = c.s.compiler.compile(ctx, c.ws.ID(), c.source, c.phase); err != nil {
+	if c.compiled, err = c.s.compiler.Source(ctx, c.ws.ID(), c.source, c.phase); err != nil {
 		return nil, err
 	}
 	var what decision
@@ -226,7 +226,7 @@ func (c *change) keepOverlays(ctx context.Context) error {
 	if c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase); err != nil {
 		return err
 	}
-	c.compiled, err = c.s.compiler.compile(ctx, c.ws.ID(), c.source, c.phase)
+	c.compiled, err = c.s.compiler.Source(ctx, c.ws.ID(), c.source, c.phase)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/local"
@@ -98,10 +99,10 @@ func (s *Server) testConnection(ctx context.Context, in *ConnectionRequest) (*Co
 	out := &Connection{
 		URL: src.URL, Transport: src.Server.Transport, Protocol: src.Server.Protocol, Name: src.Server.Name, Title: src.Server.Title,
 		Version: src.Server.Version, Instructions: src.Server.Instructions, Tools: []ConnectionTool{},
-		Warnings: noticed(src.Notices),
+		Warnings: compile.Noticed(src.Notices),
 		Seconds:  time.Since(start).Seconds(),
 	}
-	c, err := s.o.Publisher.CompileMCP(ws.ID(), slugify(src.Title), src.Server)
+	c, err := s.compiler.Pack(ws.ID(), src)
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 		return nil, err
 	}
 	ws := s.workspace(ctx)
-	c, err := s.compiler.compile(ctx, ws.ID(), src, phase)
+	c, err := s.compiler.Source(ctx, ws.ID(), src, phase)
 	if err != nil {
 		return nil, err
 	}

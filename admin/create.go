@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
@@ -52,7 +53,7 @@ func (in *CreateToolset) slug(connector string) string {
 	case in.Slug != "":
 		return in.Slug
 	case in.Name != "":
-		if slug := slugify(in.Name); slug != "" {
+		if slug := compile.Slug(in.Name); slug != "" {
 			return slug
 		}
 	}

@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
 
 func TestWaitOf(t *testing.T) {
@@ -30,33 +28,6 @@ func TestWaitOf(t *testing.T) {
 	f("waiting=3", defaultWait, "")
 }
 
-func TestSlugify(t *testing.T) {
-	f := func(name, want string) {
-		t.Helper()
-		if got := slugify(name); got != want || !registry.ValidSlug(got) {
-			t.Errorf("slugify(%q) = %q, want %q", name, got, want)
-		}
-	}
-	f("Pet Store", "pet-store")
-	f("  GitHub v3 REST API!  ", "github-v3-rest-api")
-	f("日本語", "toolset")
-	f("", "toolset")
-	f("---", "toolset")
-	f("Ünïcode é", "n-code")
-	f(strings.Repeat("a", 63), strings.Repeat("a", 63))
-	f(strings.Repeat("a", 64), strings.Repeat("a", 63))
-	f(strings.Repeat("a", 62)+" b", strings.Repeat("a", 62))
-}
-
-func FuzzSlugify(f *testing.F) {
-	f.Add("Pet Store")
-	f.Fuzz(func(t *testing.T, name string) {
-		if s := slugify(name); !registry.ValidSlug(s) || slugify(s) != s {
-			t.Errorf("slugify(%q) = %q", name, s)
-		}
-	})
-}
-
 func TestFragment(t *testing.T) {
 	f := func(pointer, want string) {
 		t.Helper()
@@ -71,36 +42,6 @@ func TestFragment(t *testing.T) {
 	f("/paths/~1pets/get", "/paths/~1pets/get")
 	f("/paths/~1pets~1{id}", "/paths/~1pets~1%7Bid%7D")
 	f("/a b/%/é/\"", "/a%20b/%25/%C3%A9/%22")
-}
-
-func TestMatches(t *testing.T) {
-	f := func(header string, version uint64, want bool) {
-		t.Helper()
-		if request.Matches(header, version) != want {
-			t.Errorf("matches(%q, %d) != %v", header, version, want)
-		}
-	}
-	f(`"v3"`, 3, true)
-	f(`"v3"`, 33, false)
-	f(`"v1", "v3"`, 3, true)
-	f(`*`, 3, true)
-	f(`W/"v3"`, 3, false)
-	f(`v3`, 3, false)
-	f(``, 3, false)
-}
-
-func TestCutText(t *testing.T) {
-	f := func(in string, n int, want string, cut bool) {
-		t.Helper()
-		if got, c := request.CutText([]byte(in), n); got != want || c != cut {
-			t.Errorf("cutText(%q, %d) = %q, %v; want %q, %v", in, n, got, c, want, cut)
-		}
-	}
-	f("abcdef", 6, "abcdef", false)
-	f("abcdefg", 6, "abcdef", true)
-	f("aéé", 4, "aé", true)
-	f("a\xff", 9, "a\uFFFD", false)
-	f("", 0, "", false)
 }
 
 func TestHostName(t *testing.T) {

@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
@@ -50,6 +51,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/transfer"
 	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/forwarded"
@@ -218,8 +220,8 @@ type Server struct {
 	bound     *binding.Room
 	rollouts  *rollout.Room
 	local     *local.Room
-	compiler  *compiler
-	transfers *transfer
+	compiler  *compile.Room
+	transfers *transfer.Room
 	checking  atomic.Bool   // a round of specifications is on its way
 	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -320,8 +322,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.openUpstreams()
 	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
-	s.compiler = &compiler{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
-	s.transfers = &transfer{
+	s.compiler = &compile.Room{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
 		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
 	}

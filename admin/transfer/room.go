@@ -1,8 +1,9 @@
-package admin
+package transfer
 
 import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/local"
@@ -13,12 +14,12 @@ import (
 	"github.com/sluicegate/sluice/admin/upstream"
 )
 
-// transfer writes toolsets as documents and makes them what documents say.
-type transfer struct {
+// Room writes toolsets as documents and makes them what documents say.
+type Room struct {
 	Store     *store.Store
 	Publisher *publish.Publisher
 	Drafts    *draft.Room
-	Compiler  *compiler
+	Compiler  *compile.Room
 	Rollouts  *rollout.Room
 	Bound     *binding.Room
 	Logins    *login.Room

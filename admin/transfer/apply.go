@@ -1,4 +1,4 @@
-package admin
+package transfer
 
 import (
 	"context"
@@ -34,7 +34,7 @@ type imported struct {
 
 // importDraft makes the draft that the document says. Nothing is stored but contents
 // that no record names.
-func (r *transfer) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
+func (r *Room) importDraft(ctx context.Context, ws *store.Workspace, x *importing, phase func(string)) (*imported, error) {
 	t := x.want
 	out := &imported{names: declare.Names{}}
 	if x.now != nil {
@@ -110,7 +110,7 @@ func (r *transfer) importDraft(ctx context.Context, ws *store.Workspace, x *impo
 }
 
 // importConnectors gives a draft the connectors of a document, in its order.
-func (r *transfer) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
+func (r *Room) importConnectors(ctx context.Context, ws *store.Workspace, out *imported, t *declare.DeclaredToolset, phase func(string)) error {
 	d := out.Draft
 	have := make([]declare.DeclaredSource, len(d.Parts))
 	for i, p := range d.Parts {
@@ -137,7 +137,7 @@ func (r *transfer) importConnectors(ctx context.Context, ws *store.Workspace, ou
 			if err != nil {
 				return err
 			}
-			compiled, err := r.Compiler.compile(ctx, ws.ID(), src, phase)
+			compiled, err := r.Compiler.Source(ctx, ws.ID(), src, phase)
 			if err != nil {
 				return err
 			}
@@ -208,7 +208,7 @@ func (d *imported) declaredSelection(in *declare.DeclaredSelection) error {
 
 // seeImported is [grant.Room.See] for the addresses in a document, with the grants that
 // its toolset has.
-func (r *transfer) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
+func (r *Room) seeImported(ctx context.Context, x *importing) (context.Context, []grant.Seen) {
 	if x.now != nil {
 		ctx = safedial.WithHolder(ctx, x.now.ID)
 	}
@@ -220,7 +220,7 @@ func (r *transfer) seeImported(ctx context.Context, x *importing) (context.Conte
 }
 
 // apply makes one toolset what the document says.
-func (r *transfer) apply(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
+func (r *Room) apply(ctx context.Context, ws *store.Workspace, x *importing, reason string) error {
 	switch x.planned.Action {
 	case "none", "extra":
 		return nil
@@ -299,7 +299,7 @@ func (r *transfer) apply(ctx context.Context, ws *store.Workspace, x *importing,
 }
 
 // keepStored leaves out secrets that are stored already: the same is not another version.
-func (r *transfer) keepStored(creds []credential.Draft) error {
+func (r *Room) keepStored(creds []credential.Draft) error {
 	for i := range creds {
 		c := &creds[i]
 		if c.Secret.IsZero() || c.Row.Version == 0 {
@@ -317,7 +317,7 @@ func (r *transfer) keepStored(creds []credential.Draft) error {
 }
 
 // writeImported writes the records of a toolset as the document says.
-func (r *transfer) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
+func (r *Room) writeImported(ctx context.Context, tx *store.Tx, d *imported, isNew bool, before map[string]any, reason string) error {
 	if err := draft.WriteDraft(ctx, tx, d.Draft, isNew); err != nil {
 		return err
 	}
@@ -361,7 +361,7 @@ func declareWorkflows(d *draft.Draft, list []registry.Workflow, names declare.Na
 }
 
 // checkCommands refuses a document with commands that the caller may not add.
-func (r *transfer) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
+func (r *Room) checkCommands(ctx context.Context, t *declare.DeclaredToolset, have []declare.DeclaredSource) error {
 	for i, c := range t.Parts() {
 		at := t.PointerTo(i) + "/source"
 		known := false

@@ -1,4 +1,4 @@
-package admin
+package transfer
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 )
 
 // declare is a toolset as a document. to seals its secrets; nil: they are left out.
-func (r *transfer) declare(ctx context.Context, ws *store.Workspace, ts *store.Toolset, to age.Recipient) (*declare.DeclaredToolset, error) {
+func (r *Room) declare(ctx context.Context, ws *store.Workspace, ts *store.Toolset, to age.Recipient) (*declare.DeclaredToolset, error) {
 	out := &declare.DeclaredToolset{
 		Slug: ts.Slug, Name: ts.Name, Description: ts.Description, Instructions: ts.Instructions, Profile: ts.Profile,
 		CacheSeconds: ts.CacheSeconds, Answers: toolset.ShowAnswers(ts.Answers),
@@ -90,7 +90,7 @@ func (r *transfer) declare(ctx context.Context, ws *store.Workspace, ts *store.T
 }
 
 // declareConnector is one connector of a toolset.
-func (r *transfer) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*declare.DeclaredConnector, error) {
+func (r *Room) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*declare.DeclaredConnector, error) {
 	out := &declare.DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: toolset.ShowAnswers(row.Answers), Fixed: toolset.ShowFixed(row.Fixed)}
 	var err error
 	if out.Source, err = declare.SourceOf(ctx, ws, row); err != nil {

@@ -1,4 +1,4 @@
-package admin
+package transfer
 
 import (
 	"encoding/json"

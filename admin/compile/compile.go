@@ -1,4 +1,4 @@
-package admin
+package compile
 
 import (
 	"context"
@@ -18,25 +18,25 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// compiler makes connectors of sources. Nothing is stored.
-type compiler struct {
+// Room makes connectors of sources. Nothing is stored.
+type Room struct {
 	Publisher *publish.Publisher
 	Sources   *source.Room
 	// Limits bound what a specification may cost.
 	Limits openapi.Limits
 }
 
-// compileTimeout bounds reading one specification: the largest known one takes a
+// timeout bounds reading one specification: the largest known one takes a
 // second, a hostile one must not take the machine.
-const compileTimeout = 2 * time.Minute
+const timeout = 2 * time.Minute
 
-// compile makes a connector of a source. Nothing is stored.
-func (r *compiler) compile(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
+// Source makes a connector of a source, and tells phase what happens now.
+func (r *Room) Source(ctx context.Context, workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
 	if src.Server != nil {
-		return r.compileMCP(workspace, src, phase)
+		return r.server(workspace, src, phase)
 	}
 	phase("compiling the specification")
-	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	start := time.Now()
 	fetch := r.Sources.Part
@@ -56,8 +56,8 @@ func (r *compiler) compile(ctx context.Context, workspace string, src *source.So
 	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: report}, nil
 }
 
-// slugify makes a slug of a name: lower-case letters, digits and single hyphens.
-func slugify(name string) string {
+// Slug makes a slug of a name: lower-case letters, digits and single hyphens.
+func Slug(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
 		switch {
@@ -75,11 +75,11 @@ func slugify(name string) string {
 	return s
 }
 
-// compileMCP makes the connector of an MCP server. Nothing is stored.
-func (r *compiler) compileMCP(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
+// server makes the connector of an MCP server.
+func (r *Room) server(workspace string, src *source.Source, phase func(string)) (*draft.Compiled, error) {
 	phase("making the connector")
 	start := time.Now()
-	c, err := r.Publisher.CompileMCP(workspace, slugify(src.Title), src.Server)
+	c, err := r.Pack(workspace, src)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (r *compiler) compileMCP(workspace string, src *source.Source, phase func(s
 		Servers: []toolset.APIServer{{URL: src.URL}}, BaseURL: src.URL, Methods: []credential.AuthMethod{}, Unsupported: []toolset.Unsupported{}, Warnings: []toolset.Diagnostic{},
 		DurationMilli: time.Since(start).Milliseconds(),
 	}
-	report.Warnings = noticed(src.Notices)
+	report.Warnings = Noticed(src.Notices)
 	for _, f := range src.Refused {
 		report.Unsupported = append(report.Unsupported, toolset.Unsupported{Method: f.Method(), Path: "/" + f.Name, Pointer: f.Pointer(), Code: "tool_refused", Reason: f.Reason})
 	}
@@ -105,8 +105,13 @@ func (r *compiler) compileMCP(workspace string, src *source.Source, phase func(s
 	return &draft.Compiled{Source: src, Pushed: c, Conn: conn, Report: report}, nil
 }
 
-// noticed are the warnings about the words of an MCP server.
-func noticed(notices []connector.Notice) []toolset.Diagnostic {
+// Pack makes the module of an MCP server, which says also what of the server cannot be packed.
+func (r *Room) Pack(workspace string, src *source.Source) (*publish.Connector, error) {
+	return r.Publisher.CompileMCP(workspace, Slug(src.Title), src.Server)
+}
+
+// Noticed are the warnings about the words of an MCP server.
+func Noticed(notices []connector.Notice) []toolset.Diagnostic {
 	out := make([]toolset.Diagnostic, 0, len(notices))
 	for _, n := range notices {
 		out = append(out, toolset.Diagnostic{Code: n.Code, Severity: openapi.SeverityWarning, Pointer: n.Pointer, Detail: n.Detail, Remedy: n.Remedy})

@@ -1,4 +1,4 @@
-package admin
+package transfer
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ type importing struct {
 }
 
 // newKeys are the publisher keys of the document that are not trusted yet.
-func (r *transfer) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
+func (r *Room) newKeys(ctx context.Context, ws *store.Workspace, declared []plugin.NewPublisherKey) ([]store.PublisherKey, error) {
 	have, err := declare.PublisherKeys(ctx, ws)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *transfer) newKeys(ctx context.Context, ws *store.Workspace, declared []
 	return out, nil
 }
 
-func (r *transfer) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
+func (r *Room) addKeys(ctx context.Context, ws *store.Workspace, keys []store.PublisherKey) error {
 	for i := range keys {
 		err := ws.Update(ctx, func(tx *store.Tx) error {
 			if err := tx.AddPublisherKey(ctx, &keys[i]); err != nil {
@@ -83,7 +83,7 @@ func (r *transfer) addKeys(ctx context.Context, ws *store.Workspace, keys []stor
 }
 
 // plan checks the whole document and says what becomes of each toolset.
-func (r *transfer) plan(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
+func (r *Room) plan(ctx context.Context, ws *store.Workspace, doc *declare.Declaration, all []*store.Toolset, prune bool) ([]importing, error) {
 	var work []importing
 	seen := map[string]bool{}
 	for i := range doc.Toolsets {
@@ -115,7 +115,7 @@ func (r *transfer) plan(ctx context.Context, ws *store.Workspace, doc *declare.D
 	return work, nil
 }
 
-func (r *transfer) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *Room) planToolset(ctx context.Context, ws *store.Workspace, x *importing) error {
 	t := x.want
 	if err := t.Check(); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (r *transfer) planToolset(ctx context.Context, ws *store.Workspace, x *impo
 }
 
 // planSecrets finds which secrets are missing and which are new.
-func (r *transfer) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *Room) planSecrets(ctx context.Context, ws *store.Workspace, x *importing) error {
 	x.planned.Missing, x.secrets = nil, false
 	have := &draft.Draft{}
 	var sources []declare.DeclaredSource
@@ -205,7 +205,7 @@ func (r *transfer) planSecrets(ctx context.Context, ws *store.Workspace, x *impo
 	return nil
 }
 
-func (r *transfer) planPartSecrets(x *importing, have *draft.Draft, i int) error {
+func (r *Room) planPartSecrets(x *importing, have *draft.Draft, i int) error {
 	declared := x.want.Parts()[i].Authentication
 	match := x.auth(i).Matching(have.Creds)
 	for k := range declared {
@@ -233,7 +233,7 @@ func (r *transfer) planPartSecrets(x *importing, have *draft.Draft, i int) error
 
 // declaredBinding is the record of a binding whose plugin is there, may run and takes
 // its configuration, without the operations it is of, and the plugin.
-func (r *transfer) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
+func (r *Room) declaredBinding(ctx context.Context, ws *store.Workspace, p *declare.DeclaredPlugin, at string) (*draft.Binding, *guest.Package, error) {
 	row, err := ws.PluginVersion(ctx, p.Plugin, p.Version)
 	if problem.Is(err, problem.NotFound) {
 		return nil, nil, problem.New(problem.NotFound, "there is no plugin %.80q %.80q in this workspace", p.Plugin, p.Version).At("", 0, 0, at).
@@ -277,7 +277,7 @@ func (r *transfer) declaredBinding(ctx context.Context, ws *store.Workspace, p *
 
 // bindDeclared puts the bindings of a declaration on a draft that has its connectors and
 // edits.
-func (r *transfer) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
+func (r *Room) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.Draft, list []declare.DeclaredPlugin, names declare.Names) error {
 	before, err := d.Bindings()
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func (r *transfer) bindDeclared(ctx context.Context, ws *store.Workspace, d *dra
 
 // closeImported gives a toolset of a document that says nothing of its access the one it
 // has, and a new one on a node that others reach one that needs a token.
-func (r *transfer) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
+func (r *Room) closeImported(ctx context.Context, ws *store.Workspace, x *importing) error {
 	if x.want.Access != nil || !r.Closed {
 		return nil
 	}
