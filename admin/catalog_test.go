@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 
@@ -228,7 +229,7 @@ func TestCatalogNoLongerFits(t *testing.T) {
 			t.Errorf("%d %s, want %s", a.StatusCode, a.body, part)
 		}
 	}
-	if list := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items; len(list) != 0 {
+	if list := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items; len(list) != 0 {
 		t.Errorf("kept: %+v", list)
 	}
 	// A choice that needs none of them is not affected.

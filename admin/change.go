@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
@@ -20,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/upstream"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry"
@@ -48,13 +50,13 @@ type change struct {
 	seen     []grant.Seen      // private addresses that the operator named; set by read
 	compiled *draft.Compiled   // set by compile
 
-	d       *draft.Draft     // about the connector; set by load
-	isNew   bool             // there was no such toolset
-	was     draft.Part       // the connector before; without a version when it is new
-	renamed []draft.KeptName // tools whose names were taken; set by compare
-	diff    *Changes         // set by compare; nil: the connector is new or the same
-	opens   *access.Opening  // set by write
-	granted []string         // private addresses that the toolset may now call; set by write
+	d       *draft.Draft        // about the connector; set by load
+	isNew   bool                // there was no such toolset
+	was     draft.Part          // the connector before; without a version when it is new
+	renamed []draft.KeptName    // tools whose names were taken; set by compare
+	diff    *difference.Changes // set by compare; nil: the connector is new or the same
+	opens   *access.Opening     // set by write
+	granted []string            // private addresses that the toolset may now call; set by write
 }
 
 // verdict is what becomes of a change.
@@ -330,7 +332,7 @@ func (c *change) compare(ctx context.Context) error {
 			before[i].Operation = moved.Of(before[i].Operation)
 		}
 		var err error
-		if c.diff, err = changesSince(c.d, &c.was, moved); err != nil {
+		if c.diff, err = difference.Since(c.d, &c.was, moved); err != nil {
 			return err
 		}
 	}
@@ -377,10 +379,10 @@ func (c *change) decide() (decision, error) {
 		return decision{verdict: add}, nil
 	case r == nil:
 		return decision{verdict: refreshed}, nil
-	case r.approved != (SpecRef{}) && (c.diff == nil || c.diff.To != r.approved):
+	case r.approved != (difference.SpecRef{}) && (c.diff == nil || c.diff.To != r.approved):
 		return decision{}, problem.New(problem.Conflict, "the source has changed since the change was shown").
 			Fix("look at what it is now: sluice toolset refresh %s --hold", c.d.Toolset.Slug)
-	case r.approved != (SpecRef{}) && c.diff.Origins != nil:
+	case r.approved != (difference.SpecRef{}) && c.diff.Origins != nil:
 		return decision{}, credential.Refused(c.d.Toolset.Slug, []credential.OriginChange{*c.diff.Origins})
 	case c.was.Version.Digest == c.d.Version.Digest:
 		return decision{verdict: unchanged}, nil
@@ -390,13 +392,13 @@ func (c *change) decide() (decision, error) {
 		return decision{verdict: unchanged}, nil
 	case mcp && c.d.Policy() == upstream.Pin && !r.request.Accept:
 		return decision{hold, "the MCP server changed its tools"}, nil
-	case mcp && c.d.Policy() == upstream.Warn && !r.request.Accept && c.diff.changes():
+	case mcp && c.d.Policy() == upstream.Warn && !r.request.Accept && c.diff.Disturbs():
 		return decision{hold, "the MCP server changed tools that agents know"}, nil
-	case r.request.follows && c.diff.instructed() != "": // nobody has read it
-		return decision{hold, c.diff.instructed()}, nil
+	case r.request.follows && c.diff.Instructed() != "": // nobody has read it
+		return decision{hold, c.diff.Instructed()}, nil
 	case !r.request.Hold:
 	case c.diff.Origins != nil || c.diff.Breaking > 0:
-		return decision{hold, c.diff.why()}, nil
+		return decision{hold, c.diff.Why()}, nil
 	case c.d.Toolset.DraftDigest != c.d.Toolset.LiveDigest:
 		return decision{hold, "the draft has changes that are not live"}, nil
 	}
@@ -470,7 +472,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 		return err
 	}
 	if c.diff != nil {
-		if err := c.diff.write(ctx, tx, d.Toolset.ID); err != nil {
+		if err := c.diff.Write(ctx, tx, d.Toolset.ID); err != nil {
 			return err
 		}
 	}
@@ -526,7 +528,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.show(ctx, c.ws, d)
+	shown, err := s.views.Toolset(ctx, c.ws, d)
 	if err != nil {
 		return nil, err
 	}
@@ -546,7 +548,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 		return nil, err
 	}
 	body := CreatedToolset{
-		ToolsetDetail: detailOf(d, shown), Created: v == create, Tools: d.Tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
+		ToolsetDetail: view.DetailOf(d, shown), Created: v == create, Tools: d.Tools(false), Tokens: cost, Advice: advice, Granted: c.granted, Changes: c.diff,
 	}
 	out := c.answer("", v, body)
 	if body.Token, err = c.opens.Show(); err != nil {
@@ -566,10 +568,10 @@ func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error
 	out := AddedConnector{
 		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.ToolsOf(c.d.Row.Name)), Renamed: slices.Concat([]draft.KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
 	}
-	if out.Toolset, err = c.s.show(ctx, c.ws, c.d); err != nil {
+	if out.Toolset, err = c.s.views.Toolset(ctx, c.ws, c.d); err != nil {
 		return nil, err
 	}
-	if out.Connector, err = c.s.detailPart(ctx, c.ws, c.d.Part); err != nil {
+	if out.Connector, err = c.s.views.Detail(ctx, c.ws, c.d.Part); err != nil {
 		return nil, err
 	}
 	return c.answer("/connectors/"+c.d.Row.Name, v, out), nil

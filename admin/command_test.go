@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -174,7 +175,7 @@ func TestCommandsGoToNoEdge(t *testing.T) {
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "Sluice-Env-API_KEY", "apiKey": upstreamKey}
 	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "live" {
-		want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+		want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	}
 	released := w.get(ts.ID)
 	if released.Status != "live" {

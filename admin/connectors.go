@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // ConnectorInput is the path of a connector.
@@ -36,7 +37,7 @@ func (s *Server) registerConnectors() {
 	tags := []string{"connectors"}
 	register(s, huma.Operation{
 		OperationID: "list-connectors", Method: http.MethodGet, Path: "/v1/connectors", Summary: "List connectors by name", Tags: tags,
-	}, func(ctx context.Context, in *ListInput) (*listOutput[Connector], error) {
+	}, func(ctx context.Context, in *ListInput) (*listOutput[view.Connector], error) {
 		p, err := in.page("/v1/connectors")
 		if err != nil {
 			return nil, err
@@ -46,19 +47,19 @@ func (s *Server) registerConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		shown := make([]Connector, len(rows))
+		shown := make([]view.Connector, len(rows))
 		for i := range rows {
 			v, err := ws.ConnectorVersion(ctx, rows[i].Name, rows[i].LatestDigest)
 			if err != nil {
 				return nil, err
 			}
-			shown[i] = showConnector(&rows[i], v)
+			shown[i] = view.ShowConnector(&rows[i], v)
 		}
-		return list(in, "/v1/connectors", shown, next, func(c *Connector) Connector { return *c }), nil
+		return list(in, "/v1/connectors", shown, next, same), nil
 	})
 	register(s, huma.Operation{
 		OperationID: "get-connector", Method: http.MethodGet, Path: "/v1/connectors/{name}", Summary: "Read a connector and the report of its latest version", Tags: tags,
-	}, func(ctx context.Context, in *ConnectorInput) (*bodyOutput[ConnectorDetail], error) {
+	}, func(ctx context.Context, in *ConnectorInput) (*bodyOutput[view.ConnectorDetail], error) {
 		ws := s.workspace(ctx)
 		row, err := ws.Connector(ctx, in.Name)
 		if err != nil {
@@ -72,11 +73,11 @@ func (s *Server) registerConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		return &bodyOutput[ConnectorDetail]{ConnectorDetail{Connector: showConnector(row, v), Report: *r}}, nil
+		return &bodyOutput[view.ConnectorDetail]{view.ConnectorDetail{Connector: view.ShowConnector(row, v), Report: *r}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "list-connector-versions", Method: http.MethodGet, Path: "/v1/connectors/{name}/versions", Summary: "List the versions of a connector", Tags: tags,
-	}, func(ctx context.Context, in *versionsInput) (*listOutput[ConnectorRef], error) {
+	}, func(ctx context.Context, in *versionsInput) (*listOutput[view.ConnectorRef], error) {
 		path := "/v1/connectors/" + in.Name + "/versions"
 		p, err := in.page(path)
 		if err != nil {
@@ -90,7 +91,7 @@ func (s *Server) registerConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		return list(&in.ListInput, path, rows, next, refOf), nil
+		return list(&in.ListInput, path, rows, next, view.Ref), nil
 	})
 	register(s, huma.Operation{
 		OperationID: "preview-connector", Method: http.MethodPost, Path: "/v1/connectors/preview", Summary: "Compile a specification and store nothing", Tags: tags,
@@ -129,11 +130,4 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 		}
 	}
 	return &request.Done{Status: http.StatusOK, Body: Preview{Name: draft.ConnectorName(c.Pushed, ws.ID()), Report: *c.Report, Tools: d.Tools(false)}}, nil
-}
-
-func showConnector(row *store.Connector, v *store.ConnectorVersion) Connector {
-	return Connector{
-		Name: row.Name, Title: row.Title, Kind: row.Kind, Source: row.Source, Latest: refOf(v), Tools: int(v.Tools),
-		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
-	}
 }

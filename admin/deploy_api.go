@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -22,7 +23,7 @@ type deployInput struct {
 
 type toolsetOutput struct {
 	ETag string `header:"ETag"`
-	Body Toolset
+	Body view.Toolset
 }
 
 func (s *Server) registerDeploy() {
@@ -64,7 +65,7 @@ func (s *Server) registerDeploy() {
 }
 
 func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*toolsetOutput, error) {
-	t, err := s.show(ctx, ws, d)
+	t, err := s.views.Toolset(ctx, ws, d)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 func TestCreateTestsAndDeploys(t *testing.T) {
@@ -64,7 +65,7 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	if got := again.Connector.Version; got != "1.3.0" || again.Connector.Digest == ts.Connector.Digest {
 		t.Errorf("connector %+v", again.Connector)
 	}
-	versions := want[admin.List[admin.ConnectorRef]](w, w.do("GET", "/v1/connectors/"+again.Connector.Name+"/versions", nil), 200)
+	versions := want[admin.List[view.ConnectorRef]](w, w.do("GET", "/v1/connectors/"+again.Connector.Name+"/versions", nil), 200)
 	if len(versions.Items) != 2 {
 		t.Errorf("versions %+v", versions)
 	}
@@ -117,7 +118,7 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 	if p := want[admin.Problem](w, w.do("POST", path+"/deploy", nil), 422); p.Code != "test_failed" || p.Remedy == "" {
 		t.Errorf("deploy without reason: %+v", p)
 	}
-	got := want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "the key comes tomorrow"}), 200)
+	got := want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "the key comes tomorrow"}), 200)
 	if got.Status != "live" || got.Revision != 1 || len(w.live()) != 1 {
 		t.Errorf("deployed %+v", got)
 	}
@@ -141,7 +142,7 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 	if d := w.get(ts.ID); d.Changed || d.Status != "live" || d.Authentication.Version != 3 {
 		t.Errorf("after a new key: %+v", d.Toolset)
 	}
-	revs := want[admin.List[admin.Revision]](w, w.do("GET", path+"/revisions", nil), 200)
+	revs := want[admin.List[view.Revision]](w, w.do("GET", path+"/revisions", nil), 200)
 	if len(revs.Items) != 2 || !revs.Items[0].Live || revs.Items[0].TestRunID == "" || revs.Items[1].Reason == "" || revs.Items[1].Live {
 		t.Errorf("revisions %+v", revs)
 	}
@@ -231,7 +232,7 @@ func TestTools(t *testing.T) {
 	if after := w.get(ts.ID); after.Digest != d.Digest {
 		t.Error("a refused edit changed the draft")
 	}
-	batch := want[admin.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{
+	batch := want[view.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{
 		"enable": []string{"*pet*", "!delete_*"}, "updates": []any{map[string]any{"tool": "create_pet", "enabled": false}},
 	}), 200)
 	if batch.EnabledTools != 2 {
@@ -255,7 +256,7 @@ func TestTools(t *testing.T) {
 	if restored.Name != "list_pets" || restored.Description == "All of them." {
 		t.Errorf("restored %+v", restored)
 	}
-	all := want[admin.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{"enable": []string{"*"}}), 200)
+	all := want[view.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{"enable": []string{"*"}}), 200)
 	if all.Digest != ts.Digest || all.Changed {
 		t.Error("an undone edit does not give the first digest")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -104,7 +105,7 @@ func TestProblems(t *testing.T) {
 	if after := w.audits(); !reflect.DeepEqual(after, before) {
 		t.Errorf("refused requests left records: %v", after[len(before):])
 	}
-	if l := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200); len(l.Items) != 1 || l.Items[0].Digest != ts.Digest {
+	if l := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200); len(l.Items) != 1 || l.Items[0].Digest != ts.Digest {
 		t.Errorf("refused requests changed something: %+v", l)
 	}
 	if strings.Contains(w.log.String(), secret) {
@@ -376,7 +377,7 @@ func TestPages(t *testing.T) {
 	var got []string
 	for next := "/v1/toolsets?limit=2"; next != ""; {
 		a := w.do("GET", next, nil)
-		l := want[admin.List[admin.Toolset]](w, a, 200)
+		l := want[admin.List[view.Toolset]](w, a, 200)
 		for i := range l.Items {
 			got = append(got, l.Items[i].Slug)
 		}
@@ -422,7 +423,7 @@ func TestConcurrentWrites(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	l := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200)
+	l := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200)
 	if statuses[201] != 1 || statuses[200] != 5 || len(l.Items) != 1 {
 		t.Fatalf("statuses %v, %d toolsets", statuses, len(l.Items))
 	}
@@ -453,7 +454,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 	wg.Wait()
 	var live []string
-	for _, ts := range want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items {
+	for _, ts := range want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items {
 		if ts.Status == "live" {
 			live = append(live, ts.Slug)
 		}

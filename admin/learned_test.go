@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -136,7 +137,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	ts := w.create("Shop", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID
 	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pets-eu"))
-	want[admin.Toolset](w, w.send("PATCH", at, map[string]any{"selection": "search", "learn": true}, at), http.StatusOK)
+	want[view.Toolset](w, w.send("PATCH", at, map[string]any{"selection": "search", "learn": true}, at), http.StatusOK)
 	sequence := uint64(0)
 	report := func(connector, query string) {
 		t.Helper()
@@ -150,7 +151,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	report("pets-eu", "animals of Europe")
 	report("pet-store", "animals of the store")
 	report("", "said by an older node")
-	want[admin.Toolset](w, w.do("POST", at+"/learned/use", map[string]any{}), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/learned/use", map[string]any{}), http.StatusOK)
 	w.renameTool(ts.ID, "pets_eu_list_pets", "europe")
 	examples := func(tool string) (out []string) {
 		t.Helper()
@@ -170,7 +171,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	if l.Total != 1 || l.Items[0].Operation.Connector != "pets-eu" || !l.Items[0].Used {
 		t.Errorf("%+v", l)
 	}
-	want[admin.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
+	want[view.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
 	if got := examples("europe"); !slices.Contains(got, "animals of Europe") || slices.Contains(got, "animals of the store") {
 		t.Errorf("Europe has %q after the other one went", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // Every field that the document names of a list filters it, and sorts it, in SQL or in
@@ -84,7 +85,7 @@ func TestListQueries(t *testing.T) {
 	}
 	names := func(a answer) (out []string) {
 		t.Helper()
-		for _, ts := range want[admin.List[admin.Toolset]](w, a, 200).Items {
+		for _, ts := range want[admin.List[view.Toolset]](w, a, 200).Items {
 			out = append(out, ts.Name)
 		}
 		return out
@@ -119,7 +120,7 @@ func TestListQueries(t *testing.T) {
 	if !slices.Equal(got, []string{"Gamma pets", "beta pets", "Alpha pets"}) {
 		t.Errorf("pages: %q", got)
 	}
-	first := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets?limit=1&orderBy=name", nil), 200)
+	first := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets?limit=1&orderBy=name", nil), 200)
 	a := w.do("GET", "/v1/toolsets?limit=1&orderBy=-name&cursor="+first.NextCursor, nil)
 	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "other parameters") {
 		t.Errorf("a cursor of another order: %d %s", a.StatusCode, a.body)

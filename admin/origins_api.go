@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
@@ -52,7 +53,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft.Draft) (*originsOut
 		if len(p.Creds) == 0 {
 			continue
 		}
-		last, err := lastChange(ctx, s.o.Store.Workspace(d.Toolset.WorkspaceID), d.Toolset.ID, p.Row.Name)
+		last, err := difference.Last(ctx, s.o.Store.Workspace(d.Toolset.WorkspaceID), d.Toolset.ID, p.Row.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -113,7 +114,7 @@ func TestServerKeyStays(t *testing.T) {
 	}
 	check("a creation again")
 	tag := w.do("GET", "/v1/toolsets/notes", nil).Header.Get("ETag")
-	want[admin.Toolset](w, w.do("PATCH", "/v1/toolsets/notes", map[string]any{"baseUrl": evil}, "If-Match", tag), 200)
+	want[view.Toolset](w, w.do("PATCH", "/v1/toolsets/notes", map[string]any{"baseUrl": evil}, "If-Match", tag), 200)
 	if a := w.do("POST", "/v1/toolsets/notes/test", map[string]any{}); a.StatusCode != http.StatusConflict {
 		t.Errorf("tested: %s", a.body)
 	}

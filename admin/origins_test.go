@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -107,7 +108,7 @@ func (k *kept) thiefServer() string { return "{url: " + k.evil.URL + "}" }
 // patch moves the base URL, as an editor may.
 func (k *kept) patch() {
 	k.t.Helper()
-	want[admin.Toolset](k.world, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
+	want[view.Toolset](k.world, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
 }
 
 // wayToMove is a way in which calls of a live toolset may be sent elsewhere.
@@ -228,7 +229,7 @@ var waysToMove = []wayToMove{
 	}},
 	{"base URL of the connector, then test", func(k *kept) {
 		name := k.get("shop").Connectors[0].Name
-		want[admin.ToolsetConnectorDetail](k.world, k.as("PATCH", "/v1/toolsets/shop/connectors/"+name, map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
+		want[view.ToolsetConnectorDetail](k.world, k.as("PATCH", "/v1/toolsets/shop/connectors/"+name, map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 	}},
 	{"base URL, then deploy untested", func(k *kept) {
@@ -377,12 +378,12 @@ func TestConfirmOrigins(t *testing.T) {
 		t.Errorf("audit log: %v", w.audits())
 	}
 	// Going back is to an address that the secret is for.
-	want[admin.Toolset](w, k.as("POST", "/v1/toolsets/shop/rollback", nil), 200)
+	want[view.Toolset](w, k.as("POST", "/v1/toolsets/shop/rollback", nil), 200)
 
 	// The secret again, from an editor who has it, binds it to where the draft goes and
 	// to what is live, and to nothing that was before.
 	third := newThief(t)
-	want[admin.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
+	want[view.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
 	a := want[credential.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
 	if got := registry.Origins(a.Origins); !got.Has(third.URL) || !got.Has(w.upstream.URL) || got.Has(other.URL) {
 		t.Errorf("the new secret is for %v", got)

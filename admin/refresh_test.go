@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -127,7 +128,7 @@ func TestRefreshAndDiff(t *testing.T) {
 	if details[`input/kind: values are not allowed any more: "dog"`] != connector.ImpactBreaking || details["output/name: it is no longer answered"] != connector.ImpactBreaking {
 		t.Errorf("details %v", details)
 	}
-	list := want[admin.List[admin.Changes]](w, w.do("GET", "/v1/toolsets/shop/changes", nil), 200)
+	list := want[admin.List[difference.Changes]](w, w.do("GET", "/v1/toolsets/shop/changes", nil), 200)
 	if len(list.Items) < 2 || list.Items[0].Breaking != 1 || list.Items[0].At.IsZero() || len(list.Items[0].Tools) != 1 {
 		t.Errorf("changes %+v", list.Items)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -286,7 +287,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	everywhere, eu := w.create("Everywhere", "pets.yaml"), w.create("Europe", "locked.yaml")
 	w.putAuth(eu.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey})
 	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+eu.ID+"/labels", `{"labels":{"region":"eu"}}`), 200)
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+eu.ID+"/deploy", `{"reason":"a test"}`), 200)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+eu.ID+"/deploy", `{"reason":"a test"}`), 200)
 	home, abroad := w.enrolEdge(`{"labels":{"region":"eu","tier":"1"}}`), w.enrolEdge(`{"labels":{"region":"us"}}`)
 	if home.id.Group == abroad.id.Group {
 		t.Fatal("other labels are the same group")

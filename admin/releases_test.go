@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -97,7 +98,7 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 		t.Errorf("audited as %v", actions)
 	}
 	want[admin.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":"again"}`), http.StatusConflict)
-	want[admin.Toolset](w, deploy(), 200)
+	want[view.Toolset](w, deploy(), 200)
 	if doc, status := e.credentials(""); status != 200 || len(doc.Credentials) != 1 || doc.Release.Epoch <= newest.Release().Epoch {
 		t.Errorf("credentials after the decision: %d, %+v", status, doc.Release)
 	}

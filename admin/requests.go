@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -21,7 +22,7 @@ type CreateToolset struct {
 	BaseURL      string               `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
 	Tools        []string             `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of the tools to enable; a leading ! leaves out. Default: all."`
 	Profile      string               `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Default: lossless."`
-	Cache        *CachePolicy         `json:"cache,omitempty"`
+	Cache        *view.CachePolicy    `json:"cache,omitempty"`
 	UseCase      string               `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for."`
 	Selection    string               `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list. Default: all."`
 	Auth         *credential.SetAuth  `json:"authentication,omitempty"`

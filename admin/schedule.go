@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
@@ -42,12 +43,12 @@ const (
 
 // Schedule says how often a specification is read again by itself.
 type Schedule struct {
-	Connector    string     `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
-	EverySeconds int64      `json:"everySeconds" minimum:"0" maximum:"2592000" doc:"At least 300; 0: never."`
-	CheckedAt    *time.Time `json:"checkedAt,omitempty" readOnly:"true" doc:"When it was last read, or found unchanged."`
-	Failures     int64      `json:"failures,omitempty" readOnly:"true" doc:"Times in a row that it could not be read."`
-	Fault        string     `json:"fault,omitempty" readOnly:"true" doc:"Why, the last time. What is live stays."`
-	Waiting      *Changes   `json:"waiting,omitempty" readOnly:"true" doc:"What waits to be accepted: POST …/changes/{change}/accept."`
+	Connector    string              `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
+	EverySeconds int64               `json:"everySeconds" minimum:"0" maximum:"2592000" doc:"At least 300; 0: never."`
+	CheckedAt    *time.Time          `json:"checkedAt,omitempty" readOnly:"true" doc:"When it was last read, or found unchanged."`
+	Failures     int64               `json:"failures,omitempty" readOnly:"true" doc:"Times in a row that it could not be read."`
+	Fault        string              `json:"fault,omitempty" readOnly:"true" doc:"Why, the last time. What is live stays."`
+	Waiting      *difference.Changes `json:"waiting,omitempty" readOnly:"true" doc:"What waits to be accepted: POST …/changes/{change}/accept."`
 }
 
 type scheduleInput struct {
@@ -124,7 +125,7 @@ func (s *Server) scheduleAnswer(ctx context.Context, d *draft.Draft) (*bodyOutpu
 	if !src.CheckedAt.IsZero() {
 		out.CheckedAt = &src.CheckedAt.Time
 	}
-	last, err := lastChange(ctx, ws, d.Toolset.ID, d.Row.Name)
+	last, err := difference.Last(ctx, ws, d.Toolset.ID, d.Row.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -258,21 +259,8 @@ func (s *Server) checkSpecification(ctx context.Context, row *store.ToolsetSourc
 }
 
 // drifted tells what became of a change of a specification.
-func (s *Server) drifted(d *draft.Draft, c *Changes, to, reason string) {
+func (s *Server) drifted(d *draft.Draft, c *difference.Changes, to, reason string) {
 	s.log.LogAttrs(s.work, slog.LevelInfo, "a specification changed", slog.String("toolset", d.Toolset.Slug), slog.String("connector", c.Connector),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Int("breaking", c.Breaking), slog.String("to", to))
 	s.events.Emit(publish.Event{Type: EventDrifted, Workspace: d.Toolset.WorkspaceID, Toolset: d.Toolset.ID, Revision: d.Toolset.LiveRevision, Digest: c.To.Digest, From: c.From.Digest, To: to, Reason: reason})
-}
-
-// waiting is the version of the change that waits for a connector, which must be the
-// one that an operator accepts.
-func waiting(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connector, id string) (SpecRef, error) {
-	last, err := lastChange(ctx, ws, ts.ID, connector)
-	if err != nil {
-		return SpecRef{}, err
-	}
-	if last == nil || last.ID != id || !last.Waits {
-		return SpecRef{}, problem.New(problem.Conflict, "change %.64q does not wait to be accepted", id).Fix("see what does: sluice toolset diff %s", ts.Slug)
-	}
-	return last.To, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -249,7 +250,7 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("%+v, tools %s", s.Waiting, tools())
 	}
 	events("spec.drifted waiting")
-	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"renamed"}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"renamed"}`), http.StatusOK)
 	up.mu.Lock()
 	up.down = true
 	up.mu.Unlock()

@@ -54,6 +54,7 @@ import (
 	"github.com/sluicegate/sluice/admin/transfer"
 	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -222,6 +223,7 @@ type Server struct {
 	local     *local.Room
 	compiler  *compile.Room
 	transfers *transfer.Room
+	views     *view.Room
 	checking  atomic.Bool   // a round of specifications is on its way
 	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
@@ -285,7 +287,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}
 	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: func(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (string, error) {
+			return s.domains.ToolsetURL(ctx, ws, ts, o.GatewayURL)
+		}, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -321,6 +325,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
 	s.openUpstreams()
+	s.views = &view.Room{Domains: s.domains, Upstreams: s.upstreams, GatewayURL: o.GatewayURL, Closed: o.Closed, Now: s.now}
 	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
 	s.compiler = &compile.Room{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
 	s.transfers = &transfer.Room{

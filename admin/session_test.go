@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // browser is a browser that shows the console: it keeps the cookie, and says where requests
@@ -123,7 +124,7 @@ func TestFirstLogin(t *testing.T) {
 	if read := want[session.Session](w, b.do("GET", "/v1/session", nil), http.StatusOK); read.ID != s.ID {
 		t.Errorf("%+v", read)
 	}
-	want[admin.List[admin.Toolset]](w, b.do("GET", "/v1/toolsets", nil), http.StatusOK)
+	want[admin.List[view.Toolset]](w, b.do("GET", "/v1/toolsets", nil), http.StatusOK)
 	// A member whom they add is theirs to invite, and what they do names the session.
 	want[people.Member](w, b.do("POST", "/v1/members", `{"email":"ada@example.com","role":"admin"}`, "Idempotency-Key", "k1"), http.StatusCreated)
 	if w.do("GET", "/v1/session", nil).StatusCode != http.StatusUnauthorized {

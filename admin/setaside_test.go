@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // After a roll-back the draft is what is live, so that the next edit does not bring
@@ -25,7 +26,7 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	}
 	rejected := w.get(ts.ID)
 
-	back := want[admin.Toolset](w, w.do("POST", path+"/rollback", `{"reason":"it was wrong"}`), 200)
+	back := want[view.Toolset](w, w.do("POST", path+"/rollback", `{"reason":"it was wrong"}`), 200)
 	if back.Digest != back.LiveDigest || back.LiveDigest != good.LiveDigest || back.Changed || back.Description != good.Description || back.Instructions != good.Instructions {
 		t.Fatalf("the draft is not what is live: %+v", back)
 	}
@@ -49,7 +50,7 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	if got := w.get(ts.ID); got.Instructions != good.Instructions {
 		t.Errorf("a rejected edit became live again: %+v", got)
 	}
-	again := want[admin.Toolset](w, w.do("POST", path+"/drafts/"+name+"/apply", nil, "If-Match", "*"), 200)
+	again := want[view.Toolset](w, w.do("POST", path+"/drafts/"+name+"/apply", nil, "If-Match", "*"), 200)
 	if again.Digest != rejected.Digest || again.LiveDigest == again.Digest || !again.Changed {
 		t.Errorf("applied again: %+v, want the draft %s", again, rejected.Digest)
 	}
@@ -77,7 +78,7 @@ func TestRollbackKeepsDraftWithoutCopy(t *testing.T) {
 	w.describe(ts.ID, "the second")
 	w.raw(`DELETE FROM draft_copies`)
 	draft := w.get(ts.ID).Digest
-	back := want[admin.Toolset](w, w.do("POST", path+"/rollback", nil), 200)
+	back := want[view.Toolset](w, w.do("POST", path+"/rollback", nil), 200)
 	if back.Digest != draft || !back.Changed {
 		t.Errorf("the draft was changed without a copy of what is live: %+v", back)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // TestStatelessServer: the operator's word about an MCP server is a change of the draft
@@ -20,18 +21,18 @@ func TestStatelessServer(t *testing.T) {
 	if ts.Connectors[0].Upstream.Stateless {
 		t.Error("it is the default")
 	}
-	c := want[admin.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/"+name, map[string]any{"stateless": true}, at), http.StatusOK)
+	c := want[view.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/"+name, map[string]any{"stateless": true}, at), http.StatusOK)
 	if got := w.get(ts.ID); !c.Upstream.Stateless || !got.Upstream.Stateless || !got.Changed {
 		t.Errorf("%+v, changed %t", c.Upstream, got.Changed)
 	}
 	if r := w.records("connector.update"); len(r) != 1 || !bytes.Contains(r[0].Before, []byte(`"stateless":false`)) || !bytes.Contains(r[0].After, []byte(`"stateless":true`)) {
 		t.Errorf("audited: %+v", r)
 	}
-	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	if got := w.get(ts.ID); got.Changed || !got.Upstream.Stateless {
 		t.Errorf("deployed: %+v", got.Upstream)
 	}
-	if got := want[admin.Toolset](w, w.send("PATCH", at, map[string]any{"stateless": false}, at), http.StatusOK); got.Upstream.Stateless || !got.Changed {
+	if got := want[view.Toolset](w, w.send("PATCH", at, map[string]any{"stateless": false}, at), http.StatusOK); got.Upstream.Stateless || !got.Changed {
 		t.Errorf("taken back: %+v", got.Upstream)
 	}
 

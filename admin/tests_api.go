@@ -64,7 +64,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.
 		}
 		deployed = true
 	}
-	t, err := s.show(ctx, ws, d)
+	t, err := s.views.Toolset(ctx, ws, d)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
@@ -15,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -44,24 +46,16 @@ type PatchConnector struct {
 	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
 }
 
-// ToolsetConnectorDetail is a connector with what the compiler said about its source.
-type ToolsetConnectorDetail struct {
-	ToolsetConnector
-	Operations  int                   `json:"operations" doc:"Operations in the specification."`
-	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
-	Warnings    []toolset.Diagnostic  `json:"warnings"`
-}
-
 // AddedConnector answers the addition of a connector.
 type AddedConnector struct {
-	Connector ToolsetConnectorDetail `json:"connector"`
-	Created   bool                   `json:"created" doc:"false: the toolset had it, and it was refreshed."`
-	Tools     []toolset.Tool         `json:"tools" doc:"Of this connector."`
-	Renamed   []draft.KeptName       `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
-	Test      *rollout.TestRun       `json:"test,omitempty"`
-	Granted   []string               `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
-	Changes   *Changes               `json:"changes,omitempty" doc:"What a refresh changed."`
-	Toolset   Toolset                `json:"toolset"`
+	Connector view.ToolsetConnectorDetail `json:"connector"`
+	Created   bool                        `json:"created" doc:"false: the toolset had it, and it was refreshed."`
+	Tools     []toolset.Tool              `json:"tools" doc:"Of this connector."`
+	Renamed   []draft.KeptName            `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
+	Test      *rollout.TestRun            `json:"test,omitempty"`
+	Granted   []string                    `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
+	Changes   *difference.Changes         `json:"changes,omitempty" doc:"What a refresh changed."`
+	Toolset   view.Toolset                `json:"toolset"`
 }
 
 // ToolsetConnectorInput is the path of a connector of a toolset.
@@ -88,12 +82,12 @@ type deleteConnectorInput struct {
 
 type connectorOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body ToolsetConnectorDetail
+	Body view.ToolsetConnectorDetail
 }
 
 type connectorsOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body List[ToolsetConnector]
+	Body List[view.ToolsetConnector]
 }
 
 func (s *Server) registerToolsetConnectors() {
@@ -106,7 +100,7 @@ func (s *Server) registerToolsetConnectors() {
 		if err != nil {
 			return nil, err
 		}
-		return &connectorsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[ToolsetConnector]{Items: t.Connectors}}, nil
+		return &connectorsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[view.ToolsetConnector]{Items: t.Connectors}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "add-toolset-connector", Method: http.MethodPost, Path: path, Summary: "Add an API or an MCP server to a toolset", Tags: tags,
@@ -143,55 +137,22 @@ func (s *Server) registerToolsetConnectors() {
 	})
 }
 
-func (s *Server) outlined(ctx context.Context, id string) (*draft.Draft, Toolset, error) {
+func (s *Server) outlined(ctx context.Context, id string) (*draft.Draft, view.Toolset, error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
-		return nil, Toolset{}, err
+		return nil, view.Toolset{}, err
 	}
 	d, err := draft.Outline(ctx, ws, ts)
 	if err != nil {
-		return nil, Toolset{}, err
+		return nil, view.Toolset{}, err
 	}
-	t, err := s.show(ctx, ws, d)
+	t, err := s.views.Toolset(ctx, ws, d)
 	return d, t, err
 }
 
-// showPart renders a connector of a toolset.
-func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *draft.Part) (c *ToolsetConnector, err error) {
-	r := p.Report
-	c = &ToolsetConnector{
-		Name: p.Row.Name,
-		Source: Source{
-			Kind: p.Row.SourceKind, URL: p.Row.SourceURL, Title: r.Title, Version: r.Version, SpecDigest: r.SpecDigest,
-			Format: r.Format, Spec: r.SpecVersion, SizeBytes: r.SizeBytes,
-		},
-		Connector: refOf(p.Version), BaseURL: p.BaseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.Row.Answers), Fixed: toolset.ShowFixed(p.Row.Fixed),
-		ToolCount: int(p.Version.Tools), Methods: r.Methods,
-	}
-	if p.Row.SourceKind == store.SourceMCP {
-		if c.Upstream, err = s.upstreamState(ctx, ws, p); err != nil {
-			return nil, err
-		}
-	}
-	if len(p.Creds) > 0 {
-		c.Authentication, err = credential.Show(p.Creds, s.now())
-	}
-	return c, err
-}
-
-func (s *Server) detailPart(ctx context.Context, ws *store.Workspace, p *draft.Part) (ToolsetConnectorDetail, error) {
-	c, err := s.showPart(ctx, ws, p)
-	if err != nil {
-		return ToolsetConnectorDetail{}, err
-	}
-	return ToolsetConnectorDetail{
-		ToolsetConnector: *c, Operations: p.Report.Operations, Unsupported: p.Report.Unsupported, Warnings: p.Report.Warnings,
-	}, nil
-}
-
 func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*connectorOutput, error) {
-	c, err := s.detailPart(ctx, ws, d.Part)
+	c, err := s.views.Detail(ctx, ws, d.Part)
 	if err != nil {
 		return nil, err
 	}

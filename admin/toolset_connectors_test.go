@@ -10,7 +10,9 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -97,7 +99,7 @@ func TestSeveralConnectors(t *testing.T) {
 	}
 	// So do address, policy and settings of answers.
 	patch := map[string]any{"baseUrl": w.upstream.URL + "/eu", "answers": map[string]any{"profile": "concise", "fields": "-owner"}}
-	want[admin.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/pets-eu", patch, at), http.StatusOK)
+	want[view.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/pets-eu", patch, at), http.StatusOK)
 	want[admin.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
 	want[admin.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
 	// An edit is of one connector's operation, though the other has the same.
@@ -125,11 +127,11 @@ func TestSeveralConnectors(t *testing.T) {
 
 	// The first connector goes; the others and their names stay.
 	names := w.tools(ts.ID)[4:]
-	removed := want[admin.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
+	removed := want[view.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
 	if len(removed.Connectors) != 2 || removed.Source.Kind != "mcp" || !removed.Changed || !slices.Equal(w.tools(ts.ID), names) {
 		t.Errorf("left %+v with %v, want %v", removed.Connectors, w.tools(ts.ID), names)
 	}
-	want[admin.Toolset](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusOK)
+	want[view.Toolset](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusOK)
 	if row, err := w.credential(ts.ID, "notes"); row != nil || err != nil {
 		t.Errorf("the credential of what was removed is %v, %v", row, err)
 	}
@@ -182,7 +184,7 @@ func TestRefreshOfSeveral(t *testing.T) {
 		t.Errorf("tools %v", got)
 	}
 	for name, n := range map[string]int{"": 2, "?connector=notes": 1, "?connector=pet-store": 1} {
-		if l := want[admin.List[admin.Changes]](w, w.do("GET", at+"/changes"+name, nil), http.StatusOK); len(l.Items) != n {
+		if l := want[admin.List[difference.Changes]](w, w.do("GET", at+"/changes"+name, nil), http.StatusOK); len(l.Items) != n {
 			t.Errorf("changes%s: %d", name, len(l.Items))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -26,7 +27,7 @@ type getInput struct {
 
 type detailOutput struct {
 	ETag string `header:"ETag"`
-	Body ToolsetDetail
+	Body view.ToolsetDetail
 }
 
 type patchInput struct {
@@ -70,11 +71,11 @@ func (s *Server) registerToolsets() {
 		if err != nil {
 			return nil, err
 		}
-		t, err := s.show(ctx, ws, d)
+		t, err := s.views.Toolset(ctx, ws, d)
 		if err != nil {
 			return nil, err
 		}
-		return &detailOutput{ETag: request.ETag(ts.Version), Body: detailOf(d, t)}, nil
+		return &detailOutput{ETag: request.ETag(ts.Version), Body: view.DetailOf(d, t)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
@@ -106,7 +107,7 @@ func (s *Server) registerToolsets() {
 	s.registerKeys()
 }
 
-func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[Toolset], error) {
+func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[view.Toolset], error) {
 	p, err := in.page("/v1/toolsets")
 	if err != nil {
 		return nil, err
@@ -116,20 +117,20 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[T
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]Toolset, len(rows))
+	shown := make([]view.Toolset, len(rows))
 	for i := range rows {
 		d, err := draft.Outline(ctx, ws, &rows[i])
 		if err != nil {
 			return nil, err
 		}
-		if shown[i], err = s.show(ctx, ws, d); err != nil {
+		if shown[i], err = s.views.Toolset(ctx, ws, d); err != nil {
 			return nil, err
 		}
 	}
-	return list(in, "/v1/toolsets", shown, next, func(t *Toolset) Toolset { return *t }), nil
+	return list(in, "/v1/toolsets", shown, next, same), nil
 }
 
-func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[Revision], error) {
+func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[view.Revision], error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
@@ -144,8 +145,8 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 	if err != nil {
 		return nil, err
 	}
-	return list(&in.ListInput, path, rows, next, func(r *store.Revision) Revision {
-		return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, State: string(r.State), Restores: r.Restores, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
+	return list(&in.ListInput, path, rows, next, func(r *store.Revision) view.Revision {
+		return view.ShowRevision(ts, r)
 	}), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -38,20 +39,8 @@ func (s *Server) checkServer(ctx context.Context, ts *store.Toolset, c *store.To
 	return err
 }
 
-func (s *Server) upstreamState(ctx context.Context, ws *store.Workspace, p *draft.Part) (*UpstreamState, error) {
-	out := &UpstreamState{Policy: p.Policy(), Stateless: p.Row.Stateless}
-	last, err := lastChange(ctx, ws, p.Row.ToolsetID, p.Row.Name)
-	if err != nil {
-		return nil, err
-	}
-	out.Quarantined = last != nil && last.Waits
-	seen := s.upstreams.Sight(p.Row.ToolsetID, p.Row.Name)
-	out.CheckedAt, out.Fault, out.Listening = seen.At, seen.Fault, seen.Listening
-	return out, nil
-}
-
 // upstreamChanged tells that the MCP server of a toolset changed its tools.
-func (s *Server) upstreamChanged(d *draft.Draft, c *Changes, level slog.Level) {
+func (s *Server) upstreamChanged(d *draft.Draft, c *difference.Changes, level slog.Level) {
 	s.log.LogAttrs(s.work, level, "an MCP server changed its tools", slog.String("toolset", d.Toolset.Slug), slog.String("connector", d.Row.Name), slog.String("policy", d.Policy()),
 		slog.Int("added", c.Added), slog.Int("removed", c.Removed), slog.Int("changed", c.Changed), slog.Bool("quarantined", c.Waits))
 	to := "changed"

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -53,7 +54,7 @@ func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedTo
 	conf := person(as)
 	conf["perUser"] = true
 	cred = want[credential.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
-	want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
+	want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 	user := func(name string) registry.User {
 		made := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": name}), 201)
 		return registry.User{Kind: registry.UserToken, ID: made.ID, Toolset: ts.ID}

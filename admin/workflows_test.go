@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -138,7 +139,7 @@ func TestWorkflowEdits(t *testing.T) {
 	}
 
 	// Exactly what enable names is enabled, tools of workflows too.
-	want[admin.ToolsetDetail](w, w.do("POST", at+"/tools/batch-update", map[string]any{"enable": []string{"*_pet*"}}), 200)
+	want[view.ToolsetDetail](w, w.do("POST", at+"/tools/batch-update", map[string]any{"enable": []string{"*_pet*"}}), 200)
 	var on []string
 	for _, tool := range want[admin.List[toolset.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items {
 		if tool.Plugin != "" && tool.Enabled {

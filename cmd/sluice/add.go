@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -151,7 +152,7 @@ func (a *app) newToolset(ctx context.Context, spec specification.Document, f *ad
 		in.Access = registry.AccessNone
 	}
 	if f.cacheSeconds > 0 {
-		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
+		in.Cache = &view.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.entry != nil {
 		in.Source.Catalog, in.Profile = f.entry, "" // answers are optimized as the entry has it
@@ -274,7 +275,7 @@ func (a *app) showMade(made *admin.CreatedToolset, f *addFlags) error {
 
 // leftDraft is the failure of a command that adds something when that stays in the draft,
 // unless the draft was asked for. What is the matter was said before.
-func leftDraft(t *admin.Toolset, f *addFlags) error {
+func leftDraft(t *view.Toolset, f *addFlags) error {
 	if f.noDeploy || t.Status == "live" && !t.Changed {
 		return nil
 	}
@@ -329,7 +330,7 @@ func (a *app) create(ctx context.Context, c *client.Client, spec specification.D
 	if err := a.firstToken(ctx, c, made); err != nil {
 		return nil, err
 	}
-	var detail admin.ConnectorDetail
+	var detail view.ConnectorDetail
 	if err := c.Get(ctx, "/v1/connectors/"+url.PathEscape(made.Connector.Name), &detail); err != nil {
 		return nil, err
 	}
@@ -349,7 +350,7 @@ func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.Crea
 }
 
 // sayMade says what was made of a specification or a server.
-func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, detail *view.ConnectorDetail) {
 	if made.Source.Kind == "mcp" {
 		a.phase("connect", "%-18s %9s   MCP %s%s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec, describe.Items(detail.Report.Items))
 		a.sayGenerated(made, detail)
@@ -360,7 +361,7 @@ func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, d
 	a.sayGenerated(made, detail)
 }
 
-func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+func (a *app) sayGenerated(made *admin.CreatedToolset, detail *view.ConnectorDetail) {
 	size := ""
 	if detail.Report.ModuleBytes > 0 {
 		size = "   wasm " + terminal.ByteSize(detail.Report.ModuleBytes)
@@ -454,7 +455,7 @@ func size(t *admin.CreatedToolset) string {
 }
 
 // adviseCount warns when clients will not show all tools.
-func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
+func (a *app) adviseCount(w io.Writer, t *view.Toolset) {
 	const cursorShows, requestTakes = 40, 128
 	switch {
 	case t.ToolCount == 0:

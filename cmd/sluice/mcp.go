@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -187,7 +188,7 @@ the draft.`,
 				if len(servers) > 1 {
 					return exit.Usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
 				}
-				var out admin.ToolsetConnectorDetail
+				var out view.ToolsetConnectorDetail
 				var in admin.PatchConnector
 				if len(args) == 2 {
 					in.Policy = &args[1]
@@ -219,8 +220,8 @@ the draft.`,
 }
 
 // serversOf are the MCP servers of a toolset, or the one that is named.
-func serversOf(t *admin.ToolsetDetail, name string) ([]*admin.ToolsetConnector, error) {
-	var out []*admin.ToolsetConnector
+func serversOf(t *view.ToolsetDetail, name string) ([]*view.ToolsetConnector, error) {
+	var out []*view.ToolsetConnector
 	for i := range t.Connectors {
 		if c := &t.Connectors[i]; c.Upstream != nil && (name == "" || name == c.Name) {
 			out = append(out, c)
@@ -235,7 +236,7 @@ func serversOf(t *admin.ToolsetDetail, name string) ([]*admin.ToolsetConnector, 
 	return nil, problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
 }
 
-func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnector) {
+func printUpstream(w io.Writer, t *view.ToolsetDetail, c *view.ToolsetConnector) {
 	u, name, of := c.Upstream, t.Slug, ""
 	if len(t.Connectors) > 1 {
 		name, of = t.Slug+" "+c.Name, " --connector "+c.Name

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
@@ -495,7 +496,7 @@ func (r *runner) printToolsets(ctx context.Context, c *client.Client) {
 	if err := r.node.AwaitRelease(ctx); err != nil {
 		return // the node is stopping
 	}
-	var page admin.List[admin.Toolset]
+	var page admin.List[view.Toolset]
 	if err := c.Get(ctx, fmt.Sprintf("/v1/toolsets?limit=%d", printedToolsets), &page); err != nil {
 		return // the node is stopping, or its log says why
 	}

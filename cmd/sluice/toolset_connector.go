@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -76,13 +77,13 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 	if err != nil {
 		return err
 	}
-	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
-		{Header: "name", Value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{Header: "source", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.SourceKind(&c.Source) }},
-		{Header: "tools", Value: func(c admin.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
-		{Header: "auth", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.AuthText(toolsetcmd.OfConnector(&c)) }},
-		{Header: "base url", Value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
-		{Header: "state", Value: func(c admin.ToolsetConnector) string {
+	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[view.ToolsetConnector]{
+		{Header: "name", Value: func(c view.ToolsetConnector) string { return c.Name }},
+		{Header: "source", Value: func(c view.ToolsetConnector) string { return toolsetcmd.SourceKind(&c.Source) }},
+		{Header: "tools", Value: func(c view.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
+		{Header: "auth", Value: func(c view.ToolsetConnector) string { return toolsetcmd.AuthText(toolsetcmd.OfConnector(&c)) }},
+		{Header: "base url", Value: func(c view.ToolsetConnector) string { return c.BaseURL }},
+		{Header: "state", Value: func(c view.ToolsetConnector) string {
 			switch {
 			case c.Upstream == nil:
 				return ""
@@ -93,15 +94,15 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 			}
 			return "policy " + c.Upstream.Policy
 		}},
-		{Header: "profile", Value: func(c admin.ToolsetConnector) string {
+		{Header: "profile", Value: func(c view.ToolsetConnector) string {
 			if c.Answers != nil && c.Answers.Profile != "" {
 				return c.Answers.Profile
 			}
 			return t.Profile
 		}, Wide: true},
-		{Header: "version", Value: func(c admin.ToolsetConnector) string { return c.Connector.Version }, Wide: true},
-		{Header: "from", Value: func(c admin.ToolsetConnector) string { return c.Source.URL }, Wide: true},
-	}, func(c admin.ToolsetConnector) string { return c.Name })
+		{Header: "version", Value: func(c view.ToolsetConnector) string { return c.Connector.Version }, Wide: true},
+		{Header: "from", Value: func(c view.ToolsetConnector) string { return c.Source.URL }, Wide: true},
+	}, func(c view.ToolsetConnector) string { return c.Name })
 }
 
 // addTo gives a toolset another connector.
@@ -186,7 +187,7 @@ func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) e
 	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil && in.Stateless == nil {
 		return exit.Usagef("set takes --base-url, --profile, --upstream-policy and --stateless")
 	}
-	var out admin.ToolsetConnectorDetail
+	var out view.ToolsetConnectorDetail
 	if err := c.Patch(cmd.Context(), client.ToolsetPath(t, "connectors", name), in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
@@ -208,7 +209,7 @@ func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft b
 	if err := a.Confirm(ctx, fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
 		return err
 	}
-	var out admin.Toolset
+	var out view.Toolset
 	if err := c.Delete(ctx, client.ToolsetPath(t, "connectors", name), &out, client.IfMatch(etag)); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -115,13 +116,13 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 
 // endpoint resolves a toolset for the configuration of applications. The toolset is nil
 // for a URL, and for one that is gone when its configuration is to be removed.
-func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (clientconfig.Endpoint, *admin.ToolsetDetail, error) {
+func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (clientconfig.Endpoint, *view.ToolsetDetail, error) {
 	exe, err := executable()
 	if err != nil {
 		return clientconfig.Endpoint{}, nil, err
 	}
 	s := clientconfig.Endpoint{Executable: exe}
-	var t *admin.ToolsetDetail
+	var t *view.ToolsetDetail
 	if command.IsURL(toolset) {
 		u, err := url.Parse(toolset)
 		if err != nil || u.Host == "" {

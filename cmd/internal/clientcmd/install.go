@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/clientconfig"
@@ -39,8 +39,8 @@ type change struct {
 	clients
 	app     application
 	at      clientconfig.Endpoint
-	toolset *admin.ToolsetDetail // nil: only its URL is known, or its name
-	ttl     time.Duration        // of an access token that is made. 0: forever
+	toolset *view.ToolsetDetail // nil: only its URL is known, or its name
+	ttl     time.Duration       // of an access token that is made. 0: forever
 }
 
 // configuration is an application's file as it was read.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -112,7 +113,7 @@ func (e *edit) listLearned(ctx context.Context, tool string) error {
 }
 
 func (e *edit) useLearned(ctx context.Context) error {
-	var t admin.Toolset
+	var t view.Toolset
 	if err := e.Client().Post(ctx, e.path("learned")+"/use", struct{}{}, &t, client.IfMatch(e.etag)); err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -72,7 +74,7 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *admin.R
 }
 
 // refreshOne refreshes one connector; title goes before what is printed.
-func refreshOne(ctx context.Context, cli *command.Session, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
+func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, in *admin.RefreshRequest, title string) error {
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
@@ -117,7 +119,7 @@ func diffCommand(cli *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var page admin.List[admin.Changes]
+			var page admin.List[difference.Changes]
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "changes")+"?limit=1&connector="+url.QueryEscape(connector), &page); err != nil {
 				return err
 			}
@@ -143,7 +145,7 @@ func printText(w io.Writer, sign, text string) {
 }
 
 // printChanges lists what a new version changed, the gravest first.
-func printChanges(w io.Writer, slug string, c *admin.Changes) {
+func printChanges(w io.Writer, slug string, c *difference.Changes) {
 	from, to := c.From.Version, c.To.Version
 	if from == to {
 		from, to = from+" "+terminal.ShortDigest(c.From.Digest), to+" "+terminal.ShortDigest(c.To.Digest)

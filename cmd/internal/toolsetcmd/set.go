@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 )
@@ -31,7 +32,7 @@ func setCommand(cli *command.Session) *cobra.Command {
 			if !some {
 				return exit.Usagef("say what to set: --name, --description, --instructions or --base-url")
 			}
-			return settle(cmd.Context(), e, e.path(), true, in, func(w io.Writer, out *admin.ToolsetDetail) { printToolset(w, out) })
+			return settle(cmd.Context(), e, e.path(), true, in, func(w io.Writer, out *view.ToolsetDetail) { printToolset(w, out) })
 		}),
 	}
 	fs := cmd.Flags()

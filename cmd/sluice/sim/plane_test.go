@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
 	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/retry"
@@ -278,7 +279,7 @@ func newTemplate(t *testing.T, root string) *template {
 			ts.id = made.ID
 			must(p.api("PUT", "/v1/toolsets/"+ts.id+"/labels", map[string]any{"labels": labels(ts.zone)}, nil))
 			must(p.api("PUT", "/v1/toolsets/"+ts.id+"/authentication", keyOf(ts.slug, 0), nil))
-			var live admin.Toolset
+			var live view.Toolset
 			must(p.api("POST", "/v1/toolsets/"+ts.id+"/deploy", map[string]any{"reason": "the first"}, &live))
 			ts.revision, ts.sets = live.Revision, map[uint64][]string{live.Revision: tools}
 			ts.tokens = append(ts.tokens, &token{id: made.Token.ID, text: made.Token.Token, made: true})
