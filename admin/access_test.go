@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -49,7 +50,7 @@ func (w *world) liveAccess(id string) *registry.AccessDocument {
 // valid, and a change needs no new revision.
 func TestAccess(t *testing.T) {
 	w := newWorld(t)
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	path := "/v1/toolsets/" + ts.ID
 	if a := want[access.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200); a.Mode != "none" || w.liveAccess(ts.ID) != nil {
 		t.Fatalf("at first: %+v", a)

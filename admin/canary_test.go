@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
@@ -51,7 +52,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	})
 	body := w.createBody("Pets", "locked.yaml")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": canaries["apiKey"]}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a"), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a"), 201)
 	w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a")
 	path := "/v1/toolsets/" + ts.ID
 	w.do("POST", path+"/test", nil)
@@ -280,7 +281,7 @@ func TestNothingHalfCreated(t *testing.T) {
 			if len(w.live()) != 0 {
 				t.Errorf("live %v", w.live())
 			}
-			want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+			want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 		})
 	}
 }

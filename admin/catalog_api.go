@@ -3,21 +3,11 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/choice"
-	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/listing"
-	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
-	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/internal/problem"
-	entries "github.com/sluicegate/sluice/plugins/catalog"
-	"github.com/sluicegate/sluice/registry"
 )
 
 type listCatalogInput struct {
@@ -51,125 +41,4 @@ func (s *Server) registerCatalog() {
 	}, func(_ context.Context, in *catalogInput) (*bodyOutput[catalog.EntryDetail], error) {
 		return answer(s.catalog.Show(in.ID))
 	})
-}
-
-// fromCatalog is a request whose source is an entry of the catalog, with the document or
-// server of the entry as its source. The entry is nil for any other source.
-func (s *Server) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adoption, error) {
-	from := in.Source.Catalog
-	switch {
-	case from == nil:
-		return in, nil, nil
-	case in.Source.OpenAPI != nil || in.Source.MCP != nil:
-		return nil, nil, request.FieldFault("/source", "the request names two sources: send source.catalog alone")
-	}
-	var wanted func(string) bool
-	if len(in.Tools) > 0 {
-		g, err := toolset.ParseGlobs(in.Tools, "/tools")
-		if err != nil {
-			return nil, nil, err
-		}
-		wanted = g.Match
-	}
-	entry, err := s.catalog.Adopt(from, wanted)
-	if err != nil {
-		return nil, nil, err
-	}
-	whole := *in
-	if entry.Kind() == entries.KindMCP {
-		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}
-	} else {
-		whole.Source = CreateSource{OpenAPI: &source.OpenAPISource{URL: entry.URL}}
-		whole.Policy = ""
-	}
-	if whole.Slug == "" && whole.Name == "" {
-		whole.Slug = entry.ID
-	}
-	return &whole, entry, nil
-}
-
-// begin gives a new connector what its entry says besides the tools.
-func (c *change) begin() (err error) {
-	d, e := c.d, c.entry
-	if d.Row.BaseURL, err = e.BaseURL(c.in.BaseURL); err != nil {
-		return err
-	}
-	switch {
-	case c.in.Profile != "":
-	case c.isNew:
-		d.Toolset.Profile = registry.ProfileConcise
-	default:
-		d.Row.Answers, err = toolset.ChangeAnswers(d.Row.Answers, &toolset.PatchAnswers{Profile: &concise}, "", registry.OfConnector, nil)
-	}
-	if c.isNew {
-		if c.in.Name == "" {
-			d.Toolset.Name = e.Name
-		}
-		if e.Instructions != "" {
-			d.Toolset.Instructions = e.Instructions
-		}
-	}
-	return err
-}
-
-var concise = registry.ProfileConcise
-
-// adoptEntry makes the tools of a new connector those of its entry: their choice, names,
-// descriptions, answers and examples.
-func adoptEntry(d *draft.Draft, e *catalog.Adoption) error {
-	connector := d.Row.Name
-	names := map[string]bool{}
-	for _, t := range d.Tools(false) {
-		if t.Operation.Connector != connector && t.Enabled {
-			names[strings.ToLower(t.Name)] = true
-		}
-	}
-	edits, err := e.Edits(d.ToolsOf(connector), func(name string) bool { return names[strings.ToLower(name)] })
-	if err != nil {
-		return err
-	}
-	c, err := choice.Of(d.Toolset)
-	if err != nil {
-		return err
-	}
-	kept := d.Edits[:0:0]
-	for i := range d.Edits {
-		if d.Edits[i].Connector != connector {
-			kept = append(kept, d.Edits[i])
-		}
-	}
-	examples := e.Examples()
-	for i := range edits {
-		edit := &edits[i]
-		edit.ToolsetID = d.Toolset.ID
-		if err := takesFixed(d, e, edit); err != nil {
-			return err
-		}
-		if !draft.Idle(edit) {
-			kept = append(kept, *edit)
-		}
-		if said := examples[entries.Operation{Method: edit.Method, Path: edit.Path}]; !edit.Disabled && len(said) > 0 {
-			c.ExamplesOf(toolset.OperationOf(edit)).Operator = said
-		}
-	}
-	d.Edits = kept
-	if err := c.CheckExamples(); err != nil {
-		return err
-	}
-	c.Keep(d.Toolset)
-	return nil
-}
-
-// takesFixed refuses an entry that fixes an argument which the tool does not have: the
-// value would not be sent, and nobody would know.
-func takesFixed(d *draft.Draft, e *catalog.Adoption, edit *store.ToolEdit) error {
-	op := toolset.OperationOf(edit)
-	for name := range toolset.ShowFixed(edit.Fixed) {
-		if _, g := d.Generated(op); g == nil || !g.Takes(name) {
-			return problem.New(problem.Conflict, "the entry %s no longer fits: %s %s has no argument %.80q, whose value it fixes", e.ID, op.Method, op.Path, name).
-				Fix("leave the tool out (tools: !NAME), or have the entry updated")
-		}
-	}
-	// An argument that is only to be listed and is gone costs nothing: the others stay.
-	return nil
 }

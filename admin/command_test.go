@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/people"
@@ -74,7 +75,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	editor := w.apiToken("editor")
 	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", programSource("serve", "notes")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", programSource("serve", "notes")), 201)
 	if ts.Connectors[0].Source.URL != "stdio://serve-notes" || len(w.programs.added) != 1 {
 		t.Fatalf("made %+v, added %v", ts.Connectors[0].Source, w.programs.added)
 	}
@@ -136,7 +137,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	}
 
 	// What is there may be used by who works with the toolset: refreshed, exported, imported.
-	want[admin.Refreshed](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/refresh", `{}`, editor...), http.StatusOK)
+	want[change.Refreshed](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/refresh", `{}`, editor...), http.StatusOK)
 	if p := w.importing("", doc, editor...); p.Changes != 0 {
 		t.Errorf("its own export again: %+v", p)
 	}
@@ -173,7 +174,7 @@ func TestCommandsGoToNoEdge(t *testing.T) {
 	w := newProgramWorld(t)
 	body := programSource("serve")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "Sluice-Env-API_KEY", "apiKey": upstreamKey}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "live" {
 		want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	}

@@ -6,10 +6,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/view"
 )
 
@@ -23,14 +22,8 @@ type versionsInput struct {
 	ListInput
 }
 
-// PreviewRequest asks what a specification would become.
-type PreviewRequest struct {
-	Source CreateSource        `json:"source"`
-	Auth   *credential.SetAuth `json:"authentication,omitempty" doc:"For an MCP server that wants it."`
-}
-
 type previewInput struct {
-	Body PreviewRequest
+	Body change.PreviewRequest
 }
 
 func (s *Server) registerConnectors() {
@@ -97,37 +90,8 @@ func (s *Server) registerConnectors() {
 		OperationID: "preview-connector", Method: http.MethodPost, Path: "/v1/connectors/preview", Summary: "Compile a specification and store nothing", Tags: tags,
 	}, func(ctx context.Context, in *previewInput) (*jobOutput, error) {
 		return s.run(ctx, "connector.preview", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.preview(ctx, &CreateToolset{Source: in.Body.Source, Auth: in.Body.Auth}, phase)
+			return s.changes.Preview(ctx, &in.Body, phase)
 		})
 	})
-	documentJob(s.api.OpenAPI(), "/v1/connectors/preview", Preview{}, http.StatusOK)
-}
-
-func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(string)) (*request.Done, error) {
-	if err := s.useCommand(ctx, in); err != nil {
-		return nil, err
-	}
-	named := in.addresses()
-	in, entry, err := s.fromCatalog(in)
-	if err != nil {
-		return nil, err
-	}
-	ctx, _ = s.grants.See(ctx, named) // for reading it alone: no toolset is made
-	src, err := s.readSource(ctx, in, nil, phase)
-	if err != nil {
-		return nil, err
-	}
-	ws := s.workspace(ctx)
-	c, err := s.compiler.Source(ctx, ws.ID(), src, phase)
-	if err != nil {
-		return nil, err
-	}
-	d := &draft.Draft{Toolset: new(store.Toolset), Part: &draft.Part{Conn: c.Conn}}
-	d.Parts = []*draft.Part{d.Part}
-	if entry != nil && !entry.Whole() {
-		if err := adoptEntry(d, entry); err != nil {
-			return nil, err
-		}
-	}
-	return &request.Done{Status: http.StatusOK, Body: Preview{Name: draft.ConnectorName(c.Pushed, ws.ID()), Report: *c.Report, Tools: d.Tools(false)}}, nil
+	documentJob(s.api.OpenAPI(), "/v1/connectors/preview", change.Preview{}, http.StatusOK)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
@@ -49,7 +50,7 @@ func furnished(w *world) {
 	// And one that is a draft only, with several credentials.
 	body := w.createBody("Drafted", "locked.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	drafted := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+	drafted := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
 	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+drafted.ID+"/labels", `{"labels":{"region":"eu","tier":"a"}}`), 200)
 	w.putAuth(drafted.ID, map[string]any{"authType": "list", "items": []any{
 		map[string]any{"authType": "basic", "username": "ann", "password": "pw-secret-1"},
@@ -515,7 +516,7 @@ func TestRoundTripOfSources(t *testing.T) {
 			"parts/idle.txt": "not used",
 		},
 	}}}
-	want[admin.CreatedToolset](one, one.do("POST", "/v1/toolsets", files), http.StatusCreated)
+	want[change.CreatedToolset](one, one.do("POST", "/v1/toolsets", files), http.StatusCreated)
 	one.servers.set(nil, "search=Find notes", "read")
 	one.addServer(map[string]any{"name": "Server", "deploy": map[string]any{"skip": true}})
 	doc, first := one.export("")

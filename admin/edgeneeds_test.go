@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
@@ -17,7 +17,7 @@ import (
 )
 
 // keyed makes a live toolset with a key.
-func (w *world) keyed(name string) admin.CreatedToolset {
+func (w *world) keyed(name string) change.CreatedToolset {
 	w.t.Helper()
 	ts := w.create(name, "locked.yaml")
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
@@ -16,7 +17,7 @@ import (
 func TestCreateTestsAndDeploys(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("POST", "/v1/toolsets", w.createBody("My Pets", "pets.yaml"))
-	ts := want[admin.CreatedToolset](w, a, http.StatusCreated)
+	ts := want[change.CreatedToolset](w, a, http.StatusCreated)
 	if a.Header.Get("Location") != "/v1/toolsets/"+ts.ID || a.Header.Get("ETag") == "" {
 		t.Errorf("headers %v", a.Header)
 	}
@@ -57,7 +58,7 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	source, _ := body["source"].(map[string]any)
 	openapi, _ := source["openapi"].(map[string]any)
 	openapi["document"] = strings.Replace(fixture(t, "pets.yaml"), "version: 1.2.3", "version: 1.3.0", 1)
-	again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
+	again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
 	if again.Created || again.ID != ts.ID || again.Tools[0].Name != "all_pets" || again.Source.Version != "1.3.0" || again.Authentication == nil ||
 		again.Revision < 2 || again.Status != "live" || again.Changed {
 		t.Errorf("refreshed %+v", again)
@@ -85,8 +86,8 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	// By URL: the same URL refreshes.
 	url := w.createBody("By URL", "pets.yaml")
 	url["source"] = conflict["source"]
-	first := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusCreated)
-	second := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusOK)
+	first := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusCreated)
+	second := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusOK)
 	if first.ID != second.ID || second.Revision != first.Revision || second.Source.URL != "https://api.example/openapi.yaml" {
 		t.Errorf("by URL: %s %d, %s %d", first.ID, first.Revision, second.ID, second.Revision)
 	}
@@ -152,7 +153,7 @@ func TestRunDeploysUntestedWithAReason(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Locked", "locked.yaml")
 	body["deploy"] = map[string]any{"untestedReason": "named on run"}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "live" || ts.Test.Possible {
 		t.Fatalf("created %+v", ts)
 	}
@@ -160,13 +161,13 @@ func TestRunDeploysUntestedWithAReason(t *testing.T) {
 	body = w.createBody("Down", "pets.yaml")
 	body["baseUrl"] = w.upstream.URL + "/down"
 	body["deploy"] = map[string]any{"untestedReason": "named on run"}
-	ts = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "draft" || ts.Test.Passed || ts.Test.UpstreamStatus != 502 {
 		t.Fatalf("created %+v", ts.Test)
 	}
 	body = w.createBody("Skip", "pets.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	if ts = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "draft" || ts.Test != nil {
+	if ts = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "draft" || ts.Test != nil {
 		t.Fatalf("skipped %+v", ts)
 	}
 }
@@ -178,7 +179,7 @@ func TestWhatATestNeedsToPass(t *testing.T) {
 		body := w.createBody("Pets", "pets.yaml")
 		body["baseUrl"] = w.upstream.URL + base
 		body["test"] = map[string]any{"tool": tool, "arguments": args}
-		ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+		ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 		if ts.Test.Passed != passed || !strings.Contains(ts.Test.Reason, reason) || (ts.Status == "live") != passed {
 			t.Errorf("%s %s: %+v", base, tool, ts.Test)
 		}
@@ -281,7 +282,7 @@ func TestTools(t *testing.T) {
 	// At creation.
 	body := w.createBody("Some", "pets.yaml")
 	body["tools"] = []string{"list_*", "get_pet"}
-	if some := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); some.EnabledTools != 2 {
+	if some := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); some.EnabledTools != 2 {
 		t.Errorf("created with %d tools", some.EnabledTools)
 	}
 	body["name"], body["tools"] = "None", []string{"nothing"}
@@ -330,7 +331,7 @@ func TestAuthentication(t *testing.T) {
 	// At creation, in one step.
 	body := w.createBody("With key", "locked.yaml")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
-	if ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "live" || ts.Authentication.Last4 != "9f3c" {
+	if ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "live" || ts.Authentication.Last4 != "9f3c" {
 		t.Errorf("created %+v", ts)
 	}
 }

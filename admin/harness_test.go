@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/playground"
@@ -533,9 +534,9 @@ func (w *world) createBody(name, file string) map[string]any {
 	}
 }
 
-func (w *world) create(name, file string) admin.CreatedToolset {
+func (w *world) create(name, file string) change.CreatedToolset {
 	w.t.Helper()
-	return want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody(name, file)), http.StatusCreated)
+	return want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody(name, file)), http.StatusCreated)
 }
 
 func (w *world) get(id string) view.ToolsetDetail {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -198,11 +199,11 @@ func TestMultipart(t *testing.T) {
 		return w.do("POST", path, body, "Content-Type", ct)
 	}
 	request := `{"name":"Up","baseUrl":"` + w.upstream.URL + `"}`
-	ts := want[admin.CreatedToolset](w, post("/v1/toolsets", "request", request, "file", fixture(t, "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, post("/v1/toolsets", "request", request, "file", fixture(t, "pets.yaml")), 201)
 	if ts.Slug != "up" || ts.Status != "live" || ts.Source.URL != "" || ts.Source.Format != "yaml" {
 		t.Errorf("created %+v", ts.Toolset)
 	}
-	pv := want[admin.Preview](w, post("/v1/connectors/preview", "file", fixture(t, "pets.yaml")), 200)
+	pv := want[change.Preview](w, post("/v1/connectors/preview", "file", fixture(t, "pets.yaml")), 200)
 	if pv.Report.ToolCount != 4 || len(pv.Tools) != 4 || pv.Name == "" || pv.Report.AuthRequired {
 		t.Errorf("preview %+v", pv.Report)
 	}
@@ -249,7 +250,7 @@ func TestIdempotency(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Pets", "pets.yaml")
 	first := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
-	ts := want[admin.CreatedToolset](w, first, 201)
+	ts := want[change.CreatedToolset](w, first, 201)
 	again := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
 	if again.StatusCode != http.StatusCreated || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" ||
 		again.Header.Get("ETag") != first.Header.Get("ETag") || again.Header.Get("Location") != first.Header.Get("Location") {
@@ -265,8 +266,8 @@ func TestIdempotency(t *testing.T) {
 	path := "/v1/toolsets/" + ts.ID + "/test"
 	want[admin.Problem](w, w.do("POST", path, nil, "Idempotency-Key", "k1"), 422)
 	// Without a key each request counts.
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200)
 
 	// While the first runs, the second is told to wait.
 	hold := make(chan struct{})
@@ -290,7 +291,7 @@ func TestIdempotency(t *testing.T) {
 	w.faults.set(func(what, _ string) error { return errors.New("disk full") })
 	want[admin.Problem](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 500)
 	w.faults.set(nil)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 201)
 }
 
 // waitCalls waits until the tester has begun its nth call.
@@ -333,7 +334,7 @@ func TestJobs(t *testing.T) {
 	close(hold)
 	w.until("the job ends", func() bool { return read().State != "running" })
 	end := read()
-	var ts admin.CreatedToolset
+	var ts change.CreatedToolset
 	if err := json.Unmarshal(end.Result, &ts); err != nil || end.State != "succeeded" || end.Resource != "/v1/toolsets/"+ts.ID || ts.Status != "live" {
 		t.Errorf("ended %+v, %v", end, err)
 	}
@@ -372,7 +373,7 @@ func TestPages(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		body := w.createBody(name, "pets.yaml")
 		body["deploy"] = map[string]any{"skip": true}
-		slugs = append([]string{want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201).Slug}, slugs...)
+		slugs = append([]string{want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201).Slug}, slugs...)
 	}
 	var got []string
 	for next := "/v1/toolsets?limit=2"; next != ""; {
@@ -446,7 +447,7 @@ func TestConcurrentWrites(t *testing.T) {
 	// Deploys and deletes of several toolsets leave release and records equal.
 	for i := range 6 {
 		wg.Go(func() {
-			ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("T"+string(rune('a'+i)), "pets.yaml")), 201)
+			ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("T"+string(rune('a'+i)), "pets.yaml")), 201)
 			if i%2 == 0 {
 				w.remove(ts.ID)
 			}

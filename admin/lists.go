@@ -128,6 +128,14 @@ func answer[T any](body T, err error) (*bodyOutput[T], error) {
 	return &bodyOutput[T]{body}, nil
 }
 
+// pointed is [answer] of a body that comes as a pointer.
+func pointed[T any](body *T, err error) (*bodyOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &bodyOutput[T]{*body}, nil
+}
+
 // answered serves what decide says of the request's workspace.
 func answered[I, T any](s *Server, decide func(context.Context, *store.Workspace, *I) (T, error)) func(context.Context, *I) (*bodyOutput[T], error) {
 	return func(ctx context.Context, in *I) (*bodyOutput[T], error) {

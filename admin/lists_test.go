@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 )
@@ -17,7 +18,7 @@ import (
 // memory; what it does not name is refused with what there is.
 func TestListFields(t *testing.T) {
 	w := newWorld(t)
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -81,7 +82,7 @@ func TestListQueries(t *testing.T) {
 		if name == "Gamma pets" {
 			body["deploy"] = map[string]any{"skip": true}
 		}
-		want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+		want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	}
 	names := func(a answer) (out []string) {
 		t.Helper()
@@ -139,7 +140,7 @@ func TestListQueries(t *testing.T) {
 
 func TestAuditFilters(t *testing.T) {
 	w := newWorld(t)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	count := func(filter string) int {
 		t.Helper()
 		return len(want[admin.List[json.RawMessage]](w, w.do("GET", "/v1/audit?filter="+url.QueryEscape(filter), nil), 200).Items)

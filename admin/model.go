@@ -4,28 +4,10 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/difference"
-	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/rollout"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 )
-
-// CreatedToolset answers the creation of a toolset.
-type CreatedToolset struct {
-	view.ToolsetDetail
-	Created bool                    `json:"created" doc:"false: the toolset was there with the same source and was refreshed."`
-	Tools   []toolset.Tool          `json:"tools"`
-	Tokens  int                     `json:"definitionTokens" doc:"What a client pays for the list of tools as it gets it, in tokens."`
-	Advice  *advice.SelectionAdvice `json:"advice,omitempty" doc:"With more than 40 tools: what each selection would cost."`
-	Granted []string                `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
-	Changes *difference.Changes     `json:"changes,omitempty" doc:"What a refresh changed; absent: nothing, or the toolset is new."`
-	// Token is in no stored job.
-	Token *access.CreatedAccessToken `json:"accessToken,omitempty" doc:"What opens the URL of the new toolset, shown once. Absent: everybody may open it, or the toolset was there before, or the creation ended as a job; then make one."`
-}
 
 // TestAnswer answers a test.
 type TestAnswer struct {
@@ -33,13 +15,6 @@ type TestAnswer struct {
 	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
 	Toolset    view.Toolset           `json:"toolset"`
 	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`
-}
-
-// Preview is a specification compiled and not stored.
-type Preview struct {
-	Name   string         `json:"name" doc:"Name the connector would get."`
-	Report draft.Report   `json:"report"`
-	Tools  []toolset.Tool `json:"tools"`
 }
 
 // Job is work that outlasts its request.

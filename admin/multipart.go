@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -102,7 +103,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	src.Overlays = overlays
-	doc["source"] = json.RawMessage(store.JSON(CreateSource{OpenAPI: src}))
+	doc["source"] = json.RawMessage(store.JSON(change.CreateSource{OpenAPI: src}))
 	r.Header.Set("Content-Type", "application/json")
 	return []byte(store.JSON(doc)), nil
 }

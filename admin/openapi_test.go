@@ -16,6 +16,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
@@ -143,7 +144,7 @@ func TestAnswersFollowTheDocument(t *testing.T) {
 		return a
 	}
 	body := w.createBody("Pets", "pets.yaml")
-	ts := want[admin.CreatedToolset](w, f("POST", "/v1/toolsets", body, 201), 201)
+	ts := want[change.CreatedToolset](w, f("POST", "/v1/toolsets", body, 201), 201)
 	path := "/v1/toolsets/" + ts.ID
 	f("POST", "/v1/toolsets", body, 200)
 	f("GET", "/v1/toolsets", nil, 200)

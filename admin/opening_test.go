@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/people"
 )
 
@@ -37,7 +38,7 @@ func TestClosedByDefault(t *testing.T) {
 	if opened.Mode != "token" || opened.Tokens != 1 || len(tokens.Items) != 1 || tokens.Items[0].Last4 != made.Token.Last4 {
 		t.Errorf("access %+v, tokens %+v", opened, tokens.Items)
 	}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 200); again.Token != nil || again.Access.Mode != "token" {
+	if again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 200); again.Token != nil || again.Access.Mode != "token" {
 		t.Errorf("the same again: %+v, %v", again.Access, again.Token)
 	}
 	// A slow creation is a job, whose record has no token.
@@ -50,14 +51,14 @@ func TestClosedByDefault(t *testing.T) {
 	}
 	body := w.createBody("Open", "pets.yaml")
 	body["access"] = "none"
-	open := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	open := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if open.Token != nil || !open.Access.Public {
 		t.Errorf("public: %+v, %v", open.Access, open.Token)
 	}
 	if n := len(slices.DeleteFunc(w.audits(), func(a string) bool { return a != "access.set" })); n != 3 {
 		t.Errorf("%d audit records of access, want one for each toolset", n)
 	}
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200) // the same said again
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200) // the same said again
 	body["access"] = "token"
 	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 409); !strings.Contains(p.Remedy, "sluice toolset access open set token") {
 		t.Errorf("another access of a toolset that is there: %+v", p)
@@ -69,7 +70,7 @@ func TestTokenOnLoopbackWhenAsked(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Pets", "pets.yaml")
 	body["access"] = "token"
-	if made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); made.Token == nil || made.Access.Mode != "token" {
+	if made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); made.Token == nil || made.Access.Mode != "token" {
 		t.Errorf("made %+v, %v", made.Access, made.Token)
 	}
 }

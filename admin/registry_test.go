@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/view"
@@ -317,7 +318,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 			t.Errorf("what is known is sent again: %d", a.StatusCode)
 		}
 	}
-	at := func(ts admin.CreatedToolset) string {
+	at := func(ts change.CreatedToolset) string {
 		return "/v2/" + ts.Connector.Repository + "/manifests/" + ts.Connector.Manifest
 	}
 	if home.pull(at(eu)) != 200 || home.pull(at(everywhere)) != 200 || abroad.pull(at(everywhere)) != 200 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -121,20 +122,20 @@ func TestSchedule(t *testing.T) {
 	up := newAPI(t)
 	up.publish("1", watchedSpec)
 	const at = "/v1/toolsets/shop"
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"slug": "shop", "baseUrl": up.URL, "source": map[string]any{"openapi": map[string]any{"url": up.URL + "/openapi.yaml"}},
 	}, "Remote", "127.0.0.1:999"), http.StatusCreated)
 	if ts.Status != "live" {
 		t.Fatalf("%+v", ts.Test)
 	}
-	schedule := func() admin.Schedule {
+	schedule := func() change.Schedule {
 		t.Helper()
-		return want[admin.Schedule](w, w.do("GET", at+"/schedule", nil), http.StatusOK)
+		return want[change.Schedule](w, w.do("GET", at+"/schedule", nil), http.StatusOK)
 	}
 	check := func(ahead time.Duration) {
 		t.Helper()
 		w.later.Add(int64(ahead))
-		if err := w.srv.CheckSpecifications(t.Context()); err != nil {
+		if err := w.srv.Changes().CheckSpecifications(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,7 +172,7 @@ func TestSchedule(t *testing.T) {
 	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":299}`), http.StatusBadRequest)
 	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":2592001}`), http.StatusUnprocessableEntity)
 	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`, "If-Match", `"v99"`), http.StatusPreconditionFailed)
-	if s := want[admin.Schedule](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`), http.StatusOK); s.EverySeconds != 3600 || s.Connector != "shop" || s.CheckedAt == nil {
+	if s := want[change.Schedule](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`), http.StatusOK); s.EverySeconds != 3600 || s.Connector != "shop" || s.CheckedAt == nil {
 		t.Errorf("%+v", s)
 	}
 
@@ -210,7 +211,7 @@ func TestSchedule(t *testing.T) {
 	up.publish("4", strings.Replace(v3, "  /pets:\n    get: {operationId: listPets", "  /pets:\n    get: {operationId: listPets, parameters: [{name: q, in: query, required: true, schema: {type: string}}]", 1))
 	want[admin.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	up.publish("3", v3)
-	if r := want[admin.Refreshed](w, accept(s.Waiting.ID), http.StatusOK); !r.Deployed || r.Toolset.Revision != 3 {
+	if r := want[change.Refreshed](w, accept(s.Waiting.ID), http.StatusOK); !r.Deployed || r.Toolset.Revision != 3 {
 		t.Fatalf("accepted %+v", r)
 	}
 	if tools() != "list_pets list_owners" || schedule().Waiting != nil {

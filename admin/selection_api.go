@@ -10,14 +10,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// given is s, or nil when it is empty.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 type searchInput struct {
 	ToolsetInput
 	Query string `query:"q" required:"true" minLength:"1" maxLength:"2000" doc:"What to search for."`

@@ -11,7 +11,6 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -25,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
@@ -224,7 +224,7 @@ type Server struct {
 	compiler  *compile.Room
 	transfers *transfer.Room
 	views     *view.Room
-	checking  atomic.Bool   // a round of specifications is on its way
+	changes   *change.Room
 	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
@@ -324,10 +324,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	for _, h := range o.Hosts {
 		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
 	}
-	s.openUpstreams()
-	s.views = &view.Room{Domains: s.domains, Upstreams: s.upstreams, GatewayURL: o.GatewayURL, Closed: o.Closed, Now: s.now}
 	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
 	s.compiler = &compile.Room{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.openChanges()
 	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
 		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
@@ -399,7 +398,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			continue
 		case <-looks.C:
 			s.upstreams.Look()
-			s.startChecks()
+			s.changes.StartChecks()
 			continue
 		case <-renewals.C:
 			if err := s.logins.Secrets.Renew(ctx); err != nil && ctx.Err() == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/login"
@@ -67,7 +68,7 @@ func TestServerLogin(t *testing.T) {
 	other := map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "login": l.ID}
 	want[admin.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusBadRequest) // of another server
 	w.servers.set(nil, "find=Finds.")
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", create), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", create), 201)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
 	a := want[credential.Authentication](w, w.do("GET", auth, nil), 200)
 	if a.State != "ok" || a.Resource != server || a.ClientID != "" {

@@ -7,12 +7,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -20,21 +18,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// AddConnector asks for another connector in a toolset. The same source again, under
-// the same name, refreshes it and keeps its edits.
-type AddConnector struct {
-	Name      string               `json:"name,omitempty" maxLength:"63" pattern:"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$" doc:"Of the connector in the toolset; tools whose names are taken get it in front. Default: made of the title."`
-	Source    CreateSource         `json:"source"`
-	BaseURL   string               `json:"baseUrl,omitempty" maxLength:"2048" doc:"Default: the specification's first server, or the MCP server."`
-	Tools     []string             `json:"tools,omitempty" maxItems:"256" doc:"Names or globs of its tools to enable; a leading ! leaves out. Default: all."`
-	Profile   string               `json:"profile,omitempty" enum:"off,lossless,concise" doc:"Of its tools' answers. Default: the toolset's."`
-	Auth      *credential.SetAuth  `json:"authentication,omitempty"`
-	Policy    string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
-	Test      *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
-	Stateless bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
-	Deploy    *CreateDeploy        `json:"deploy,omitempty"`
-}
 
 // PatchConnector changes the fields that are there; "" restores the default.
 type PatchConnector struct {
@@ -46,18 +29,6 @@ type PatchConnector struct {
 	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
 }
 
-// AddedConnector answers the addition of a connector.
-type AddedConnector struct {
-	Connector view.ToolsetConnectorDetail `json:"connector"`
-	Created   bool                        `json:"created" doc:"false: the toolset had it, and it was refreshed."`
-	Tools     []toolset.Tool              `json:"tools" doc:"Of this connector."`
-	Renamed   []draft.KeptName            `json:"renamed" doc:"Tools whose generated names other tools of the toolset have."`
-	Test      *rollout.TestRun            `json:"test,omitempty"`
-	Granted   []string                    `json:"granted,omitempty" doc:"Private addresses the toolset may now call from this node, because the operator named them on this machine."`
-	Changes   *difference.Changes         `json:"changes,omitempty" doc:"What a refresh changed."`
-	Toolset   view.Toolset                `json:"toolset"`
-}
-
 // ToolsetConnectorInput is the path of a connector of a toolset.
 type ToolsetConnectorInput struct {
 	ToolsetInput
@@ -66,7 +37,7 @@ type ToolsetConnectorInput struct {
 
 type addConnectorInput struct {
 	ToolsetInput
-	Body AddConnector
+	Body change.AddConnector
 }
 
 type patchConnectorInput struct {
@@ -108,10 +79,10 @@ func (s *Server) registerToolsetConnectors() {
 			"a new one whose name is taken gets the connector's name in front. The same source again refreshes that connector (200).",
 	}, func(ctx context.Context, in *addConnectorInput) (*jobOutput, error) {
 		return s.run(ctx, "connector.add", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.addConnector(ctx, in.ID, &in.Body, phase)
+			return s.changes.Add(ctx, in.ID, &in.Body, phase)
 		})
 	})
-	documentJob(s.api.OpenAPI(), path, AddedConnector{}, http.StatusCreated, http.StatusOK)
+	documentJob(s.api.OpenAPI(), path, change.AddedConnector{}, http.StatusCreated, http.StatusOK)
 	register(s, huma.Operation{
 		OperationID: "get-toolset-connector", Method: http.MethodGet, Path: one, Summary: "Read a connector of a toolset", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetConnectorInput) (*connectorOutput, error) {
@@ -157,20 +128,6 @@ func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *dr
 		return nil, err
 	}
 	return &connectorOutput{ETag: request.ETag(d.Toolset.Version), Body: c}, nil
-}
-
-// addConnector makes a source another connector of a toolset.
-func (s *Server) addConnector(ctx context.Context, id string, in *AddConnector, phase func(string)) (*request.Done, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	whole := &CreateToolset{
-		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy, Stateless: in.Stateless,
-		Test: in.Test, Deploy: in.Deploy,
-	}
-	return (&change{s: s, ws: ws, in: whole, add: in, phase: phase}).run(ctx)
 }
 
 func (s *Server) patchConnector(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {

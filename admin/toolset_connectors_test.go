@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -24,9 +25,9 @@ func (w *world) tools(id string) (names []string) {
 	return names
 }
 
-func (w *world) addTo(id string, status int, body map[string]any) admin.AddedConnector {
+func (w *world) addTo(id string, status int, body map[string]any) change.AddedConnector {
 	w.t.Helper()
-	return want[admin.AddedConnector](w, w.do("POST", "/v1/toolsets/"+id+"/connectors", body), status)
+	return want[change.AddedConnector](w, w.do("POST", "/v1/toolsets/"+id+"/connectors", body), status)
 }
 
 func (w *world) petsBody(name string) map[string]any {
@@ -157,7 +158,7 @@ func TestRefreshOfSeveral(t *testing.T) {
 	w.fetcher.put(url, spec)
 	body := w.createBody("Shop", "pets.yaml")
 	body["source"] = map[string]any{"openapi": map[string]any{"url": url}}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
 	at := "/v1/toolsets/" + ts.ID
 	w.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn"})
 
@@ -166,7 +167,7 @@ func TestRefreshOfSeveral(t *testing.T) {
 		t.Errorf("which one: %+v", p)
 	}
 	w.fetcher.put(url, strings.Replace(spec, "  /pets/{id}:\n", "  /find:\n    get:\n      operationId: find\n      summary: Find a pet\n      responses:\n        \"200\": {description: OK}\n  /pets/{id}:\n", 1))
-	r := want[admin.Refreshed](w, w.do("POST", at+"/refresh", map[string]any{"connector": "pet-store"}), http.StatusOK)
+	r := want[change.Refreshed](w, w.do("POST", at+"/refresh", map[string]any{"connector": "pet-store"}), http.StatusOK)
 	if r.Changes == nil || r.Changes.Added != 1 || r.Changes.Connector != "pet-store" || !r.Deployed {
 		t.Errorf("refreshed %+v", r)
 	}

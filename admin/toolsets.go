@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
@@ -17,7 +18,7 @@ import (
 )
 
 type createInput struct {
-	Body CreateToolset
+	Body change.CreateToolset
 }
 
 type getInput struct {
@@ -49,10 +50,10 @@ func (s *Server) registerToolsets() {
 			"The same slug with the same source refreshes that toolset (200) and keeps its edits. A failed test leaves a draft; every other failure leaves nothing.",
 	}, func(ctx context.Context, in *createInput) (*jobOutput, error) {
 		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return (&change{s: s, ws: s.workspace(ctx), in: &in.Body, phase: phase}).run(ctx)
+			return s.changes.Create(ctx, &in.Body, phase)
 		})
 	})
-	documentJob(s.api.OpenAPI(), "/v1/toolsets", CreatedToolset{}, http.StatusCreated, http.StatusOK)
+	documentJob(s.api.OpenAPI(), "/v1/toolsets", change.CreatedToolset{}, http.StatusCreated, http.StatusOK)
 	register(s, huma.Operation{
 		OperationID: "list-toolsets", Method: http.MethodGet, Path: "/v1/toolsets", Summary: "List toolsets, newest first", Tags: tags,
 	}, s.listToolsets)
@@ -182,7 +183,7 @@ func (s *Server) patchToolset(ctx context.Context, id string, match *request.Mat
 		return nil, err
 	}
 	if d.Toolset.Name == "" {
-		d.Toolset.Name = clip(d.Report.Title, registry.MaxNameRunes)
+		d.Toolset.Name = change.Name(d.Report.Title, registry.MaxNameRunes)
 	}
 	if in.Cache != nil {
 		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/view"
@@ -47,7 +48,7 @@ func (w *world) page(method, address string, cookies []*http.Cookie, headers ...
 }
 
 // userWorld is a live toolset at which each caller logs in, with two access tokens.
-func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedToolset, cred string, ann, bob registry.User) {
+func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts change.CreatedToolset, cred string, ann, bob registry.User) {
 	t.Helper()
 	w, as, ts = oauthWorld(t)
 	path := "/v1/toolsets/" + ts.ID

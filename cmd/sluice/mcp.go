@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -54,7 +55,7 @@ be connected to, the cause and what to do about it.`,
 }
 
 // connection asks the node what an MCP server is.
-func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *upstreamauth.Flags) (*admin.Connection, error) {
+func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *upstreamauth.Flags) (*change.Connection, error) {
 	in := struct {
 		URL   string                `json:"url"`
 		Auth  *upstreamauth.Request `json:"authentication,omitempty"`
@@ -74,14 +75,14 @@ func (a *app) connection(ctx context.Context, c *client.Client, url string, auth
 		}
 		in.Auth = &request
 	}
-	got := new(admin.Connection)
+	got := new(change.Connection)
 	if err := c.Post(ctx, "/v1/mcp/test-connection", in, got); err != nil {
 		return nil, err
 	}
 	return got, nil
 }
 
-func printConnection(w io.Writer, c *admin.Connection) {
+func printConnection(w io.Writer, c *change.Connection) {
 	transport := map[string]string{"streamable": "Streamable HTTP", "sse": "HTTP with SSE"}[c.Transport]
 	title := strings.TrimSpace(terminal.Printable(c.Title))
 	if title == "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
@@ -426,7 +427,7 @@ func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec sp
 	if err != nil {
 		return err
 	}
-	in.Deploy = &admin.CreateDeploy{UntestedReason: untested}
+	in.Deploy = &change.CreateDeploy{UntestedReason: untested}
 	made, err := r.create(ctx, c, spec, in)
 	if err != nil {
 		return err
@@ -482,7 +483,7 @@ func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolse
 }
 
 // printLive is printMade with the lines that are pasted next.
-func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
+func (r *runner) printLive(w io.Writer, t *change.CreatedToolset) {
 	r.printMade(w, t)
 	if t.Status == "live" {
 		clientcmd.UseFrom(w, t)

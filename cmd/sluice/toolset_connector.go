@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -119,15 +120,15 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 		return a.preview(ctx, c, made)
 	}
 	in := struct {
-		admin.AddConnector
+		change.AddConnector
 		Auth *upstreamauth.Request `json:"authentication,omitempty"`
-	}{admin.AddConnector{
+	}{change.AddConnector{
 		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Stateless: made.Stateless, Test: made.Test,
 	}, made.Auth}
 	if f.noDeploy {
-		in.Deploy = &admin.CreateDeploy{Skip: true}
+		in.Deploy = &change.CreateDeploy{Skip: true}
 	}
-	var out admin.AddedConnector
+	var out change.AddedConnector
 	if err := c.Post(ctx, client.ToolsetPath(t, "connectors"), in, &out, client.Wait); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 	return leftDraft(&out.Toolset, f)
 }
 
-func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
+func (a *app) printAdded(w io.Writer, out *change.AddedConnector) {
 	t, one := &out.Toolset, &out.Connector
 	what := "added to"
 	if !out.Created {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -271,7 +272,7 @@ func newTemplate(t *testing.T, root string) *template {
 			for _, tool := range tools {
 				paths = append(paths, fmt.Sprintf(`"/%s":{"get":{"operationId":"%[1]s","responses":{"200":{"description":"ok"}}}}`, tool))
 			}
-			var made admin.CreatedToolset
+			var made change.CreatedToolset
 			must(p.api("POST", "/v1/toolsets", map[string]any{
 				"name": ts.slug, "access": "token",
 				"source": map[string]any{"openapi": map[string]any{"document": fmt.Sprintf(spec, ts.slug, strings.Join(paths, ","))}},

@@ -1,4 +1,4 @@
-package admin
+package change
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
@@ -38,7 +39,7 @@ const changeTries = 20
 // When somebody else changed the toolset before the records are written, the change
 // begins again from load.
 type change struct {
-	s     *Server
+	r     *Room
 	ws    *store.Workspace
 	in    *CreateToolset // what is asked for
 	add   *AddConnector  // in is a connector for the toolset of its slug; nil: it is not
@@ -89,7 +90,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	if c.source.NotModified {
 		return c.keepAsIs(ctx, c.again.source)
 	}
-	if c.compiled, err = c.s.compiler.Source(ctx, c.ws.ID(), c.source, c.phase); err != nil {
+	if c.compiled, err = c.r.Compiler.Source(ctx, c.ws.ID(), c.source, c.phase); err != nil {
 		return nil, err
 	}
 	var what decision
@@ -115,9 +116,9 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 	case c.again != nil:
 		return c.finishRefresh(ctx)
 	case c.source.Server != nil:
-		c.s.upstreams.Keep(c.d.Toolset.ID, c.d.Row.Name, c.source.TTL, c.source.Tells)
-		c.s.upstreams.Saw(c.d.Toolset.ID, c.d.Row.Name)
-		defer c.s.upstreams.Look() // which listens to the server
+		c.r.Upstreams.Keep(c.d.Toolset.ID, c.d.Row.Name, c.source.TTL, c.source.Tells)
+		c.r.Upstreams.Saw(c.d.Toolset.ID, c.d.Row.Name)
+		defer c.r.Upstreams.Look() // which listens to the server
 	}
 	if c.add != nil {
 		return c.finishAdd(ctx, what.verdict)
@@ -145,13 +146,13 @@ func (c *change) take(ctx context.Context) (decision, error) {
 func (c *change) read(ctx context.Context) (context.Context, error) {
 	named := c.in.addresses() // what an entry of the catalog names, the operator did not
 	var err error
-	if c.in, c.entry, err = c.s.fromCatalog(c.in); err != nil {
+	if c.in, c.entry, err = c.r.fromCatalog(c.in); err != nil {
 		return nil, err
 	}
-	if err := c.s.useCommand(ctx, c.in); err != nil {
+	if err := c.r.useCommand(ctx, c.in); err != nil {
 		return nil, err
 	}
-	if err := c.s.adopt(ctx, c.in); err != nil {
+	if err := c.r.adopt(ctx, c.in); err != nil {
 		return nil, err
 	}
 	if err := c.in.check(); err != nil {
@@ -160,14 +161,14 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if _, err := toolset.ParseGlobs(c.in.Tools, "/tools"); err != nil {
 		return nil, err
 	}
-	if ctx, err = c.s.ofNamed(ctx, c.ws, c.in, c.again); err != nil {
+	if ctx, err = c.r.ofNamed(ctx, c.ws, c.in, c.again); err != nil {
 		return nil, err
 	}
 	if c.entry == nil {
 		named = c.in.addresses() // with that of a command, which is known only now
 	}
-	ctx, c.seen = c.s.grants.See(ctx, named)
-	c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase)
+	ctx, c.seen = c.r.Grants.See(ctx, named)
+	c.source, err = c.r.readSource(ctx, c.in, c.again, c.phase)
 	return ctx, err
 }
 
@@ -181,9 +182,9 @@ func (c *change) load(ctx context.Context) error {
 	case c.isNew && c.add == nil:
 		name := c.in.Name
 		if name == "" {
-			name = clip(c.compiled.Report.Title, registry.MaxNameRunes)
+			name = Name(c.compiled.Report.Title, registry.MaxNameRunes)
 		}
-		ts = &store.Toolset{ID: c.s.o.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
+		ts = &store.Toolset{ID: c.r.Drafts.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = c.ws.ID()
 		if c.source.Server != nil {
 			ts.Instructions = c.source.Server.Instructions
@@ -193,7 +194,7 @@ func (c *change) load(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		if c.d, err = c.s.drafts.Of(ctx, c.ws, ts); err != nil {
+		if c.d, err = c.r.Drafts.Of(ctx, c.ws, ts); err != nil {
 			return err
 		}
 		if err := c.find(); err != nil {
@@ -225,10 +226,10 @@ func (c *change) keepOverlays(ctx context.Context) error {
 	whole, source := *c.in, *c.in.Source.OpenAPI
 	source.Overlays, whole.Source.OpenAPI = kept, &source
 	c.in = &whole
-	if c.source, err = c.s.readSource(ctx, c.in, c.again, c.phase); err != nil {
+	if c.source, err = c.r.readSource(ctx, c.in, c.again, c.phase); err != nil {
 		return err
 	}
-	c.compiled, err = c.s.compiler.Source(ctx, c.ws.ID(), c.source, c.phase)
+	c.compiled, err = c.r.Compiler.Source(ctx, c.ws.ID(), c.source, c.phase)
 	return err
 }
 
@@ -351,7 +352,7 @@ func (c *change) compareOrigins(ctx context.Context) error {
 	if change == nil {
 		return nil
 	}
-	waits, err := c.s.drafts.Unconfirmed(ctx, d)
+	waits, err := c.r.Drafts.Unconfirmed(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -407,7 +408,7 @@ func (c *change) decide() (decision, error) {
 
 // write stores the connector, the bundle of the draft and all records.
 func (c *change) write(ctx context.Context, action string) error {
-	s, d, in := c.s, c.d, c.in
+	r, d, in := c.r, c.d, c.in
 	switch {
 	case c.entry != nil && c.was.Version == nil && !c.entry.Whole():
 		if err := adoptEntry(d, c.entry); err != nil {
@@ -428,10 +429,10 @@ func (c *change) write(ctx context.Context, action string) error {
 		}
 	}
 	if in.Auth != nil {
-		if err := s.drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
+		if err := r.Drafts.Authenticate(d, in.Auth, "/authentication"); err != nil {
 			return err
 		}
-		if err := s.drafts.BindCredentials(ctx, d); err != nil {
+		if err := r.Drafts.BindCredentials(ctx, d); err != nil {
 			return err
 		}
 		if c.diff != nil && c.diff.Origins != nil {
@@ -439,15 +440,15 @@ func (c *change) write(ctx context.Context, action string) error {
 		}
 	}
 	c.phase("storing the connector")
-	if err := s.o.Publisher.Push(ctx, c.compiled.Pushed); err != nil {
+	if err := r.Drafts.Publisher.Push(ctx, c.compiled.Pushed); err != nil {
 		return err
 	}
-	if err := s.drafts.Push(ctx, d); err != nil {
+	if err := r.Drafts.Push(ctx, d); err != nil {
 		return err
 	}
 	var err error
 	if c.isNew {
-		c.opens, err = s.access.Opening(ctx, c.ws, d.Toolset, in.Access)
+		c.opens, err = r.Access.Opening(ctx, c.ws, d.Toolset, in.Access)
 	} else {
 		err = access.CheckOpening(ctx, c.ws, d.Toolset, in.Access)
 	}
@@ -455,13 +456,13 @@ func (c *change) write(ctx context.Context, action string) error {
 		return err
 	}
 	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.Creds, d.Creds)
+	r.Logins.Secrets.CollectLost(ctx, c.ws, &lost, c.was.Creds, d.Creds)
 	if err := c.ws.Update(ctx, func(tx *store.Tx) error { return c.records(ctx, tx, action) }); err != nil {
 		return err
 	}
-	s.logins.Secrets.ForgetAll(c.was.Creds, d.Creds)
-	s.logins.Secrets.RevokeGone(ctx, c.ws, d.Toolset.ID, &lost)
-	c.granted, err = s.grants.GrantSeen(ctx, c.ws, d.Toolset.ID, c.seen)
+	r.Logins.Secrets.ForgetAll(c.was.Creds, d.Creds)
+	r.Logins.Secrets.RevokeGone(ctx, c.ws, d.Toolset.ID, &lost)
+	c.granted, err = r.Grants.GrantSeen(ctx, c.ws, d.Toolset.ID, c.seen)
 	return err
 }
 
@@ -477,7 +478,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 		}
 	}
 	if c.in.Auth != nil || len(d.Creds) > 0 {
-		if err := c.s.drafts.WriteAuth(ctx, tx, d); err != nil {
+		if err := c.r.Drafts.WriteAuth(ctx, tx, d); err != nil {
 			return err
 		}
 	}
@@ -485,7 +486,7 @@ func (c *change) records(ctx context.Context, tx *store.Tx, action string) error
 	rec.Digest = d.Toolset.DraftDigest
 	rec.After = store.JSON(map[string]any{
 		"slug": d.Toolset.Slug, "name": d.Toolset.Name, "source": d.Row.SourceURL, "connector": d.Row.ConnectorDigest, "tools": len(d.Conn.Tools),
-		"authentication": credential.Audited(c.s.o.Keyring, d.Creds),
+		"authentication": credential.Audited(c.r.Drafts.Keyring, d.Creds),
 	})
 	if err := tx.Audit(ctx, rec); err != nil {
 		return err
@@ -507,7 +508,7 @@ func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bo
 	if req.Tool == "" && req.Connector == "" && len(c.d.Parts) > 1 {
 		req.Connector = c.d.Row.Name
 	}
-	if test, err = c.s.rollouts.Test(ctx, c.ws, c.d, &req); err != nil {
+	if test, err = c.r.Rollouts.Test(ctx, c.ws, c.d, &req); err != nil {
 		return nil, false, err
 	}
 	reason := ""
@@ -516,34 +517,34 @@ func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bo
 	}
 	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
 		c.phase("publishing")
-		err = c.s.rollouts.Deploy(ctx, c.ws, c.d, test, reason)
+		err = c.r.Rollouts.Deploy(ctx, c.ws, c.d, test, reason)
 	}
 	return test, deployed, err
 }
 
 // finishCreate tests and deploys what was created, and makes the answer.
 func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, error) {
-	s, d := c.s, c.d
+	r, d := c.r, c.d
 	test, _, err := c.tryOut(ctx)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := s.views.Toolset(ctx, c.ws, d)
+	shown, err := r.Views.Toolset(ctx, c.ws, d)
 	if err != nil {
 		return nil, err
 	}
 	if test != nil {
 		shown.Test = test
 	}
-	advice, err := s.advices.Advise(ctx, d)
+	advice, err := r.Advices.Advise(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	served, err := s.drafts.Served(ctx, d, false)
+	served, err := r.Drafts.Served(ctx, d, false)
 	if err != nil {
 		return nil, err
 	}
-	cost, err := s.advices.ListTokens(d, served)
+	cost, err := r.Advices.ListTokens(d, served)
 	if err != nil {
 		return nil, err
 	}
@@ -568,10 +569,10 @@ func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error
 	out := AddedConnector{
 		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.ToolsOf(c.d.Row.Name)), Renamed: slices.Concat([]draft.KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
 	}
-	if out.Toolset, err = c.s.views.Toolset(ctx, c.ws, c.d); err != nil {
+	if out.Toolset, err = c.r.Views.Toolset(ctx, c.ws, c.d); err != nil {
 		return nil, err
 	}
-	if out.Connector, err = c.s.views.Detail(ctx, c.ws, c.d.Part); err != nil {
+	if out.Connector, err = c.r.Views.Detail(ctx, c.ws, c.d.Part); err != nil {
 		return nil, err
 	}
 	return c.answer("/connectors/"+c.d.Row.Name, v, out), nil
@@ -584,4 +585,24 @@ func (c *change) answer(at string, v verdict, body any) *request.Done {
 		status = http.StatusCreated
 	}
 	return &request.Done{Status: status, Resource: "/v1/toolsets/" + c.d.Toolset.ID + at, ETag: request.ETag(c.d.Toolset.Version), Body: body}
+}
+
+// given is s, or nil when it is empty.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Name cuts a text at n runes and removes what a name may not hold.
+func Name(s string, n int) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+	if r := []rune(s); len(r) > n {
+		s = string(r[:n])
+	}
+	if s = strings.TrimSpace(s); s == "" {
+		return "Toolset"
+	}
+	return s
 }

@@ -1,22 +1,42 @@
-package admin
+package change
 
 import (
 	"cmp"
 	"context"
-	"strings"
 
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 
+// Reader reads sources: what a request names, of the catalog, of a command, or of an MCP
+// server or a document at an address.
+type Reader struct {
+	Drafts    *draft.Room
+	Sources   *source.Room
+	Catalog   *catalog.Room
+	Local     *local.Room
+	Servers   *mcpserver.Room
+	Upstreams *upstream.Room
+	Logins    *login.Room
+	Grants    *grant.Room
+}
+
 // adopt makes the configuration of the login that a creation names its own.
-func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
+func (r *Reader) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if in.Login == "" || in.Auth != nil && in.Auth.Adopts() {
 		return nil
 	}
@@ -27,7 +47,7 @@ func (s *Server) adopt(ctx context.Context, in *CreateToolset) (err error) {
 	if err != nil {
 		return err
 	}
-	in.Auth, err = s.logins.TakeOver(ctx, in.Login, u, in.Auth)
+	in.Auth, err = r.Logins.TakeOver(ctx, in.Login, u, in.Auth)
 	return err
 }
 
@@ -81,21 +101,9 @@ func (in *CreateToolset) addresses() []string {
 	return named
 }
 
-// clip cuts a text at n runes and removes what a name may not hold.
-func clip(s string, n int) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-	if r := []rune(s); len(r) > n {
-		s = string(r[:n])
-	}
-	if s = strings.TrimSpace(s); s == "" {
-		return "Toolset"
-	}
-	return s
-}
-
 // ofNamed returns a context that has the grants of the toolset that a request is about,
 // as far as that is known before its specification is.
-func (s *Server) ofNamed(ctx context.Context, ws *store.Workspace, in *CreateToolset, again *refresh) (context.Context, error) {
+func (r *Reader) ofNamed(ctx context.Context, ws *store.Workspace, in *CreateToolset, again *refresh) (context.Context, error) {
 	if again != nil {
 		return safedial.WithHolder(ctx, again.toolset.ID), nil
 	}
@@ -114,15 +122,50 @@ func (s *Server) ofNamed(ctx context.Context, ws *store.Workspace, in *CreateToo
 }
 
 // readSource takes the source out of a request or fetches it.
-func (s *Server) readSource(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
+func (r *Reader) readSource(ctx context.Context, in *CreateToolset, again *refresh, phase func(string)) (*source.Source, error) {
 	o := in.Source.OpenAPI
 	switch {
 	case o != nil && in.Source.MCP != nil:
 		return nil, request.FieldFault("/source", "the request names two sources: send source.openapi or source.mcp")
 	case in.Source.MCP != nil:
-		return s.readServer(ctx, in, again, phase)
+		return r.readServer(ctx, in, again, phase)
 	case o == nil:
 		return nil, request.FieldFault("/source", "the request names no source: send source.openapi.url, source.openapi.document, source.mcp.url, source.catalog.entry or a multipart file")
 	}
-	return s.sources.Read(ctx, o, again.validators(), phase)
+	return r.Sources.Read(ctx, o, again.validators(), phase)
+}
+
+// fromCatalog is a request whose source is an entry of the catalog, with the document or
+// server of the entry as its source. The entry is nil for any other source.
+func (r *Reader) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adoption, error) {
+	from := in.Source.Catalog
+	switch {
+	case from == nil:
+		return in, nil, nil
+	case in.Source.OpenAPI != nil || in.Source.MCP != nil:
+		return nil, nil, request.FieldFault("/source", "the request names two sources: send source.catalog alone")
+	}
+	var wanted func(string) bool
+	if len(in.Tools) > 0 {
+		g, err := toolset.ParseGlobs(in.Tools, "/tools")
+		if err != nil {
+			return nil, nil, err
+		}
+		wanted = g.Match
+	}
+	entry, err := r.Catalog.Adopt(from, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	whole := *in
+	if entry.Kind() == entries.KindMCP {
+		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}
+	} else {
+		whole.Source = CreateSource{OpenAPI: &source.OpenAPISource{URL: entry.URL}}
+		whole.Policy = ""
+	}
+	if whole.Slug == "" && whole.Name == "" {
+		whole.Slug = entry.ID
+	}
+	return &whole, entry, nil
 }
