@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -148,11 +148,11 @@ func TestCommandsAreTheOperators(t *testing.T) {
 
 	// What it writes may hold anybody's data.
 	at := "/v1/toolsets/" + ts.ID + "/connectors/" + ts.Connectors[0].Name + "/output"
-	want[admin.Problem](w, w.do("GET", at, nil, editor...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", at, nil, editor...), http.StatusForbidden)
 	if out := want[local.Output](w, w.do("GET", at, nil), http.StatusOK); len(out.Lines) != 1 || out.Lines[0].Text != "of stdio://serve-notes" || out.Dropped != 3 {
 		t.Errorf("output %+v", out)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/toolsets/"+api.ID+"/connectors/"+api.Connectors[0].Name+"/output", nil), http.StatusConflict)
+	want[front.Problem](w, w.do("GET", "/v1/toolsets/"+api.ID+"/connectors/"+api.Connectors[0].Name+"/output", nil), http.StatusConflict)
 }
 
 func with(m map[string]any, name string, v any) map[string]any {
@@ -163,7 +163,7 @@ func with(m map[string]any, name string, v any) map[string]any {
 // TestCommandsNeedPermission: a node that was not told to runs none, for anybody.
 func TestCommandsNeedPermission(t *testing.T) {
 	w := newWorld(t)
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", programSource("x")), http.StatusForbidden); !strings.Contains(p.Remedy, "--allow-commands") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", programSource("x")), http.StatusForbidden); !strings.Contains(p.Remedy, "--allow-commands") {
 		t.Errorf("%+v", p)
 	}
 }

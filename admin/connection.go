@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -47,7 +48,7 @@ func (s *Server) registerConnectionSteps() {
 		Responses: map[string]*huma.Response{"200": {
 			Description: "A stream of events (text/event-stream): step, then done or failed.",
 			Content: map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{OneOf: []*huma.Schema{
-				schemas.Schema(reflect.TypeFor[handshake.Step](), true, ""), schemas.Schema(reflect.TypeFor[change.Connection](), true, ""), schemas.Schema(reflect.TypeFor[Problem](), true, ""),
+				schemas.Schema(reflect.TypeFor[handshake.Step](), true, ""), schemas.Schema(reflect.TypeFor[change.Connection](), true, ""), schemas.Schema(reflect.TypeFor[front.Problem](), true, ""),
 			}}}},
 		}},
 	}, func(_ context.Context, in *connectionInput) (*huma.StreamResponse, error) {
@@ -81,7 +82,7 @@ func (s *Server) streamConnection(hc huma.Context, in *change.ConnectionRequest)
 			wants = cause.Wants
 		}
 		watch.Fail(request.Detail(err), wants)
-		send(eventFailed, s.fail(ctx, err))
+		send(eventFailed, s.front.Fail(ctx, err))
 		return
 	}
 	prompts, resources := 0, 0

@@ -22,6 +22,7 @@ import (
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -291,12 +292,12 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/export?recipient=" + key.Recipient().String(), "/v1/export?recipient=age1x"} {
-		want[admin.Problem](w, w.do("GET", path, nil, bearer(editor)...), http.StatusForbidden)
+		want[front.Problem](w, w.do("GET", path, nil, bearer(editor)...), http.StatusForbidden)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/export?recipient=age1x", nil), http.StatusBadRequest)
-	want[admin.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
-	want[admin.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
-	want[admin.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", "/v1/export?recipient=age1x", nil), http.StatusBadRequest)
+	want[front.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
 	if p := want[declare.ImportPlan](w, w.do("POST", "/v1/import", before, bearer(editor)...), 200); p.Changes != 0 {
 		t.Errorf("an editor's import: %+v", p)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 )
@@ -72,13 +73,13 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	}
 	// Same slug, another source.
 	conflict := w.createBody("Pets", "locked.yaml")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
 	if p.Code != "conflict" || p.Remedy == "" {
 		t.Errorf("problem %+v", p)
 	}
 	w.fetcher.put("https://api.example/openapi.yaml", fixture(t, "pets.yaml"))
 	conflict["source"] = map[string]any{"openapi": map[string]any{"url": "https://api.example/openapi.yaml"}}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
 	// The same specification bytes under another name make another toolset.
 	if other := w.create("Other", "pets.yaml"); other.ID == ts.ID || other.Connector.Digest != ts.Connector.Digest {
 		t.Errorf("other %+v", other.Connector)
@@ -113,10 +114,10 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 		t.Fatalf("created %+v", ts.Test)
 	}
 	path := "/v1/toolsets/" + ts.ID
-	if p := want[admin.Problem](w, w.do("POST", path+"/test", nil), 422); p.Code != "test_failed" || !strings.Contains(p.Detail, "authentication") {
+	if p := want[front.Problem](w, w.do("POST", path+"/test", nil), 422); p.Code != "test_failed" || !strings.Contains(p.Detail, "authentication") {
 		t.Errorf("test: %+v", p)
 	}
-	if p := want[admin.Problem](w, w.do("POST", path+"/deploy", nil), 422); p.Code != "test_failed" || p.Remedy == "" {
+	if p := want[front.Problem](w, w.do("POST", path+"/deploy", nil), 422); p.Code != "test_failed" || p.Remedy == "" {
 		t.Errorf("deploy without reason: %+v", p)
 	}
 	got := want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "the key comes tomorrow"}), 200)
@@ -190,7 +191,7 @@ func TestWhatATestNeedsToPass(t *testing.T) {
 	f("", "get_pet", nil, false, "status 401; no credential was sent")
 	f("/down", "", nil, false, "status 502")
 	f("/empty", "", nil, false, "empty")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", func() any {
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets", func() any {
 		b := w.createBody("Pets", "pets.yaml")
 		b["test"] = map[string]any{"tool": "no_such"}
 		return b
@@ -217,7 +218,7 @@ func TestTools(t *testing.T) {
 	if !d.Changed || d.Digest == ts.Digest || d.LiveDigest != ts.Digest || d.Status != "live" || d.Test != nil {
 		t.Errorf("after an edit %+v", d.Toolset)
 	}
-	want[admin.Problem](w, w.do("GET", path+"/tools/list_pets", nil), 404)
+	want[front.Problem](w, w.do("GET", path+"/tools/list_pets", nil), 404)
 	f := func(path string, body map[string]any, status int, contains string) {
 		t.Helper()
 		a := w.do("PATCH", path, body)
@@ -286,8 +287,8 @@ func TestTools(t *testing.T) {
 		t.Errorf("created with %d tools", some.EnabledTools)
 	}
 	body["name"], body["tools"] = "None", []string{"nothing"}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 400)
-	want[admin.Problem](w, w.do("GET", "/v1/toolsets/none", nil), 404)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 400)
+	want[front.Problem](w, w.do("GET", "/v1/toolsets/none", nil), 404)
 }
 
 func TestAuthentication(t *testing.T) {
@@ -371,11 +372,11 @@ func TestPatchAndDelete(t *testing.T) {
 	if a := w.do("GET", path, nil, "If-None-Match", w.do("GET", path, nil).Header.Get("ETag")); a.StatusCode != http.StatusNotModified || a.body != "" || a.Header.Get("ETag") == "" {
 		t.Errorf("unchanged: %d %q %v", a.StatusCode, a.body, a.Header)
 	}
-	want[admin.Problem](w, w.do("DELETE", path, nil), 428)
-	want[admin.Problem](w, w.do("DELETE", path, nil, "If-Match", tag), 412)
+	want[front.Problem](w, w.do("DELETE", path, nil), 428)
+	want[front.Problem](w, w.do("DELETE", path, nil, "If-Match", tag), 412)
 	w.remove(ts.ID)
-	want[admin.Problem](w, w.do("GET", path, nil), 404)
-	want[admin.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 404)
+	want[front.Problem](w, w.do("GET", path, nil), 404)
+	want[front.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 404)
 	if len(w.live()) != 0 {
 		t.Errorf("live after delete: %v", w.live())
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -118,7 +118,7 @@ func TestGrantIsOfItsToolset(t *testing.T) {
 	if !slices.Contains(w.audits(), "grant.revoke") {
 		t.Error("the revocation is not audited")
 	}
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+g[0].ID, nil), 404)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+g[0].ID, nil), 404)
 	w.stop()
 	w.open()
 	if w.reaches(ts.ID, hostport) {
@@ -140,9 +140,9 @@ func TestGrantLeavesNothing(t *testing.T) {
 	want[change.Connection](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": w.upstream.URL + "/mcp"}, here...), 200)
 	nothing("a test of a connection")
 	w.servers.err = problem.New(problem.Unreachable, "it is down")
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{"source": map[string]any{"mcp": map[string]any{"url": w.upstream.URL + "/mcp"}}}, here...), 502)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{"source": map[string]any{"mcp": map[string]any{"url": w.upstream.URL + "/mcp"}}}, here...), 502)
 	nothing("a creation that failed")
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"baseUrl": w.upstream.URL, "source": map[string]any{"openapi": map[string]any{"document": "openapi: 3.1.0"}},
 	}, here...), 422)
 	nothing("a specification that is none")
@@ -197,10 +197,10 @@ func TestCreateGrant(t *testing.T) {
 		t.Errorf("the tenant sees %+v", mine)
 	}
 	for _, path := range []string{"?workspace=default"} {
-		want[admin.Problem](w, w.do("GET", "/v1/grants"+path, nil, tenants...), 403)
+		want[front.Problem](w, w.do("GET", "/v1/grants"+path, nil, tenants...), 403)
 	}
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID, nil, tenants...), 404)
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID+"?workspace=default", nil, tenants...), 403)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID, nil, tenants...), 404)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID+"?workspace=default", nil, tenants...), 403)
 	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, tenants...); a.StatusCode != http.StatusNoContent || w.reaches(theirs.ID, "10.1.2.3:80") {
 		t.Errorf("a tenant's administrator revokes a grant of the workspace: %d", a.StatusCode)
 	}

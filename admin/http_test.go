@@ -18,6 +18,8 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -94,7 +96,7 @@ func TestProblems(t *testing.T) {
 			if row.notContains != "" && strings.Contains(a.body, row.notContains) {
 				t.Errorf("%s contains %s", a.body, row.notContains)
 			}
-			var p admin.Problem
+			var p front.Problem
 			if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.StatusCode || p.Code == "" || p.Title == "" {
 				t.Errorf("problem %+v, %v", p, err)
 			}
@@ -144,7 +146,7 @@ func TestHealth(t *testing.T) {
 	broken := errors.New("secret detail of an internal error")
 	srv, err := admin.New(t.Context(), admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},
-		Ready: []admin.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}},
+		Ready: []front.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +225,7 @@ func TestMultipart(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
 		}
 	}
-	if p := want[admin.Problem](w, post("/v1/toolsets", "file", "\xff\xfe"), 422); p.Errors[0].File != "file.yaml" {
+	if p := want[front.Problem](w, post("/v1/toolsets", "file", "\xff\xfe"), 422); p.Errors[0].File != "file.yaml" {
 		t.Errorf("not UTF-8: %+v", p)
 	}
 }
@@ -238,10 +240,10 @@ func TestBodyLimit(t *testing.T) {
 			t.Errorf("%d bytes: %d %.300s; want %d", size, a.StatusCode, a.body, status)
 		}
 	}
-	f(admin.MaxBodyBytes, 422) // read, and then it is no specification
-	f(admin.MaxBodyBytes+1, 413)
-	large := strings.Repeat(" ", admin.MaxBodyBytes+1)
-	if p := want[admin.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {
+	f(front.MaxBodyBytes, 422) // read, and then it is no specification
+	f(front.MaxBodyBytes+1, 413)
+	large := strings.Repeat(" ", front.MaxBodyBytes+1)
+	if p := want[front.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {
 		t.Errorf("a plugin that is too large: %+v", p)
 	}
 }
@@ -260,11 +262,11 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("the toolset was created %d times", n)
 	}
 	body["name"] = "Other"
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1"), 422); !strings.Contains(p.Detail, "another request") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1"), 422); !strings.Contains(p.Detail, "another request") {
 		t.Errorf("other body: %+v", p)
 	}
 	path := "/v1/toolsets/" + ts.ID + "/test"
-	want[admin.Problem](w, w.do("POST", path, nil, "Idempotency-Key", "k1"), 422)
+	want[front.Problem](w, w.do("POST", path, nil, "Idempotency-Key", "k1"), 422)
 	// Without a key each request counts.
 	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200)
@@ -289,7 +291,7 @@ func TestIdempotency(t *testing.T) {
 	}
 	// A fault of the server is not kept: the same key tries again.
 	w.faults.set(func(what, _ string) error { return errors.New("disk full") })
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 500)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 500)
 	w.faults.set(nil)
 	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 201)
 }
@@ -325,11 +327,11 @@ func TestJobs(t *testing.T) {
 	hold := make(chan struct{})
 	w.tester.hold = hold
 	a := w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "respond-async, wait=0")
-	job := want[admin.Job](w, a, 202)
-	if a.Header.Get("Location") != "/v1/jobs/"+job.ID || a.Header.Get("Retry-After") == "" || a.Header.Get("Preference-Applied") != "wait=0" || job.State != "running" {
-		t.Fatalf("accepted %+v %v", job, a.Header)
+	going := want[job.Job](w, a, 202)
+	if a.Header.Get("Location") != "/v1/jobs/"+going.ID || a.Header.Get("Retry-After") == "" || a.Header.Get("Preference-Applied") != "wait=0" || going.State != "running" {
+		t.Fatalf("accepted %+v %v", going, a.Header)
 	}
-	read := func() admin.Job { return want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200) }
+	read := func() job.Job { return want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200) }
 	w.until("the job tests", func() bool { return read().Phase == "testing a tool" })
 	close(hold)
 	w.until("the job ends", func() bool { return read().State != "running" })
@@ -340,13 +342,13 @@ func TestJobs(t *testing.T) {
 	}
 	// A job that fails says why, as the request would have.
 	w.fetcher.mu.Lock() // holds the work
-	job = want[admin.Job](w, w.do("POST", "/v1/toolsets", `{"source":{"openapi":{"url":"https://no.example/x"}}}`, "Prefer", "wait=0"), 202)
+	going = want[job.Job](w, w.do("POST", "/v1/toolsets", `{"source":{"openapi":{"url":"https://no.example/x"}}}`, "Prefer", "wait=0"), 202)
 	w.fetcher.mu.Unlock()
 	w.until("the job ends", func() bool { return read().State != "running" })
 	if end = read(); end.State != "failed" || end.Error == nil || end.Error.Code != "unreachable" || end.Error.Remedy == "" {
 		t.Errorf("failed %+v", end)
 	}
-	if l := want[admin.List[admin.Job]](w, w.do("GET", "/v1/jobs", nil), 200); len(l.Items) != 2 || l.Items[0].ID != job.ID {
+	if l := want[admin.List[job.Job]](w, w.do("GET", "/v1/jobs", nil), 200); len(l.Items) != 2 || l.Items[0].ID != going.ID {
 		t.Errorf("jobs %+v", l)
 	}
 }
@@ -355,11 +357,11 @@ func TestJobs(t *testing.T) {
 func TestJobOfADeadProcess(t *testing.T) {
 	w := newWorld(t)
 	w.tester.hold = make(chan struct{})
-	job := want[admin.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "wait=0", "Idempotency-Key", "k"), 202)
+	going := want[job.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "wait=0", "Idempotency-Key", "k"), 202)
 	w.waitCalls(1)
 	old := w.stop
 	w.open() // as another process would, on the same directory
-	got := want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200)
+	got := want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200)
 	if got.State != "failed" || got.Error == nil || got.Error.Code != "unavailable" {
 		t.Errorf("job %+v", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/artifact"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -41,7 +42,7 @@ func TestRollback(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID + "/rollback"
-	if p := want[admin.Problem](w, w.do("POST", path, nil), 404); p.Code != "not_found" {
+	if p := want[front.Problem](w, w.do("POST", path, nil), 404); p.Code != "not_found" {
 		t.Fatalf("nothing before the first: %+v", p)
 	}
 	first := w.get(ts.ID).LiveDigest
@@ -63,9 +64,9 @@ func TestRollback(t *testing.T) {
 	if to1.LiveDigest != first || to1.Revision != 5 {
 		t.Fatalf("rolled back to %s at %d", to1.LiveDigest, to1.Revision)
 	}
-	want[admin.Problem](w, w.do("POST", path, `{"revision":5}`), 409)
-	want[admin.Problem](w, w.do("POST", path, `{"revision":1}`), 409)
-	want[admin.Problem](w, w.do("POST", path, `{"revision":77}`), 404)
+	want[front.Problem](w, w.do("POST", path, `{"revision":5}`), 409)
+	want[front.Problem](w, w.do("POST", path, `{"revision":1}`), 409)
+	want[front.Problem](w, w.do("POST", path, `{"revision":77}`), 404)
 	if got := w.audits(); !slices.Contains(got, "toolset.rollback") {
 		t.Fatalf("audit %v", got)
 	}
@@ -139,7 +140,7 @@ func TestCollect(t *testing.T) {
 			t.Errorf("revision %d: %v", r.N, err)
 		}
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{"revision":1}`), 409)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{"revision":1}`), 409)
 	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", nil), 200)
 	if again := want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200); again.Archived != 1 {
 		t.Fatalf("revision 4 must go now, its content is live as 6: %+v", again)

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
@@ -85,7 +86,7 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 		return
 	}
 	if len(r.URL.RawQuery) > login.MaxCallback {
@@ -95,9 +96,9 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	done, err := s.logins.Finish(w, r, q)
 	if err != nil {
-		p := problemOf(err)
-		if p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
+		p := front.ProblemOf(err)
+		if p.Code == front.CodeInternal {
+			_ = s.front.Fail(r.Context(), err) // logs it
 		} else {
 			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
 				slog.String("request_id", request.Of(r.Context()).ID), slog.Any("error", err))
@@ -110,7 +111,7 @@ func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
 func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
 	title, status := "You are logged in", http.StatusOK
 	if err != nil {
-		p := problemOf(err)
+		p := front.ProblemOf(err)
 		title, status = "The login did not succeed", p.Status
 		text = p.Detail + ". " + p.Remedy
 	}
@@ -240,12 +241,12 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, 
 		err = press(w, r, text)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 		return
 	}
 	if err != nil {
-		if p := problemOf(err); p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
+		if p := front.ProblemOf(err); p.Code == front.CodeInternal {
+			_ = s.front.Fail(r.Context(), err) // logs it
 		}
 		s.callbackPage(w, "", err)
 	}
@@ -256,14 +257,14 @@ func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
 	m := s.logins.Clients.Document()
 	switch {
 	case m == nil:
-		s.writeProblem(w, r, notHere(r))
+		s.front.WriteProblem(w, r, front.NotHere(r))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 	default:
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		if err := request.WriteJSON(w, m); err != nil {
-			s.writeProblem(w, r, err)
+			s.front.WriteProblem(w, r, err)
 		}
 	}
 }

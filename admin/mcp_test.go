@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -112,7 +113,7 @@ func TestServerToolset(t *testing.T) {
 	w := newWorld(t)
 	w.servers.set(nil, "find=Finds.", "write=Writes.")
 	w.servers.key = "token-of-the-server"
-	p := want[admin.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": "https://mcp.example.com/mcp"}), http.StatusBadGateway)
+	p := want[front.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": "https://mcp.example.com/mcp"}), http.StatusBadGateway)
 	if p.Title != "Cannot connect to MCP server" || p.Reason != "auth" || p.Detail != "it wants a token" {
 		t.Fatalf("got %+v", p)
 	}
@@ -125,7 +126,7 @@ func TestServerToolset(t *testing.T) {
 	// The bodies are the protocol's: a key cannot go into them.
 	inBody := map[string]any{"authType": "body", "memberName": "api_key", "apiKey": "in-the-body"}
 	for _, at := range []string{"/v1/toolsets/" + ts.ID + "/authentication", "/v1/toolsets/" + ts.ID + "/connectors/" + ts.Connectors[0].Name + "/authentication"} {
-		if p := want[admin.Problem](w, w.do("PUT", at, inBody), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") {
+		if p := want[front.Problem](w, w.do("PUT", at, inBody), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") {
 			t.Fatalf("%s: got %+v", at, p)
 		}
 	}
@@ -134,9 +135,9 @@ func TestServerToolset(t *testing.T) {
 		t.Fatalf("made %+v with test %+v", ts.Toolset, ts.Test)
 	}
 	other := map[string]any{"slug": "notes", "source": map[string]any{"mcp": map[string]string{"url": "https://other.example.com/mcp"}}, "authentication": auth}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusConflict)
 	for _, url := range []string{"ftp://x.example", "https://a:b@x.example/mcp", "nothing"} {
-		want[admin.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": url}), http.StatusBadRequest)
+		want[front.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": url}), http.StatusBadRequest)
 	}
 }
 

@@ -1,9 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
-	"time"
-
 	"github.com/sluicegate/sluice/admin/playground"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/view"
@@ -15,19 +12,6 @@ type TestAnswer struct {
 	Deployed   bool                   `json:"deployed" doc:"The test passed and the tested digest is live now."`
 	Toolset    view.Toolset           `json:"toolset"`
 	Inspection *playground.Inspection `json:"inspection,omitempty" doc:"What was sent and received; only where it was asked for."`
-}
-
-// Job is work that outlasts its request.
-type Job struct {
-	ID        string          `json:"id"`
-	Kind      string          `json:"kind"`
-	State     string          `json:"state" enum:"running,succeeded,failed"`
-	Phase     string          `json:"phase,omitempty" doc:"What it does at the moment."`
-	Resource  string          `json:"resource,omitempty" doc:"Path of what it made or changed."`
-	Result    json.RawMessage `json:"result,omitempty" doc:"The answer the request would have had."`
-	Error     *Problem        `json:"error,omitempty"`
-	StartedAt time.Time       `json:"startedAt"`
-	UpdatedAt time.Time       `json:"updatedAt"`
 }
 
 // Me is who asks.

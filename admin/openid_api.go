@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/request"
@@ -106,10 +107,10 @@ func (s *Server) serveOpenID(w http.ResponseWriter, r *http.Request) {
 func (s *Server) openIDAnswers(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case !s.openID.Enabled():
-		s.writeProblem(w, r, notHere(r))
+		s.front.WriteProblem(w, r, front.NotHere(r))
 	case r.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 	case len(r.URL.RawQuery) > login.MaxCallback:
 		s.signInPage(w, r, problem.New(problem.TooLarge, "the answer of the OpenID provider is too long"))
 	default:
@@ -130,7 +131,7 @@ func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
 	if c, err := r.Cookie(cookie.Name); err == nil {
 		kept = secrets.New(c.Value)
 	}
-	if c, err := r.Cookie(sessionCookie); err == nil {
+	if c, err := r.Cookie(front.SessionCookie); err == nil {
 		old = secrets.New(c.Value)
 	}
 	cookie.Set(w, secrets.Secret{}, -1) // a login ends once, however it ends
@@ -144,7 +145,7 @@ func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
 		s.signInPage(w, r, err)
 		return
 	}
-	c := s.cookie(ctx, opened.Secret, opened.Session.ExpiresAt)
+	c := s.front.Cookie(ctx, opened.Secret, opened.Session.ExpiresAt)
 	http.SetCookie(w, &c)
 	if login.Back == closeWindow {
 		s.page(w, http.StatusOK, "You are signed in", "<p>Close this window: the page that you came from goes on.</p>")
@@ -156,9 +157,9 @@ func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
 
 // signInPage says why nobody was signed in.
 func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
-	if p.Code == codeInternal {
-		_ = s.fail(r.Context(), err) // logs it
+	p := front.ProblemOf(err)
+	if p.Code == front.CodeInternal {
+		_ = s.front.Fail(r.Context(), err) // logs it
 	} else {
 		s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at the OpenID provider did not succeed",
 			slog.String("request_id", request.Of(r.Context()).ID), slog.String("client", request.Of(r.Context()).IP), slog.Any("error", err))

@@ -8,6 +8,8 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/admin/people"
 )
 
@@ -42,12 +44,12 @@ func TestClosedByDefault(t *testing.T) {
 		t.Errorf("the same again: %+v, %v", again.Access, again.Token)
 	}
 	// A slow creation is a job, whose record has no token.
-	job := want[admin.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Slow", "pets.yaml"), "Prefer", "wait=0"), 202)
-	for job.State == "running" || job.State == "queued" {
-		job = want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200)
+	going := want[job.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Slow", "pets.yaml"), "Prefer", "wait=0"), 202)
+	for going.State == "running" || going.State == "queued" {
+		going = want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200)
 	}
-	if strings.Contains(string(job.Result), "slt_") || !strings.Contains(string(job.Result), `"mode":"token"`) {
-		t.Errorf("the job has %s", job.Result)
+	if strings.Contains(string(going.Result), "slt_") || !strings.Contains(string(going.Result), `"mode":"token"`) {
+		t.Errorf("the job has %s", going.Result)
 	}
 	body := w.createBody("Open", "pets.yaml")
 	body["access"] = "none"
@@ -60,7 +62,7 @@ func TestClosedByDefault(t *testing.T) {
 	}
 	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200) // the same said again
 	body["access"] = "token"
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 409); !strings.Contains(p.Remedy, "sluice toolset access open set token") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 409); !strings.Contains(p.Remedy, "sluice toolset access open set token") {
 		t.Errorf("another access of a toolset that is there: %+v", p)
 	}
 }

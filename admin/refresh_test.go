@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -140,7 +141,7 @@ func TestRefreshAndDiff(t *testing.T) {
 
 	// What cannot be read again says so.
 	up := w.create("Uploaded", "pets.yaml")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets/"+up.ID+"/refresh", map[string]any{}), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets/"+up.ID+"/refresh", map[string]any{}), http.StatusConflict)
 	if !strings.Contains(p.Remedy, "sluice add") {
 		t.Errorf("%+v", p)
 	}
@@ -166,7 +167,7 @@ func TestOverlaysAreKept(t *testing.T) {
 		t.Errorf("dropped: %+v %+v", again.Source, again.Changes)
 	}
 	body["source"] = map[string]any{"openapi": map[string]any{"url": shopURL, "overlays": []any{map[string]any{"document": "overlay: 9"}}}}
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 422); !strings.Contains(p.Detail, "overlay") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 422); !strings.Contains(p.Detail, "overlay") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -250,13 +251,13 @@ func TestManyFiles(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &source); err != nil {
 			t.Fatal(err)
 		}
-		p := want[admin.Problem](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": map[string]any{"openapi": source}}), 422)
+		p := want[front.Problem](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": map[string]any{"openapi": source}}), 422)
 		if !strings.Contains(p.Detail, words) {
 			t.Errorf("%s: %s", body, p.Detail)
 		}
 	}
 	both := map[string]any{"source": map[string]any{"openapi": map[string]any{"files": shopFiles, "url": "https://many.example"}}}
-	if p := want[admin.Problem](w, w.do("POST", "/v1/connectors/preview", both), 400); !strings.Contains(p.Detail, "exactly one") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/connectors/preview", both), 400); !strings.Contains(p.Detail, "exactly one") {
 		t.Errorf("%+v", p)
 	}
 }

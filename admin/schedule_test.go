@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -169,9 +170,9 @@ func TestSchedule(t *testing.T) {
 	if schedule().EverySeconds != 0 || revision() != 1 {
 		t.Error("it was read without a schedule")
 	}
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":299}`), http.StatusBadRequest)
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":2592001}`), http.StatusUnprocessableEntity)
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`, "If-Match", `"v99"`), http.StatusPreconditionFailed)
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":299}`), http.StatusBadRequest)
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":2592001}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`, "If-Match", `"v99"`), http.StatusPreconditionFailed)
 	if s := want[change.Schedule](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`), http.StatusOK); s.EverySeconds != 3600 || s.Connector != "shop" || s.CheckedAt == nil {
 		t.Errorf("%+v", s)
 	}
@@ -207,9 +208,9 @@ func TestSchedule(t *testing.T) {
 
 	// What is accepted is what was shown.
 	accept := func(change string) answer { return w.do("POST", at+"/changes/"+change+"/accept", `{}`) }
-	want[admin.Problem](w, accept("chg_nothing"), http.StatusNotFound)
+	want[front.Problem](w, accept("chg_nothing"), http.StatusNotFound)
 	up.publish("4", strings.Replace(v3, "  /pets:\n    get: {operationId: listPets", "  /pets:\n    get: {operationId: listPets, parameters: [{name: q, in: query, required: true, schema: {type: string}}]", 1))
-	want[admin.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
+	want[front.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	up.publish("3", v3)
 	if r := want[change.Refreshed](w, accept(s.Waiting.ID), http.StatusOK); !r.Deployed || r.Toolset.Revision != 3 {
 		t.Fatalf("accepted %+v", r)
@@ -217,7 +218,7 @@ func TestSchedule(t *testing.T) {
 	if tools() != "list_pets list_owners" || schedule().Waiting != nil {
 		t.Errorf("tools %s, %+v", tools(), schedule().Waiting)
 	}
-	want[admin.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
+	want[front.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	events("toolset.deployed published", "spec.drifted deployed")
 
 	// What cannot be read, or is no specification any more, changes nothing, is told of
@@ -271,5 +272,5 @@ func TestSchedule(t *testing.T) {
 	}
 	// An uploaded document cannot be watched.
 	pets := w.create("Pets", "pets.yaml")
-	want[admin.Problem](w, w.do("PUT", "/v1/toolsets/"+pets.ID+"/schedule", `{"everySeconds":3600}`), http.StatusConflict)
+	want[front.Problem](w, w.do("PUT", "/v1/toolsets/"+pets.ID+"/schedule", `{"everySeconds":3600}`), http.StatusConflict)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 )
@@ -55,12 +56,12 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 		t.Errorf("applied again: %+v, want the draft %s", again, rejected.Digest)
 	}
 	// It would take edits away that nobody kept.
-	want[admin.Problem](w, w.do("POST", path+"/drafts/"+name+"/apply", nil, "If-Match", "*"), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", path+"/drafts/"+name+"/apply", nil, "If-Match", "*"), http.StatusConflict)
 	if a := w.do("DELETE", path+"/drafts/"+name, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("drop: %d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, w.do("DELETE", path+"/drafts/"+name, nil), http.StatusNotFound)
-	want[admin.Problem](w, w.do("GET", path+"/drafts/"+name, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("DELETE", path+"/drafts/"+name, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", path+"/drafts/"+name, nil), http.StatusNotFound)
 	actions := strings.Join(w.audits(), " ")
 	for _, action := range []string{"toolset.rollback", "toolset.draft.reset", "toolset.draft.apply", "toolset.draft.drop"} {
 		if !strings.Contains(actions, action) {

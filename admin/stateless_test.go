@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/view"
 )
 
@@ -39,13 +39,13 @@ func TestStatelessServer(t *testing.T) {
 	api := w.create("Shop", "pets.yaml")
 	at = "/v1/toolsets/" + api.ID
 	for path, body := range map[string]map[string]any{at: {"stateless": true}, at + "/connectors/pet-store": {"stateless": true}} {
-		if p := want[admin.Problem](w, w.send("PATCH", path, body, at), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") && len(p.Errors) == 0 {
+		if p := want[front.Problem](w, w.send("PATCH", path, body, at), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") && len(p.Errors) == 0 {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
 	body := w.createBody("Other", "pets.yaml")
 	body["stateless"] = true
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), http.StatusBadRequest)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", body), http.StatusBadRequest)
 	added := w.addTo(api.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "stateless": true})
 	if !added.Connector.Upstream.Stateless {
 		t.Errorf("added: %+v", added.Connector.Upstream)

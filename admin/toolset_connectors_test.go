@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -84,16 +85,16 @@ func TestSeveralConnectors(t *testing.T) {
 		t.Errorf("tools %v", got)
 	}
 	taken := w.petsBody("notes")
-	want[admin.Problem](w, w.do("POST", at+"/connectors", taken), http.StatusConflict)
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets/none/connectors", taken), http.StatusNotFound)
-	want[admin.Problem](w, w.do("POST", at+"/connectors", map[string]any{}), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at+"/connectors", taken), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets/none/connectors", taken), http.StatusNotFound)
+	want[front.Problem](w, w.do("POST", at+"/connectors", map[string]any{}), http.StatusUnprocessableEntity)
 
 	// Credentials belong to one connector, and what does not say which is refused.
-	want[admin.Problem](w, w.do("GET", at+"/authentication", nil), http.StatusConflict)
+	want[front.Problem](w, w.do("GET", at+"/authentication", nil), http.StatusConflict)
 	auth := map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
 	want[credential.Authentication](w, w.do("PUT", at+"/connectors/pets-eu/authentication", auth), http.StatusOK)
 	want[credential.Authentication](w, w.do("PUT", at+"/connectors/notes/authentication", map[string]any{"authType": "bearer", "token": "one-of-the-server"}), http.StatusOK)
-	want[admin.Problem](w, w.do("PUT", at+"/connectors/none/authentication", auth), http.StatusNotFound)
+	want[front.Problem](w, w.do("PUT", at+"/connectors/none/authentication", auth), http.StatusNotFound)
 	shown := w.get(ts.ID)
 	if c := shown.Connectors; c[0].Authentication != nil || c[1].Authentication.AuthType != "bearer" || c[2].Authentication.AuthType != "header" {
 		t.Errorf("authentication %+v", c)
@@ -101,8 +102,8 @@ func TestSeveralConnectors(t *testing.T) {
 	// So do address, policy and settings of answers.
 	patch := map[string]any{"baseUrl": w.upstream.URL + "/eu", "answers": map[string]any{"profile": "concise", "fields": "-owner"}}
 	want[view.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/pets-eu", patch, at), http.StatusOK)
-	want[admin.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
-	want[admin.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
+	want[front.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
+	want[front.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
 	// An edit is of one connector's operation, though the other has the same.
 	want[toolset.Tool](w, w.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
 	one := want[toolset.Tool](w, w.do("GET", at+"/tools/list_pets", nil), http.StatusOK)
@@ -136,8 +137,8 @@ func TestSeveralConnectors(t *testing.T) {
 	if row, err := w.credential(ts.ID, "notes"); row != nil || err != nil {
 		t.Errorf("the credential of what was removed is %v, %v", row, err)
 	}
-	want[admin.Problem](w, w.send("DELETE", at+"/connectors/pets-eu", nil, at), http.StatusConflict)
-	want[admin.Problem](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusNotFound)
+	want[front.Problem](w, w.send("DELETE", at+"/connectors/pets-eu", nil, at), http.StatusConflict)
+	want[front.Problem](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusNotFound)
 	// One connector again: what names none means it.
 	if got := want[credential.Authentication](w, w.do("GET", at+"/authentication", nil), http.StatusOK); got.AuthType != "header" {
 		t.Errorf("authentication %+v", got)
@@ -162,7 +163,7 @@ func TestRefreshOfSeveral(t *testing.T) {
 	at := "/v1/toolsets/" + ts.ID
 	w.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn"})
 
-	p := want[admin.Problem](w, w.do("POST", at+"/refresh", map[string]any{}), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", at+"/refresh", map[string]any{}), http.StatusConflict)
 	if !strings.Contains(p.Detail, "pet-store, notes") {
 		t.Errorf("which one: %+v", p)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -18,7 +19,7 @@ func TestDraftPreview(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID + "/preview"
-	want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
 	if a := w.do("PATCH", "/v1/toolsets/"+ts.ID, `{"description":"changed"}`, "If-Match", "*"); a.StatusCode != http.StatusOK {
 		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
@@ -68,10 +69,10 @@ func TestDraftPreview(t *testing.T) {
 	id = strings.TrimPrefix(next.URL, previewBase)
 	w.later.Store(int64(admin.DefaultPreviewLife + time.Second))
 	gone("expired")
-	want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
 	id = strings.TrimPrefix(want[admin.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":86400}`), http.StatusCreated).URL, previewBase)
-	want[admin.Problem](w, w.do("POST", at, `{"ttlSeconds":86401}`), http.StatusUnprocessableEntity)
-	want[admin.Problem](w, w.do("POST", at, `{"ttlSeconds":59}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at, `{"ttlSeconds":86401}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at, `{"ttlSeconds":59}`), http.StatusUnprocessableEntity)
 	if a := w.do("DELETE", at, nil); a.StatusCode != http.StatusNoContent {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
@@ -82,5 +83,5 @@ func TestDraftPreview(t *testing.T) {
 	w.noPreviews = true
 	w.stop()
 	w.open()
-	want[admin.Problem](w, w.do("POST", at, nil), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at, nil), http.StatusUnprocessableEntity)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -66,7 +67,7 @@ func (s *Server) registerToolsets() {
 			return nil, err
 		}
 		if in.IfNoneMatch != "" && request.Matches(in.IfNoneMatch, ts.Version) {
-			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
+			return nil, huma.ErrorWithHeaders(&front.Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
 		}
 		d, err := draft.Outline(ctx, ws, ts)
 		if err != nil {

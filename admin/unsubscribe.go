@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/notify"
-	"github.com/sluicegate/sluice/admin/request"
 )
 
 // serveUnsubscribe is the page behind the link of a reminder. GET shows what the link is
@@ -23,13 +23,13 @@ func (s *Server) serveUnsubscribe(w http.ResponseWriter, r *http.Request) {
 		of, err = s.notify.Unsubscribe(r.Context(), link)
 	default:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 		return
 	}
 	if err != nil {
-		p := problemOf(err)
-		if p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
+		p := front.ProblemOf(err)
+		if p.Code == front.CodeInternal {
+			_ = s.front.Fail(r.Context(), err) // logs it
 		}
 		s.page(w, p.Status, "Not unsubscribed", "<p>"+html.EscapeString(p.Detail+". "+p.Remedy)+"</p>")
 		return

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
@@ -210,7 +210,7 @@ func TestUserLogin(t *testing.T) {
 	if a := w.do("DELETE", path+"/"+list[0].ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("revoked: %d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
+	want[front.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
 	w.link(cred, ann)
 	if _, err := w.srv.Secrets().UserSecret(t.Context(), cred, bob, 0, nil); err != nil {
 		t.Errorf("bob after ann was revoked: %v", err)

@@ -1,4 +1,4 @@
-package admin
+package front
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -21,11 +20,11 @@ import (
 	"github.com/sluicegate/sluice/plugins/openapi"
 )
 
-// specificationPaths take a specification as a file.
-var specificationPaths = []string{"/v1/toolsets", "/v1/connectors/preview"}
+// SpecificationPaths take a specification as a file.
+var SpecificationPaths = []string{"/v1/toolsets", "/v1/connectors/preview"}
 
-// pluginsPath takes a module, its signature and its golden cases as files.
-const pluginsPath = "/v1/plugins"
+// PluginsPath takes a module, its signature and its golden cases as files.
+const PluginsPath = "/v1/plugins"
 
 // maxRequestPart bounds the part "request": it is the JSON body without the
 // document.
@@ -37,7 +36,7 @@ const maxRequestPart = 1 << 20
 // Other bodies are returned as they are.
 func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || r.URL.Path != pluginsPath && !slices.Contains(specificationPaths, r.URL.Path) {
+	if err != nil || kind != "multipart/form-data" || r.Method != http.MethodPost || r.URL.Path != PluginsPath && !slices.Contains(SpecificationPaths, r.URL.Path) {
 		return body, nil //nolint:nilerr // a content type that is not ours is the handler's to refuse
 	}
 	var doc map[string]json.RawMessage
@@ -46,7 +45,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 	var overlays []source.OverlaySource
 	found := false
 	parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	if r.URL.Path == pluginsPath {
+	if r.URL.Path == PluginsPath {
 		return pluginFromParts(r, parts)
 	}
 	for {
@@ -103,7 +102,7 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 		return nil, err
 	}
 	src.Overlays = overlays
-	doc["source"] = json.RawMessage(store.JSON(change.CreateSource{OpenAPI: src}))
+	doc["source"] = json.RawMessage(store.JSON(map[string]any{"openapi": src}))
 	r.Header.Set("Content-Type", "application/json")
 	return []byte(store.JSON(doc)), nil
 }

@@ -1,4 +1,4 @@
-package admin
+package front
 
 import (
 	"context"
@@ -26,12 +26,13 @@ const maxFaults = 100
 const (
 	codeInvalidRequest = "invalid_request"
 	codeNotAllowed     = "method_not_allowed"
-	codeInternal       = "internal"
+	CodeInternal       = "internal"
 )
 
 // Problem is an error answer (RFC 9457, application/problem+json). It never
 // repeats a value of the request, which might be a secret.
 type Problem struct { //nolint:errname // the word of RFC 9457
+
 	Type     string  `json:"type" doc:"Address of the explanation of the code."`
 	Title    string  `json:"title"`
 	Status   int     `json:"status"`
@@ -65,16 +66,16 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType returns application/problem+json.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// problemOf renders an error. Only a *problem.Error shows its text; everything
+// ProblemOf renders an error. Only a *problem.Error shows its text; everything
 // else is "internal", which the caller logs.
-func problemOf(err error) *Problem {
+func ProblemOf(err error) *Problem {
 	if done, ok := errors.AsType[*Problem](err); ok {
 		return done
 	}
 	e := request.Fault(err)
 	if e == nil {
 		return &Problem{
-			Type: problem.Kind(codeInternal).Type(), Title: "Internal error", Status: http.StatusInternalServerError, Code: codeInternal,
+			Type: problem.Kind(CodeInternal).Type(), Title: "Internal error", Status: http.StatusInternalServerError, Code: CodeInternal,
 			Detail: request.InternalError, Remedy: "try again, and report it if it persists",
 		}
 	}
@@ -125,8 +126,8 @@ func fragment(pointer string) string {
 	return b.String()
 }
 
-// statusProblem makes the problem of an error that huma or the router found.
-func statusProblem(status int, detail string, errs ...error) *Problem {
+// StatusProblem makes the problem of an error that huma or the router found.
+func StatusProblem(status int, detail string, errs ...error) *Problem {
 	p := &Problem{Status: status, Title: http.StatusText(status), Detail: detail, Code: codeInvalidRequest}
 	switch status {
 	case http.StatusNotFound:
@@ -141,7 +142,7 @@ func statusProblem(status int, detail string, errs ...error) *Problem {
 		p.Code = string(problem.Forbidden)
 	}
 	if status >= http.StatusInternalServerError {
-		p = problemOf(errors.New(detail))
+		p = ProblemOf(errors.New(detail))
 		p.Status = status
 		errs = nil
 	}
@@ -171,14 +172,14 @@ func withoutValue(message string) string {
 	return message
 }
 
-// humaErrors replaces huma's error model, which is a package variable and
+// Adapt replaces huma's error model, which is a package variable and
 // repeats the values it was sent.
-var humaErrors = sync.OnceFunc(func() {
+var Adapt = sync.OnceFunc(func() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return statusProblem(status, msg, errs...)
+		return StatusProblem(status, msg, errs...)
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		p := statusProblem(status, msg, errs...)
+		p := StatusProblem(status, msg, errs...)
 		if ctx != nil {
 			p.Instance = instanceOf(ctx.Context())
 		}
@@ -190,15 +191,15 @@ var humaErrors = sync.OnceFunc(func() {
 	huma.ValidateStrictCasing = true
 })
 
-// fail turns the error of a handler into its answer and logs what the answer
+// Fail turns the error of a handler into its answer and logs what the answer
 // does not say.
-func (s *Server) fail(ctx context.Context, err error) error {
-	p := *problemOf(err)
+func (f *Room) Fail(ctx context.Context, err error) error {
+	p := *ProblemOf(err)
 	if p.Status != http.StatusNotModified { // which is no error and has no body
 		p.Instance = instanceOf(ctx)
 	}
-	if p.Status >= http.StatusInternalServerError && (p.Code == codeInternal || store.Fault(err) != nil) {
-		s.log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", request.Of(ctx).ID), slog.Any("error", err))
+	if p.Status >= http.StatusInternalServerError && (p.Code == CodeInternal || store.Fault(err) != nil) {
+		f.Log.LogAttrs(ctx, slog.LevelError, "request failed", slog.String("request_id", request.Of(ctx).ID), slog.Any("error", err))
 	}
 	if h, ok := errors.AsType[huma.HeadersError](err); ok {
 		return huma.ErrorWithHeaders(&p, h.GetHeaders())
@@ -206,10 +207,10 @@ func (s *Server) fail(ctx context.Context, err error) error {
 	return &p
 }
 
-// writeProblem answers outside of huma.
-func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error) {
+// WriteProblem answers outside of huma.
+func (f *Room) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	var p *Problem
-	if !errors.As(s.fail(r.Context(), err), &p) {
+	if !errors.As(f.Fail(r.Context(), err), &p) {
 		panic("BUG: fail returns a *Problem")
 	}
 	b, err := json.Marshal(p)
@@ -223,4 +224,9 @@ func (s *Server) writeProblem(w http.ResponseWriter, r *http.Request, err error)
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(b) // the client is gone when this fails
+}
+
+// NotAllowed is the problem of a method that a resource does not know.
+func NotAllowed(r *http.Request) *Problem {
+	return StatusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method))
 }

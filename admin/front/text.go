@@ -1,4 +1,4 @@
-package admin
+package front
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ var nulEscape = []byte(`u0000`)
 // at the path, and at a body of JSON; position counts bytes.
 func checkText(r *http.Request, body []byte) error {
 	if bad(r.URL.Path) {
-		return notHere(r)
+		return NotHere(r)
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -45,7 +45,7 @@ func checkText(r *http.Request, body []byte) error {
 }
 
 func textProblem(format string, args ...any) error {
-	p := problemOf(problem.New(problem.InvalidArgument, format, args...).Fix("remove the character, or send the text in UTF-8"))
+	p := ProblemOf(problem.New(problem.InvalidArgument, format, args...).Fix("remove the character, or send the text in UTF-8"))
 	p.Status = http.StatusUnprocessableEntity
 	return p
 }
