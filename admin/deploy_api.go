@@ -12,7 +12,6 @@ import (
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/view"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 type deployInput struct {
@@ -32,32 +31,12 @@ func (s *Server) registerDeploy() {
 		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
 	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-		if err != nil {
-			return nil, err
-		}
 		reason := ""
 		if in.Body != nil {
 			reason = in.Body.Reason
 		}
-		row, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
+		d, err := s.rollouts.DeployAsIs(ctx, ws, in.ID, &in.MatchInput, reason)
 		if err != nil {
-			return nil, err
-		}
-		var test *rollout.TestRun
-		if row != nil && row.Passed {
-			if test, err = rollout.ShowTest(row); err != nil {
-				return nil, err
-			}
-			reason = "" // it is tested: a reason would claim otherwise
-		} else if reason == "" {
-			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
-				Fix("test it, or deploy it untested with a reason, which is recorded")
-		}
-		if err := d.CheckServers(); err != nil {
-			return nil, err
-		}
-		if err := s.rollouts.Deploy(ctx, ws, d, test, reason); err != nil {
 			return nil, err
 		}
 		return s.toolsetAnswer(ctx, ws, d)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -42,9 +41,9 @@ func TestLearned(t *testing.T) {
 		}
 	}
 	const path = "/v1/toolsets/pets/learned"
-	show := func() admin.LearnedRequests {
+	show := func() advice.LearnedRequests {
 		t.Helper()
-		return want[admin.LearnedRequests](w, w.do("GET", path, nil), http.StatusOK)
+		return want[advice.LearnedRequests](w, w.do("GET", path, nil), http.StatusOK)
 	}
 	patch := func(status int, body map[string]any) {
 		t.Helper()
@@ -102,14 +101,14 @@ func TestLearned(t *testing.T) {
 	if a := w.do("DELETE", path+"?tool=no_tool", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if d := want[admin.DeletedRequests](w, w.do("DELETE", path+"?tool="+createTool+"&query="+url.QueryEscape(queries[0]), nil), http.StatusOK); d.Deleted != 1 {
+	if d := want[advice.DeletedRequests](w, w.do("DELETE", path+"?tool="+createTool+"&query="+url.QueryEscape(queries[0]), nil), http.StatusOK); d.Deleted != 1 {
 		t.Errorf("%+v", d)
 	}
 	report(queries[0])
 	if l := show(); l.Total != len(queries)-1 || w.get("pets").Digest == digest {
 		t.Errorf("%d after deleting one", l.Total)
 	}
-	if d := want[admin.DeletedRequests](w, w.do("DELETE", path, nil), http.StatusOK); d.Deleted != len(queries)-1 {
+	if d := want[advice.DeletedRequests](w, w.do("DELETE", path, nil), http.StatusOK); d.Deleted != len(queries)-1 {
 		t.Errorf("%+v", d)
 	}
 	if w.get("pets").Digest != before.Digest {
@@ -167,7 +166,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	if got := examples("list_pets"); !slices.Equal(got, []string{"animals of the store", "said by an older node"}) {
 		t.Errorf("the store learned %q", got)
 	}
-	l := want[admin.LearnedRequests](w, w.do("GET", at+"/learned?tool=europe", nil), http.StatusOK)
+	l := want[advice.LearnedRequests](w, w.do("GET", at+"/learned?tool=europe", nil), http.StatusOK)
 	if l.Total != 1 || l.Items[0].Operation.Connector != "pets-eu" || !l.Items[0].Used {
 		t.Errorf("%+v", l)
 	}
@@ -176,7 +175,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 		t.Errorf("Europe has %q after the other one went", got)
 	}
 	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pet-store"))
-	for _, r := range want[admin.LearnedRequests](w, w.do("GET", at+"/learned", nil), http.StatusOK).Items {
+	for _, r := range want[advice.LearnedRequests](w, w.do("GET", at+"/learned", nil), http.StatusOK).Items {
 		if r.Query == "animals of the store" {
 			t.Errorf("what went with its connector is back: %+v", r)
 		}

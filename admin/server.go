@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/authentication"
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/change"
@@ -217,6 +218,7 @@ type Server struct {
 	transfers *transfer.Room
 	views     *view.Room
 	changes   *change.Room
+	auths     *authentication.Room
 	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
@@ -296,10 +298,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
 	}
 	s.asked = &mcpserver.Room{MCP: o.MCP, Logins: s.logins}
-	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister}
+	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister, Suggester: o.Suggester}
 	s.bound = &binding.Room{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
 	s.rollouts = &rollout.Room{
-		Drafts: s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
+		PreviewURL: o.PreviewURL,
+		Drafts:     s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
@@ -314,6 +317,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	})
 	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
 	s.compiler = &compile.Room{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.auths = &authentication.Room{Drafts: s.drafts, Logins: s.logins, Grants: s.grants}
 	s.openChanges()
 	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 )
@@ -34,12 +35,12 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	if got := want[admin.List[toolset.Tool]](w, w.do("GET", path+"/tools", nil), 200); got.Items[0].Name != tools.Items[0].Name {
 		t.Errorf("the tool is still named %s", got.Items[0].Name)
 	}
-	kept := want[admin.List[admin.KeptDraft]](w, w.do("GET", path+"/drafts", nil), 200)
+	kept := want[admin.List[rollout.KeptDraft]](w, w.do("GET", path+"/drafts", nil), 200)
 	if len(kept.Items) != 1 || kept.Items[0].Digest != rejected.Digest || kept.Items[0].Reason != "it was wrong" {
 		t.Fatalf("kept: %+v", kept.Items)
 	}
 	name := kept.Items[0].Name
-	detail := want[admin.KeptDraftDetail](w, w.do("GET", path+"/drafts/"+name, nil), 200)
+	detail := want[rollout.KeptDraftDetail](w, w.do("GET", path+"/drafts/"+name, nil), 200)
 	for _, part := range []string{"rejected_name", "a rejected text", "not even deployed"} {
 		if !strings.Contains(string(detail.Document), part) {
 			t.Errorf("what was kept lacks %q: %s", part, detail.Document)
@@ -83,7 +84,7 @@ func TestRollbackKeepsDraftWithoutCopy(t *testing.T) {
 	if back.Digest != draft || !back.Changed {
 		t.Errorf("the draft was changed without a copy of what is live: %+v", back)
 	}
-	if kept := want[admin.List[admin.KeptDraft]](w, w.do("GET", path+"/drafts", nil), 200); len(kept.Items) != 0 {
+	if kept := want[admin.List[rollout.KeptDraft]](w, w.do("GET", path+"/drafts", nil), 200); len(kept.Items) != 0 {
 		t.Errorf("kept: %+v", kept.Items)
 	}
 }

@@ -3,15 +3,12 @@ package admin
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -59,7 +56,7 @@ func (s *Server) registerAuthentication() {
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.auths.Set(ctx, s.workspace(ctx), in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 	s.registerConnectorAuth(tags)
@@ -91,7 +88,7 @@ func (s *Server) registerConnectorAuth(tags []string) {
 		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *deleteConnectorInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.auths.Set(ctx, s.workspace(ctx), in.ID, in.Connector, &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 }
@@ -113,63 +110,10 @@ func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
 	return &authOutput{ETag: request.ETag(d.Toolset.Version), Body: *a}, nil
 }
 
+// setAuth sets the authentication of the named connector, and answers with what it is then.
 func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.Load(ctx, ws, id)
+	d, err := s.auths.Set(ctx, s.workspace(ctx), id, connector, match, a)
 	if err != nil {
-		return nil, err
-	}
-	if err := match.Check(d.Toolset.Version, false); err != nil {
-		return nil, err
-	}
-	if err := d.Focus(connector); err != nil {
-		return nil, err
-	}
-	before, err := credential.Show(d.Creds, s.now())
-	if err != nil {
-		return nil, err
-	}
-	old := slices.Clone(d.Creds)
-	if d.Row.SourceKind == store.SourceMCP {
-		a.Aim(d.BaseURL())
-	}
-	if err := s.drafts.Authenticate(d, a, ""); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.BindCredentials(ctx, d); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.Push(ctx, d); err != nil {
-		return nil, err
-	}
-	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.Creds)
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
-			return err
-		}
-		if err := s.drafts.WriteAuth(ctx, tx, d); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "authentication.set", d.Toolset.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.Creds))
-		if len(d.Creds) == 0 {
-			rec.Action = "authentication.delete"
-		}
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.logins.Secrets.ForgetAll(old, d.Creds)
-	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
-	if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, a.Addresses()...); err != nil {
-		return nil, err
-	}
-	if d, err = draft.Outline(ctx, ws, d.Toolset); err != nil { // what was sealed has a version now
-		return nil, err
-	}
-	if err := d.Focus(connector); err != nil {
 		return nil, err
 	}
 	return s.authAnswer(d)

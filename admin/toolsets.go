@@ -7,15 +7,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
-	"github.com/sluicegate/sluice/registry"
 )
 
 type createInput struct {
@@ -35,7 +31,7 @@ type detailOutput struct {
 type patchInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body PatchToolset `contentType:"application/merge-patch+json"`
+	Body draft.PatchToolset `contentType:"application/merge-patch+json"`
 }
 
 type revisionsInput struct {
@@ -83,7 +79,17 @@ func (s *Server) registerToolsets() {
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
 		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
 	}, func(ctx context.Context, in *patchInput) (*toolsetOutput, error) {
-		return s.patchToolset(ctx, in.ID, &in.MatchInput, &in.Body)
+		ws := s.workspace(ctx)
+		d, err := s.drafts.Patch(ctx, ws, in.ID, &in.MatchInput, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		if in.Body.BaseURL != nil {
+			if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.Body.BaseURL); err != nil {
+				return nil, err
+			}
+		}
+		return s.toolsetAnswer(ctx, ws, d)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-toolset", Method: http.MethodDelete, Path: "/v1/toolsets/{id}", Summary: "Delete a toolset", Tags: tags,
@@ -150,72 +156,4 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 	return list(&in.ListInput, path, rows, next, func(r *store.Revision) view.Revision {
 		return view.ShowRevision(ts, r)
 	}), nil
-}
-
-func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.Load(ctx, ws, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := match.Check(d.Toolset.Version, true); err != nil {
-		return nil, err
-	}
-	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
-		if err := d.Focus(""); err != nil { // which of several is meant is not clear
-			return nil, err
-		}
-	}
-	before := draft.Fields(d)
-	for _, f := range []struct{ to, from *string }{
-		{&d.Toolset.Name, in.Name},
-		{&d.Toolset.Description, in.Description},
-		{&d.Toolset.Instructions, in.Instructions},
-		{&d.Row.BaseURL, in.BaseURL},
-		{&d.Toolset.Profile, in.Profile},
-		{&d.Row.UpstreamPolicy, in.Policy},
-	} {
-		if f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	toolset.Put(&d.Row.Stateless, in.Stateless)
-	if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
-		return nil, err
-	}
-	if d.Toolset.Name == "" {
-		d.Toolset.Name = change.Name(d.Report.Title, registry.MaxNameRunes)
-	}
-	if in.Cache != nil {
-		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)
-	}
-	if in.Answers != nil {
-		if d.Toolset.Answers, err = toolset.ChangeAnswers(d.Toolset.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := source.CheckBaseURL(d.Row.BaseURL, "/baseUrl"); err != nil {
-		return nil, err
-	}
-	if err := d.ChooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
-		return nil, err
-	}
-	if err := choice.SetBatch(d.Toolset, in.Batch); err != nil {
-		return nil, err
-	}
-	if err := choice.SetDestructive(d.Toolset, in.Destructive); err != nil {
-		return nil, err
-	}
-	if err := choice.SetLimits(d.Toolset, in.ScriptLimits); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, draft.Fields(d), false); err != nil {
-		return nil, err
-	}
-	if in.BaseURL != nil {
-		if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.BaseURL); err != nil {
-			return nil, err
-		}
-	}
-	return s.toolsetAnswer(ctx, ws, d)
 }

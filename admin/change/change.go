@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
@@ -182,7 +181,7 @@ func (c *change) load(ctx context.Context) error {
 	case c.isNew && c.add == nil:
 		name := c.in.Name
 		if name == "" {
-			name = Name(c.compiled.Report.Title, registry.MaxNameRunes)
+			name = draft.ClipName(c.compiled.Report.Title, registry.MaxNameRunes)
 		}
 		ts = &store.Toolset{ID: c.r.Drafts.Store.NewID("ts"), Slug: slug, Name: name, Profile: registry.ProfileLossless}
 		ts.WorkspaceID = c.ws.ID()
@@ -593,16 +592,4 @@ func given(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// Name cuts a text at n runes and removes what a name may not hold.
-func Name(s string, n int) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-	if r := []rune(s); len(r) > n {
-		s = string(r[:n])
-	}
-	if s = strings.TrimSpace(s); s == "" {
-		return "Toolset"
-	}
-	return s
 }

@@ -130,18 +130,6 @@ func TestCreateToolset(t *testing.T) {
 	}
 }
 
-func TestName(t *testing.T) {
-	for in, want := range map[string]string{"Pets": "Pets", " a\nb\x7f ": "a b", "äöü": "äö", "": "Toolset", "\x00": "Toolset"} {
-		n := 2
-		if in != "äöü" {
-			n = 20
-		}
-		if got := Name(in, n); got != want {
-			t.Errorf("Name(%q, %d) = %q, want %q", in, n, got, want)
-		}
-	}
-}
-
 func TestCheckInterval(t *testing.T) {
 	for every, ok := range map[time.Duration]bool{
 		0: true, minSchedule: true, maxSchedule: true, minSchedule - time.Second: false, maxSchedule + time.Second: false,

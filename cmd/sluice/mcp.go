@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -190,7 +190,7 @@ the draft.`,
 					return exit.Usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
 				}
 				var out view.ToolsetConnectorDetail
-				var in admin.PatchConnector
+				var in draft.PatchConnector
 				if len(args) == 2 {
 					in.Policy = &args[1]
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -171,7 +172,7 @@ func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) e
 	if err != nil {
 		return err
 	}
-	var in admin.PatchConnector
+	var in draft.PatchConnector
 	fs := cmd.Flags()
 	if fs.Changed("base-url") {
 		in.BaseURL = &f.baseURL

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
@@ -71,7 +70,7 @@ func (e *edit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 		}
 		name = e.t.Connectors[0].Name
 	}
-	return settle(ctx, e, e.path("connectors", name), len(change) > 0, admin.PatchConnector{Fixed: change}, func(w io.Writer, out *view.ToolsetConnectorDetail) {
+	return settle(ctx, e, e.path("connectors", name), len(change) > 0, draft.PatchConnector{Fixed: change}, func(w io.Writer, out *view.ToolsetConnectorDetail) {
 		printFixed(w, out.Name, out.Fixed)
 	})
 }
