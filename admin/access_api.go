@@ -42,7 +42,7 @@ type accessTokenInput struct {
 	Token string `path:"token" maxLength:"64" doc:"Id of the access token."`
 }
 
-func (s *Server) registerAccess() {
+func registerAccess(s *Server) {
 	const path = "/v1/toolsets/{id}/access"
 	const tokensPath = "/v1/toolsets/{id}/access-tokens" //nolint:gosec // a path
 	tags := []string{"access"}

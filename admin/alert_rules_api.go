@@ -60,7 +60,7 @@ func ruleAnswer(r *alert.Rule, err error) (*alertRuleOutput, error) {
 	return &alertRuleOutput{request.ETag(r.Version), *r}, nil
 }
 
-func (s *Server) registerAlertRules() {
+func registerAlertRules(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alert-rules", Method: http.MethodGet, Path: "/v1/alert-rules", Summary: "List the rules over usage", Tags: tags,

@@ -68,7 +68,7 @@ type testAlertInput struct {
 	}
 }
 
-func (s *Server) registerAlerts() {
+func registerAlerts(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alerts", Method: http.MethodGet, Path: "/v1/alerts", Summary: "List alerts, newest first", Tags: tags,
@@ -172,7 +172,7 @@ type channelOutput struct {
 	Body notify.Channel
 }
 
-func (s *Server) registerChannels() {
+func registerChannels(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-channels", Method: http.MethodGet, Path: "/v1/channels", Summary: "List the channels that are told of alerts", Tags: tags,

@@ -22,7 +22,7 @@ type catalogInput struct {
 	ID string `path:"id" maxLength:"63"`
 }
 
-func (s *Server) registerCatalog() {
+func registerCatalog(s *Server) {
 	tags := []string{"catalog"}
 	register(s, huma.Operation{
 		OperationID: "list-catalog", Method: http.MethodGet, Path: "/v1/catalog", Summary: "List the pre-built connectors", Tags: tags,

@@ -16,7 +16,7 @@ type outputInput struct {
 }
 
 // registerCommands registers what is of commands alone.
-func (s *Server) registerCommands() {
+func registerCommands(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "read-command-output", Method: http.MethodGet, Path: "/v1/toolsets/{id}/connectors/{connector}/output",
 		Summary: "Read what the command of a connector wrote for people", Tags: []string{"toolsets"},

@@ -21,15 +21,15 @@ type connectionInput struct {
 	Body change.ConnectionRequest
 }
 
-func (s *Server) registerMCP() {
-	s.registerServerLogin()
+func registerMCP(s *Server) {
+	registerServerLogin(s)
 	register(s, huma.Operation{
 		OperationID: "test-mcp-connection", Method: http.MethodPost, Path: "/v1/mcp/test-connection", Summary: "Connect to an MCP server and list its tools", Tags: []string{"connectors"},
 		Description: "Finds out transport and revision, and stores nothing. A server that cannot be connected to is a 502 \"Cannot connect to MCP server\" with the cause and what to do.",
 	}, func(ctx context.Context, in *connectionInput) (*bodyOutput[change.Connection], error) {
 		return pointed(s.changes.TestConnection(ctx, &in.Body))
 	})
-	s.registerConnectionSteps()
+	registerConnectionSteps(s)
 }
 
 // Events of a connection test.
@@ -39,7 +39,7 @@ const (
 	eventFailed = "failed"
 )
 
-func (s *Server) registerConnectionSteps() {
+func registerConnectionSteps(s *Server) {
 	schemas := s.api.OpenAPI().Components.Schemas
 	register(s, huma.Operation{
 		OperationID: "watch-mcp-connection", Method: http.MethodPost, Path: "/v1/mcp/test-connection/steps", Summary: "Connect to an MCP server, step by step", Tags: []string{"connectors"},

@@ -53,7 +53,7 @@ type SimilarConnectors struct {
 	Entries  []catalog.EntryOutline      `json:"entries" doc:"Pre-built connectors of the catalog that may be it, at most 3."`
 }
 
-func (s *Server) registerConnectorRequests() {
+func registerConnectorRequests(s *Server) {
 	const path = "/v1/connector-requests"
 	s.wanted = &connectorrequest.Room{Told: s.notify.Wake, Exists: s.isConnector}
 	tags := []string{"connector requests"}

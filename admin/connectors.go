@@ -26,7 +26,7 @@ type previewInput struct {
 	Body change.PreviewRequest
 }
 
-func (s *Server) registerConnectors() {
+func registerConnectors(s *Server) {
 	tags := []string{"connectors"}
 	register(s, huma.Operation{
 		OperationID: "list-connectors", Method: http.MethodGet, Path: "/v1/connectors", Summary: "List connectors by name", Tags: tags,

@@ -25,7 +25,7 @@ type toolsetOutput struct {
 	Body view.Toolset
 }
 
-func (s *Server) registerDeploy() {
+func registerDeploy(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "deploy-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/deploy", Summary: "Deploy the draft", Tags: []string{"toolsets"},
 		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
@@ -57,7 +57,7 @@ type rollbackInput struct {
 	Body *rollout.RollbackRequest
 }
 
-func (s *Server) registerLifecycle() {
+func registerLifecycle(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
 		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",

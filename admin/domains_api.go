@@ -53,7 +53,7 @@ type domainOutput struct {
 
 // registerDomains registers the domains of the workspace, and below each toolset those of
 // the toolset.
-func (s *Server) registerDomains() {
+func registerDomains(s *Server) {
 	const path, ofToolset = "/v1/domains", "/v1/toolsets/{id}/domains"
 	const proof = "The answer has the DNS records to make; it serves nothing until they are seen. DNS is asked from time to time for a week, and by …/verify at once."
 	tags := []string{"domains"}

@@ -97,7 +97,7 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) registerEdges() {
+func registerEdges(s *Server) {
 	tags := []string{"edges"}
 	register(s, huma.Operation{
 		OperationID: "list-edges", Method: http.MethodGet, Path: "/v1/edges", Summary: "List edges, newest first", Tags: tags,
@@ -151,7 +151,7 @@ func (s *Server) registerEdges() {
 	})
 }
 
-func (s *Server) registerReleases() {
+func registerReleases(s *Server) {
 	tags := []string{"releases"}
 	register(s, huma.Operation{
 		OperationID: "list-releases", Method: http.MethodGet, Path: "/v1/releases", Summary: "List the newest release of each group of edges", Tags: tags,

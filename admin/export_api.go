@@ -20,14 +20,14 @@ type exportOutput struct {
 	Body declare.Declaration
 }
 
-func (s *Server) registerExport() {
+func registerExport(s *Server) {
 	tags := []string{"export"}
 	register(s, huma.Operation{
 		OperationID: "export-workspace", Method: http.MethodGet, Path: "/v1/export", Summary: "Read the workspace as a document", Tags: tags,
 		Description: "Toolsets with their specifications, settings, edits, plugins, access and labels. The same toolsets give the same bytes on every server. " +
 			"Without a recipient no secret is in it; access tokens, the tokens of OAuth logins, history and usage never are.",
 	}, s.exportWorkspace)
-	s.registerImport()
+	registerImport(s)
 }
 
 func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportOutput, error) {
@@ -51,7 +51,7 @@ type importOutput struct {
 	Body declare.ImportPlan
 }
 
-func (s *Server) registerImport() {
+func registerImport(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "import-workspace", Method: http.MethodPost, Path: "/v1/import", Summary: "Make the workspace as a document says", Tags: []string{"export"},
 		Description: "Toolsets are created and changed to what the document says, and published where it says live; nothing is read from the network. " +

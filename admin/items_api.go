@@ -23,7 +23,7 @@ type itemsUpdateInput struct {
 	Body draft.ItemsUpdate
 }
 
-func (s *Server) registerItems() {
+func registerItems(s *Server) {
 	tags := []string{"tools"}
 	const path = "/v1/toolsets/{id}/items"
 	register(s, huma.Operation{

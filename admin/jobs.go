@@ -31,7 +31,7 @@ type jobInput struct {
 
 type bodyOutput[T any] struct{ Body T }
 
-func (s *Server) registerJobs() {
+func registerJobs(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-jobs", Method: http.MethodGet, Path: "/v1/jobs", Summary: "List jobs, newest first", Tags: []string{"jobs"},
 	}, func(ctx context.Context, in *ListInput) (*listOutput[job.Job], error) {

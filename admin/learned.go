@@ -28,7 +28,7 @@ type useLearnedInput struct {
 	request.MatchInput
 }
 
-func (s *Server) registerLearned() {
+func registerLearned(s *Server) {
 	tags := []string{"selection"}
 	const path = "/v1/toolsets/{id}/learned"
 	register(s, huma.Operation{

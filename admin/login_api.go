@@ -46,7 +46,7 @@ type authorizeConnectorInput struct {
 	Body *login.Authorize
 }
 
-func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
+func registerAuthorize(s *Server, path, ofConnector string, tags []string) {
 	authorize := func(ctx context.Context, id, connector string, in *login.Authorize) (*bodyOutput[login.Authorization], error) {
 		want := login.Authorize{}
 		if in != nil {
@@ -78,7 +78,7 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[login.Authorization], error) {
 		return authorize(ctx, in.ID, "", in.Body)
 	})
-	s.registerUsers(path, tags)
+	registerUsers(s, path, tags)
 }
 
 // serveCallback is where a browser comes back to. The browser that confirmed a
@@ -131,7 +131,7 @@ type loginInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-func (s *Server) registerServerLogin() {
+func registerServerLogin(s *Server) {
 	const path = "/v1/mcp/logins"
 	tags := []string{"connectors"}
 	register(s, huma.Operation{
@@ -183,7 +183,7 @@ type userLoginInput struct {
 	User      string `path:"user" maxLength:"64"`
 }
 
-func (s *Server) registerUsers(path string, tags []string) {
+func registerUsers(s *Server, path string, tags []string) {
 	path += "/users"
 	register(s, huma.Operation{
 		OperationID: "list-user-logins", Method: http.MethodGet, Path: path, Summary: "List the callers who logged in", Tags: tags,

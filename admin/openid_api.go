@@ -54,7 +54,7 @@ type OpenIDConnect struct {
 	RedirectURL string            `json:"redirectUrl" doc:"What the client at the provider must allow." example:"https://sluice.example.com/openid/callback"`
 }
 
-func (s *Server) registerOpenID() {
+func registerOpenID(s *Server) {
 	tags := []string{"access"}
 	// No role: who looks has signed in nowhere yet.
 	huma.Register(s.api, huma.Operation{

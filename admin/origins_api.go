@@ -24,7 +24,7 @@ type originsOutput struct {
 	Body List[login.ConnectorOrigins]
 }
 
-func (s *Server) registerOrigins() {
+func registerOrigins(s *Server) {
 	const path = "/v1/toolsets/{id}/origins"
 	tags := []string{"authentication"}
 	register(s, huma.Operation{

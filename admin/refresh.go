@@ -22,7 +22,7 @@ type changesInput struct {
 	ListInput
 }
 
-func (s *Server) registerRefresh() {
+func registerRefresh(s *Server) {
 	tags := []string{"toolsets"}
 	register(s, huma.Operation{
 		OperationID: "refresh-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/refresh", Summary: "Read the specification of a toolset again", Tags: tags,

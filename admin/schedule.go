@@ -27,7 +27,7 @@ type acceptInput struct {
 	Body   *change.AcceptChange
 }
 
-func (s *Server) registerSchedules() {
+func registerSchedules(s *Server) {
 	tags := []string{"toolsets"}
 	const path, accept = "/v1/toolsets/{id}/schedule", "/v1/toolsets/{id}/changes/{change}/accept"
 	register(s, huma.Operation{

@@ -23,7 +23,7 @@ type previewSelectionInput struct {
 	}
 }
 
-func (s *Server) registerSelection() {
+func registerSelection(s *Server) {
 	tags := []string{"selection"}
 	register(s, huma.Operation{
 		OperationID: "search-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/search", Tags: tags,
@@ -63,5 +63,5 @@ func (s *Server) registerSelection() {
 		}
 		return answer(s.advices.Selection(ctx, d))
 	})
-	s.registerExamples()
+	registerExamples(s)
 }

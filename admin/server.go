@@ -453,6 +453,15 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
 func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON() }
 
+// operations are those of the API, by their subjects.
+var operations = []func(*Server){
+	registerToolsets, registerRefresh, registerSchedules, registerTools, registerItems, registerSuggestions, registerLearned, registerSelection,
+	registerAuthentication, registerTests, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
+	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerReleases, registerKeptDrafts, registerTokens,
+	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
+	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport,
+}
+
 func (s *Server) routes() {
 	front.Adapt()
 	config := huma.Config{
@@ -481,43 +490,9 @@ func (s *Server) routes() {
 		DefaultFormat: "application/json",
 	}
 	s.api = humago.New(s.front.Mux, config)
-	s.registerToolsets()
-	s.registerRefresh()
-	s.registerSchedules()
-	s.registerTools()
-	s.registerItems()
-	s.registerSuggestions()
-	s.registerLearned()
-	s.registerSelection()
-	s.registerAuthentication()
-	s.registerTests()
-	s.registerAccess()
-	s.registerConnectors()
-	s.registerMCP()
-	s.registerPlugins()
-	s.registerWorkflows()
-	s.registerScripts()
-	s.registerBindings()
-	s.registerCommands()
-	s.registerJobs()
-	s.registerAudit()
-	s.registerEdges()
-	s.registerReleases()
-	s.registerKeptDrafts()
-	s.registerTokens()
-	s.registerGrants()
-	s.registerMembers()
-	s.registerSessions()
-	s.registerOpenID()
-	s.registerUsage()
-	s.registerCalls()
-	s.registerAlerts()
-	s.registerCatalog()
-	s.registerConnectorRequests()
-	s.registerDomains()
-	s.registerChannels()
-	s.registerAlertRules()
-	s.registerExport()
+	for _, register := range operations {
+		register(s)
+	}
 	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
 
 	health := &front.Health{Front: s.front, Publisher: s.o.Publisher, Ready: s.o.Ready, Metrics: s.o.Metrics, Guard: s.o.GuardMetrics}

@@ -36,7 +36,7 @@ type SessionInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-func (s *Server) registerSessions() {
+func registerSessions(s *Server) {
 	tags := []string{"access"}
 	// No role: who signs in has none yet.
 	huma.Register(s.api, huma.Operation{

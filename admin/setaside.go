@@ -21,7 +21,7 @@ type applyDraftInput struct {
 	request.MatchInput
 }
 
-func (s *Server) registerKeptDrafts() {
+func registerKeptDrafts(s *Server) {
 	const path = "/v1/toolsets/{id}/drafts"
 	tags := []string{"toolsets"}
 	register(s, huma.Operation{

@@ -22,7 +22,7 @@ type askInput struct {
 	}
 }
 
-func (s *Server) registerSuggestions() {
+func registerSuggestions(s *Server) {
 	tags := []string{"tools"}
 	const path = "/v1/toolsets/{id}/suggestions"
 	register(s, huma.Operation{

@@ -18,7 +18,7 @@ type testInput struct {
 	Body *rollout.TestRequest
 }
 
-func (s *Server) registerTests() {
+func registerTests(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
@@ -35,7 +35,7 @@ func (s *Server) registerTests() {
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
-	s.registerDeploy()
+	registerDeploy(s)
 }
 
 func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {

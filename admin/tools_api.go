@@ -48,7 +48,7 @@ type batchInput struct {
 	Body draft.BatchUpdate
 }
 
-func (s *Server) registerTools() {
+func registerTools(s *Server) {
 	tags := []string{"tools"}
 	const path = "/v1/toolsets/{id}/tools"
 	register(s, huma.Operation{

@@ -34,7 +34,7 @@ type deleteInput struct {
 	request.MatchInput
 }
 
-func (s *Server) registerAuthentication() {
+func registerAuthentication(s *Server) {
 	const path = "/v1/toolsets/{id}/authentication"
 	tags := []string{"authentication"}
 	register(s, huma.Operation{
@@ -59,9 +59,9 @@ func (s *Server) registerAuthentication() {
 		_, err := s.auths.Set(ctx, s.workspace(ctx), in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
-	s.registerConnectorAuth(tags)
-	s.registerOrigins()
-	s.registerAuthorize(path, connectorAuthPath, tags)
+	registerConnectorAuth(s, tags)
+	registerOrigins(s)
+	registerAuthorize(s, path, connectorAuthPath, tags)
 }
 
 const connectorAuthPath = "/v1/toolsets/{id}/connectors/{connector}/authentication"
@@ -73,7 +73,7 @@ type setConnectorAuthInput struct {
 }
 
 // registerConnectorAuth registers the authentication of one of several connectors.
-func (s *Server) registerConnectorAuth(tags []string) {
+func registerConnectorAuth(s *Server, tags []string) {
 	register(s, huma.Operation{
 		OperationID: "get-connector-authentication", Method: http.MethodGet, Path: connectorAuthPath, Summary: "Read the authentication configuration of a connector", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetConnectorInput) (*authOutput, error) {

@@ -45,7 +45,7 @@ type connectorsOutput struct {
 	Body List[view.ToolsetConnector]
 }
 
-func (s *Server) registerToolsetConnectors() {
+func registerToolsetConnectors(s *Server) {
 	tags := []string{"toolsets"}
 	const path, one = "/v1/toolsets/{id}/connectors", "/v1/toolsets/{id}/connectors/{connector}"
 	register(s, huma.Operation{

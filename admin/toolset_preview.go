@@ -14,7 +14,7 @@ type createPreviewInput struct {
 	Body *rollout.CreateDraftPreview
 }
 
-func (s *Server) registerPreviews() {
+func registerPreviews(s *Server) {
 	tags := []string{"toolsets"}
 	const path = "/v1/toolsets/{id}/preview"
 	register(s, huma.Operation{

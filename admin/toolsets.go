@@ -39,7 +39,7 @@ type revisionsInput struct {
 	ListInput
 }
 
-func (s *Server) registerToolsets() {
+func registerToolsets(s *Server) {
 	tags := []string{"toolsets"}
 	register(s, huma.Operation{
 		OperationID: "create-toolset", Method: http.MethodPost, Path: "/v1/toolsets", Summary: "Create a toolset from an OpenAPI specification", Tags: tags,
@@ -109,10 +109,10 @@ func (s *Server) registerToolsets() {
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
 	}, s.listRevisions)
-	s.registerToolsetConnectors()
-	s.registerLifecycle()
-	s.registerPreviews()
-	s.registerKeys()
+	registerToolsetConnectors(s)
+	registerLifecycle(s)
+	registerPreviews(s)
+	registerKeys(s)
 }
 
 func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[view.Toolset], error) {

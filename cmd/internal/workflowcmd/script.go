@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -34,7 +35,7 @@ func Scripts(s *command.Session) *cobra.Command {
 var callID = regexp.MustCompile(`^call_[0-9]+$`)
 
 func save(s *command.Session) *cobra.Command {
-	var in admin.SaveScript
+	var in draft.SaveScript
 	var from, inputs, outputs string
 	var params []string
 	cmd := &cobra.Command{
@@ -99,7 +100,7 @@ func save(s *command.Session) *cobra.Command {
 // maxSchemaFile is how large a file with a schema may be: as large as the schema.
 const maxSchemaFile = 64 << 10
 
-func source(in *admin.SaveScript, from string) error {
+func source(in *draft.SaveScript, from string) error {
 	if in.Run, in.Code = "", ""; callID.MatchString(from) {
 		in.Run = from
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -48,7 +49,7 @@ func add(s *command.Session) *cobra.Command {
 				return err
 			}
 			var out admin.List[workflow.ToolsetWorkflow]
-			in := admin.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
+			in := draft.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
 			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "workflows"), In: in, Out: &out, IfMatch: etag}); err != nil {
 				return inFile(args[1], err)
 			}
