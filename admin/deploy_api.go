@@ -61,7 +61,7 @@ func registerLifecycle(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
 		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",
-	}, s.rollback)
+	}, of(s, rollback))
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
 		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
@@ -73,7 +73,7 @@ func registerLifecycle(s *Server) {
 	})
 }
 
-func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutput, error) {
+func rollback(ctx context.Context, s *Server, in *rollbackInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
 	req := rollout.RollbackRequest{}
 	if in.Body != nil {

@@ -26,11 +26,11 @@ func registerExport(s *Server) {
 		OperationID: "export-workspace", Method: http.MethodGet, Path: "/v1/export", Summary: "Read the workspace as a document", Tags: tags,
 		Description: "Toolsets with their specifications, settings, edits, plugins, access and labels. The same toolsets give the same bytes on every server. " +
 			"Without a recipient no secret is in it; access tokens, the tokens of OAuth logins, history and usage never are.",
-	}, s.exportWorkspace)
+	}, of(s, exportWorkspace))
 	registerImport(s)
 }
 
-func (s *Server) exportWorkspace(ctx context.Context, in *exportInput) (*exportOutput, error) {
+func exportWorkspace(ctx context.Context, s *Server, in *exportInput) (*exportOutput, error) {
 	tag, doc, err := s.transfers.Export(ctx, s.workspace(ctx), in.Toolsets, in.Recipient)
 	if err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func registerImport(s *Server) {
 		Description: "Toolsets are created and changed to what the document says, and published where it says live; nothing is read from the network. " +
 			"The whole document is checked before anything is changed. What is as it should be is left alone, so importing again changes nothing. " +
 			"Toolsets are changed one after the other: when one fails, those before it are done, and the same import goes on from there.",
-	}, s.importWorkspace)
+	}, of(s, importWorkspace))
 }
 
-func (s *Server) importWorkspace(ctx context.Context, in *importInput) (*importOutput, error) {
+func importWorkspace(ctx context.Context, s *Server, in *importInput) (*importOutput, error) {
 	tag, plan, err := s.transfers.Import(ctx, s.workspace(ctx), &transfer.Import{Document: &in.Body, IfMatch: in.IfMatch, Prune: in.Prune, DryRun: in.DryRun, Reason: in.Reason})
 	if err != nil {
 		return nil, err

@@ -136,6 +136,11 @@ func pointed[T any](body *T, err error) (*bodyOutput[T], error) {
 	return &bodyOutput[T]{*body}, nil
 }
 
+// of serves an operation whose handler stands beside its registration.
+func of[I, O any](s *Server, handle func(context.Context, *Server, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) { return handle(ctx, s, in) }
+}
+
 // answered serves what decide says of the request's workspace.
 func answered[I, T any](s *Server, decide func(context.Context, *store.Workspace, *I) (T, error)) func(context.Context, *I) (*bodyOutput[T], error) {
 	return func(ctx context.Context, in *I) (*bodyOutput[T], error) {

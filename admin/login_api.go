@@ -2,23 +2,16 @@ package admin
 
 import (
 	"context"
-	"html"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // openLogins makes the room of logins.
@@ -79,52 +72,6 @@ func registerAuthorize(s *Server, path, ofConnector string, tags []string) {
 		return authorize(ctx, in.ID, "", in.Body)
 	})
 	registerUsers(s, path, tags)
-}
-
-// serveCallback is where a browser comes back to. The browser that confirmed a
-// pending login may finish it with its state, once; there is no token in a browser.
-func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		s.front.WriteProblem(w, r, front.NotAllowed(r))
-		return
-	}
-	if len(r.URL.RawQuery) > login.MaxCallback {
-		s.callbackPage(w, "", problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
-		return
-	}
-	q := r.URL.Query()
-	done, err := s.logins.Finish(w, r, q)
-	if err != nil {
-		p := front.ProblemOf(err)
-		if p.Code == front.CodeInternal {
-			_ = s.front.Fail(r.Context(), err) // logs it
-		} else {
-			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
-				slog.String("request_id", request.Of(r.Context()).ID), slog.Any("error", err))
-		}
-	}
-	s.callbackPage(w, done, err)
-}
-
-// callbackPage is what the person sees.
-func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
-	title, status := "You are logged in", http.StatusOK
-	if err != nil {
-		p := front.ProblemOf(err)
-		title, status = "The login did not succeed", p.Status
-		text = p.Detail + ". " + p.Remedy
-	}
-	s.page(w, status, title, "<p>"+html.EscapeString(text)+"</p>")
-}
-
-// page shows a person something. body is HTML.
-func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the address
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1>"+
-		body+"</html>\n") // the client is gone when this fails
 }
 
 type loginInput struct {
@@ -210,61 +157,4 @@ func registerUsers(s *Server, path string, tags []string) {
 		}
 		return nil, s.logins.RevokeUser(ctx, ws, ts, in.Connector, in.User)
 	})
-}
-
-// serveUserLogin is the page behind the link of a single caller. GET shows who asks
-// for what; only POST, which a person must cause, uses the link up.
-func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.UserPath), s.logins.ShowUser, s.logins.BeginUser)
-}
-
-// serveConfirm is the page behind the link of a login that an operator began. GET
-// shows what the login is for; only POST, which a person must cause, uses the link
-// up and binds the login to the browser.
-func (s *Server) serveConfirm(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.ConfirmPath), s.logins.ShowConfirm, s.logins.Confirm)
-}
-
-// serveLink answers a page behind a link: show is for GET, press for POST, which only
-// the button of the page sends.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show func(context.Context, string) (login.Page, error), press func(http.ResponseWriter, *http.Request, string) error) {
-	var (
-		shown login.Page
-		err   error
-	)
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		if shown, err = show(r.Context(), text); err == nil {
-			s.page(w, http.StatusOK, shown.Title, shown.Body)
-		}
-	case http.MethodPost:
-		err = press(w, r, text)
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.front.WriteProblem(w, r, front.NotAllowed(r))
-		return
-	}
-	if err != nil {
-		if p := front.ProblemOf(err); p.Code == front.CodeInternal {
-			_ = s.front.Fail(r.Context(), err) // logs it
-		}
-		s.callbackPage(w, "", err)
-	}
-}
-
-// serveClientDocument answers authorization servers that ask who we are.
-func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
-	m := s.logins.Clients.Document()
-	switch {
-	case m == nil:
-		s.front.WriteProblem(w, r, front.NotHere(r))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		s.front.WriteProblem(w, r, front.NotAllowed(r))
-	default:
-		w.Header().Set("Cache-Control", "public, max-age=3600")
-		if err := request.WriteJSON(w, m); err != nil {
-			s.front.WriteProblem(w, r, err)
-		}
-	}
 }

@@ -43,6 +43,7 @@ import (
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
+	"github.com/sluicegate/sluice/admin/pages"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/rollout"
@@ -495,6 +496,7 @@ func (s *Server) routes() {
 	}
 	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
 
+	browser := &pages.Room{Front: s.front, Logins: s.logins, Notify: s.notify, OpenID: s.openID, Sessions: s.sessions}
 	health := &front.Health{Front: s.front, Publisher: s.o.Publisher, Ready: s.o.Ready, Metrics: s.o.Metrics, Guard: s.o.GuardMetrics}
 	signIn := s.front.FromConsole(front.Small(s.front.WithBody(s.front.Routed())))
 	v1 := s.front.Authenticated(s.front.WithBody(s.front.Idempotent(s.front.Routed())))
@@ -515,19 +517,19 @@ func (s *Server) routes() {
 		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.serveRegistry(w, r)
 		case at == login.CallbackPath:
-			s.serveCallback(w, r)
+			browser.Callback(w, r)
 		case strings.HasPrefix(at, login.UserPath):
-			s.serveUserLogin(w, r)
+			browser.UserLogin(w, r)
 		case strings.HasPrefix(at, notify.UnsubscribePath):
-			s.serveUnsubscribe(w, r)
+			browser.Unsubscribe(w, r)
 		case strings.HasPrefix(at, login.ConfirmPath):
-			s.serveConfirm(w, r)
-		case at == openIDPath:
-			s.serveOpenID(w, r)
-		case at == openIDCallback:
-			s.serveOpenIDCallback(w, r)
+			browser.Confirm(w, r)
+		case at == pages.OpenIDPath:
+			browser.OpenIDLogin(w, r)
+		case at == pages.OpenIDCallback:
+			browser.ReturnFromOpenID(w, r)
 		case at == login.DocumentPath:
-			s.serveClientDocument(w, r)
+			browser.ClientDocument(w, r)
 		default:
 			s.serveConsole(w, r)
 		}

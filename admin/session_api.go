@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -88,22 +87,14 @@ func registerSessions(s *Server) {
 		OperationID: "create-own-login-link", Method: http.MethodPost, Path: "/v1/login-link", Summary: "Make a login link for yourself", Tags: tags,
 		DefaultStatus: http.StatusCreated, Description: "It signs one browser in, once and within ten minutes, as who asks: the member who is signed in, or the API token of the request.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[*session.LoginLink], error) {
-		return answer(s.sessions.OwnLink(ctx, s.consoleURL(ctx)))
+		return answer(s.sessions.OwnLink(ctx, s.front.ConsoleURL(ctx)))
 	})
 	register(s, huma.Operation{
 		OperationID: "create-login-link", Method: http.MethodPost, Path: "/v1/members/{id}/login-link", Summary: "Make a login link for a member", Tags: tags,
 		DefaultStatus: http.StatusCreated, Description: "It signs one browser in as the member, once and within ten minutes, and lets them set a password: an invitation, or a reset.",
 	}, func(ctx context.Context, in *MemberInput) (*bodyOutput[*session.LoginLink], error) {
-		return answer(s.sessions.MemberLink(ctx, s.workspace(ctx), in.ID, s.consoleURL(ctx)))
+		return answer(s.sessions.MemberLink(ctx, s.workspace(ctx), in.ID, s.front.ConsoleURL(ctx)))
 	})
-}
-
-// consoleURL is scheme and host of the console: the public URL, or what the client wrote.
-func (s *Server) consoleURL(ctx context.Context) string {
-	if s.o.PublicURL != "" {
-		return s.o.PublicURL
-	}
-	return request.Of(ctx).Base
 }
 
 // FirstLogin returns a login link for the API token of the local administrator when nobody

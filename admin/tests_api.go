@@ -31,14 +31,14 @@ func registerTests(s *Server) {
 			req = *in.Body
 		}
 		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.testAndDeploy(ctx, in, &req, phase)
+			return testAndDeploy(ctx, s, in, &req, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
 	registerDeploy(s)
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {
+func testAndDeploy(ctx context.Context, s *Server, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {

@@ -41,7 +41,7 @@ func registerAuthentication(s *Server) {
 		OperationID: "get-authentication", Method: http.MethodGet, Path: path, Summary: "Read the authentication configuration", Tags: tags,
 		Description: "Never the secret: only its last four characters, when it has at least twelve.",
 	}, func(ctx context.Context, in *ToolsetInput) (*authOutput, error) {
-		return s.getAuth(ctx, in.ID, "")
+		return getAuth(ctx, s, in.ID, "")
 	})
 	register(s, huma.Operation{
 		OperationID: "set-authentication", Method: http.MethodPut, Path: path, Summary: "Set the authentication configuration", Tags: tags,
@@ -49,7 +49,7 @@ func registerAuthentication(s *Server) {
 			"Without a secret, the stored one of the same authType stays. A new secret is used by the live toolset at once; a new shape is a new draft, to be tested. " +
 			"The items of a list are applied as the operations ask for their schemes.",
 	}, func(ctx context.Context, in *setAuthInput) (*authOutput, error) {
-		return s.setAuth(ctx, in.ID, "", &in.MatchInput, &in.Body)
+		return setAuth(ctx, s, in.ID, "", &in.MatchInput, &in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-authentication", Method: http.MethodDelete, Path: path, Summary: "Remove the authentication configuration", Tags: tags,
@@ -77,12 +77,12 @@ func registerConnectorAuth(s *Server, tags []string) {
 	register(s, huma.Operation{
 		OperationID: "get-connector-authentication", Method: http.MethodGet, Path: connectorAuthPath, Summary: "Read the authentication configuration of a connector", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetConnectorInput) (*authOutput, error) {
-		return s.getAuth(ctx, in.ID, in.Connector)
+		return getAuth(ctx, s, in.ID, in.Connector)
 	})
 	register(s, huma.Operation{
 		OperationID: "set-connector-authentication", Method: http.MethodPut, Path: connectorAuthPath, Summary: "Set the authentication configuration of a connector", Tags: tags,
 	}, func(ctx context.Context, in *setConnectorAuthInput) (*authOutput, error) {
-		return s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &in.Body)
+		return setAuth(ctx, s, in.ID, in.Connector, &in.MatchInput, &in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
@@ -94,15 +94,15 @@ func registerConnectorAuth(s *Server, tags []string) {
 }
 
 // getAuth reads the authentication of the named connector; "": of the only one.
-func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
+func getAuth(ctx context.Context, s *Server, id, connector string) (*authOutput, error) {
 	d, err := s.drafts.Outline(ctx, id, connector)
 	if err != nil {
 		return nil, err
 	}
-	return s.authAnswer(d)
+	return authAnswer(s, d)
 }
 
-func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
+func authAnswer(s *Server, d *draft.Draft) (*authOutput, error) {
 	a, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
@@ -111,10 +111,10 @@ func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
 }
 
 // setAuth sets the authentication of the named connector, and answers with what it is then.
-func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
+func setAuth(ctx context.Context, s *Server, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
 	d, err := s.auths.Set(ctx, s.workspace(ctx), id, connector, match, a)
 	if err != nil {
 		return nil, err
 	}
-	return s.authAnswer(d)
+	return authAnswer(s, d)
 }

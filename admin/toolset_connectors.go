@@ -77,7 +77,7 @@ func registerToolsetConnectors(s *Server) {
 		if err := d.Focus(in.Connector); err != nil {
 			return nil, err
 		}
-		return s.connectorAnswer(ctx, s.workspace(ctx), d)
+		return connectorAnswer(ctx, s, s.workspace(ctx), d)
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset-connector", Method: http.MethodPatch, Path: one, Summary: "Change a connector of a toolset", Tags: tags,
@@ -93,7 +93,7 @@ func registerToolsetConnectors(s *Server) {
 				return nil, err
 			}
 		}
-		return s.connectorAnswer(ctx, ws, d)
+		return connectorAnswer(ctx, s, ws, d)
 	})
 	register(s, huma.Operation{
 		OperationID: "remove-toolset-connector", Method: http.MethodDelete, Path: one, Summary: "Take a connector out of a toolset", Tags: tags,
@@ -123,7 +123,7 @@ func (s *Server) outlined(ctx context.Context, id string) (*draft.Draft, view.To
 	return d, t, err
 }
 
-func (s *Server) connectorAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*connectorOutput, error) {
+func connectorAnswer(ctx context.Context, s *Server, ws *store.Workspace, d *draft.Draft) (*connectorOutput, error) {
 	c, err := s.views.Detail(ctx, ws, d.Part)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func registerToolsets(s *Server) {
 	documentJob(s.api.OpenAPI(), "/v1/toolsets", change.CreatedToolset{}, http.StatusCreated, http.StatusOK)
 	register(s, huma.Operation{
 		OperationID: "list-toolsets", Method: http.MethodGet, Path: "/v1/toolsets", Summary: "List toolsets, newest first", Tags: tags,
-	}, s.listToolsets)
+	}, of(s, listToolsets))
 	register(s, huma.Operation{
 		OperationID: "get-toolset", Method: http.MethodGet, Path: "/v1/toolsets/{id}", Summary: "Read a toolset", Tags: tags,
 	}, func(ctx context.Context, in *getInput) (*detailOutput, error) {
@@ -108,14 +108,14 @@ func registerToolsets(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
-	}, s.listRevisions)
+	}, of(s, listRevisions))
 	registerToolsetConnectors(s)
 	registerLifecycle(s)
 	registerPreviews(s)
 	registerKeys(s)
 }
 
-func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[view.Toolset], error) {
+func listToolsets(ctx context.Context, s *Server, in *ListInput) (*listOutput[view.Toolset], error) {
 	p, err := in.page("/v1/toolsets")
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[v
 	return list(in, "/v1/toolsets", shown, next, same), nil
 }
 
-func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[view.Revision], error) {
+func listRevisions(ctx context.Context, s *Server, in *revisionsInput) (*listOutput[view.Revision], error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {

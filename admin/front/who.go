@@ -131,3 +131,11 @@ func (f *Room) Cookie(ctx context.Context, secret secrets.Secret, until time.Tim
 		Secure: scheme == "https" || f.PublicURL == "https://"+host,
 	}
 }
+
+// ConsoleURL is scheme and host of the console: the public URL, or what the client wrote.
+func (f *Room) ConsoleURL(ctx context.Context) string {
+	if f.PublicURL != "" {
+		return f.PublicURL
+	}
+	return request.Of(ctx).Base
+}
