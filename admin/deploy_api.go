@@ -14,6 +14,11 @@ import (
 	"github.com/sluicegate/sluice/admin/view"
 )
 
+// DeployRequest deploys the draft as it is.
+type DeployRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Needed when this digest has no passed test; recorded in the audit log."`
+}
+
 type deployInput struct {
 	ToolsetInput
 	request.MatchInput

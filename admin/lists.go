@@ -12,9 +12,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
+
+// workspace returns the workspace that the request works in.
+func (s *Server) workspace(ctx context.Context) *store.Workspace {
+	return request.Workspace(ctx, s.o.Store)
+}
 
 // ListInput are the query parameters of every list.
 type ListInput struct {
