@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ func (d *differ) body(o, n *operation.Body) {
 	case n.Least < o.Least:
 		d.add(ImpactSafe, "input", "fewer members of the body are needed")
 	}
+	if o.MediaType != "" {
+		d.rules("input", o.Rules, n.Rules)
+	}
 	for i := range n.Fields {
 		f := &n.Fields[i]
 		if f.Arg == "" {
@@ -99,6 +103,7 @@ func (d *differ) narrower(at string, o, n *operation.Schema, depth int) {
 	if o.Unique != n.Unique {
 		d.differs(at, "whether items may repeat", fmt.Sprint(o.Unique), fmt.Sprint(n.Unique), o.Unique)
 	}
+	d.rare(at, o.Rare, n.Rare, depth)
 	if o.Closed != n.Closed {
 		d.differs(at, "whether other members are accepted", fmt.Sprint(o.Closed), fmt.Sprint(n.Closed), o.Closed)
 	}
@@ -131,6 +136,48 @@ func (d *differ) narrower(at string, o, n *operation.Schema, depth int) {
 		d.narrower(at+"/additionalProperties", o.Additional, n.Additional, depth+1)
 	}
 	d.branches(at, o, n, depth)
+}
+
+// rare compares what few schemas say.
+func (d *differ) rare(at string, o, n *operation.Rare, depth int) {
+	if o == nil {
+		o = new(operation.Rare)
+	}
+	if n == nil {
+		n = new(operation.Rare)
+	}
+	d.rules(at, o.Rules, n.Rules)
+	for _, v := range n.Except {
+		if !slices.Contains(o.Except, v) {
+			d.add(ImpactBreaking, at, "%s is not allowed now", v)
+		}
+	}
+	for _, v := range o.Except {
+		if !slices.Contains(n.Except, v) {
+			d.add(ImpactSafe, at, "%s is allowed now", v)
+		}
+	}
+	if o.Names != nil || n.Names != nil {
+		d.narrower(at, o.Names, n.Names, depth+1)
+	}
+}
+
+// rules compares what members of an object ask of each other.
+func (d *differ) rules(at string, o, n []operation.Rule) {
+	named := func(name string) string { return name }
+	in := func(list []operation.Rule, r operation.Rule) bool {
+		return slices.ContainsFunc(list, func(x operation.Rule) bool { return reflect.DeepEqual(x, r) })
+	}
+	for i := range n {
+		if !in(o, n[i]) {
+			d.add(ImpactBreaking, at, "it is asked now: %s", n[i].Text(named))
+		}
+	}
+	for i := range o {
+		if !in(n, o[i]) {
+			d.add(ImpactSafe, at, "it is not asked any more: %s", o[i].Text(named))
+		}
+	}
 }
 
 // branches: each alternative that was accepted must be accepted by one that is.

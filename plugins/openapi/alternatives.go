@@ -335,6 +335,7 @@ func (p *publisher) merged(s *schema, keys map[*schema]discriminated, depth int,
 	case len(u.variants) > 1 && len(keys) == 0:
 		notes = append(notes, "Variants: "+cutText(strings.Join(u.variants, ", "), 160)+".")
 	}
+	notes = append(notes, p.rareNotes(&schema{props: u.props, rare: s.rare, alts: s.alts})...)
 	p.describe(s, text, notes)
 	p.close()
 	return told

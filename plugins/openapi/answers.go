@@ -256,6 +256,12 @@ func needsOneOf(b *operation.Body) string {
 	} else if more == 1 && len(parts) == 0 {
 		parts = append(parts, "at least one of the optional ones")
 	}
+	if text := tellRules(b.Rules, func(name string) string {
+		i := slices.IndexFunc(b.Fields, func(f operation.Field) bool { return f.Name == name })
+		return b.Fields[i].Arg
+	}); text != "" {
+		parts = append(parts, text)
+	}
 	if len(parts) == 0 {
 		return ""
 	}

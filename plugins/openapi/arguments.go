@@ -330,6 +330,7 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 			plan.Body.Needs = append(plan.Body.Needs, group)
 		}
 	}
+	plan.Body.Rules = rulesOfSent(c.rulesOf(s), plan.Body.Fields)
 	if s.minProps.set && !s.hasAddl && s.minProps.n <= len(plan.Body.Fields) && s.minProps.n > certain(plan.Body) {
 		plan.Body.Least = s.minProps.n
 	}

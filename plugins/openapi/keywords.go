@@ -100,6 +100,8 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 			if m.isObject() {
 				s.xml = m
 			}
+		case "dependentRequired", "dependencies", "dependentSchemas", "not", "if", "propertyNames", "contains", "unevaluatedItems":
+			c.foldRare(s, v, string(k.raw()), m)
 		case "x-enum-varnames", "x-enumNames", "x-enum-names", "x-enumnames", "x-enum-varNames":
 			s.labels = m
 		case "x-enum-descriptions", "x-enumDescriptions", "x-enum-description", "x-enumdescriptions":
@@ -375,6 +377,7 @@ func (c *compiler) infer(s *schema) {
 	if s.types == operation.TypeArray && s.hasEnum {
 		c.enumOfItems(s)
 	}
+	s.finishRare()
 	if s.types != 0 || s.never {
 		return
 	}

@@ -104,6 +104,7 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 			}
 		}
 	}
+	o.Rare = p.rare(s)
 	p.alternatives(o, s, depth)
 	return o
 }

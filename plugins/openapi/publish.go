@@ -109,7 +109,7 @@ func (p *publisher) schemaWith(s *schema, depth int, text string, disc *discrimi
 	if len(s.alts) > 0 {
 		notes = append(notes, p.oneOfRequired(s)...)
 	}
-	p.describe(s, text, notes)
+	p.describe(s, text, append(notes, p.rareNotes(s)...))
 	p.close()
 }
 

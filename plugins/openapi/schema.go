@@ -45,6 +45,7 @@ type schema struct {
 	never                           bool // the schema false: no value is valid
 	open                            bool // the author's schema could not be used; anything is let through
 	def, example, xml               value
+	rare                            *rare // what few schemas say
 }
 
 // bound is an optional non-negative integer.

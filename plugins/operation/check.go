@@ -65,7 +65,7 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 		}
 	}
 	if k.body != nil {
-		k.members(k.body, seen)
+		k.members(k.body, seen, args)
 	}
 	return k.error()
 }
@@ -204,6 +204,10 @@ func (k *checker) value(s *Schema, v jsonscan.Value) bool {
 		k.enum(s, v)
 		return false
 	}
+	if s.Rare != nil && len(s.Rare.Except) > 0 && inEnum(s.Rare.Except, v) {
+		k.fault("expected another value than %s", got(v))
+		return false
+	}
 	switch v.Kind() {
 	case jsonscan.Number:
 		k.number(s, v)
@@ -336,6 +340,12 @@ func (k *checker) object(s *Schema, v jsonscan.Value) {
 		k.fault("expected at least %d members, got %d", s.MinLen, n)
 	case s.MaxLen != nil && n > *s.MaxLen:
 		k.fault("expected at most %d members, got %d", *s.MaxLen, n)
+	}
+	if s.Rare != nil {
+		k.names(s.Rare.Names, v)
+		if len(s.Rare.Rules) > 0 {
+			k.rules(s.Rare.Rules, &membersOf{s, v})
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // members tells which arguments the body that is sent lacks, and which belong to
 // another form of it.
-func (k *checker) members(cb *compiledBody, seen []bool) {
+func (k *checker) members(cb *compiledBody, seen []bool, args jsonscan.Value) {
 	c := k.c
 	if cb.arg >= 0 && cb.body.Required && !seen[cb.arg] && len(cb.body.Fixed) == 0 {
 		k.missing(c.args[cb.arg].name, c.args[cb.arg].schema)
@@ -24,6 +24,9 @@ func (k *checker) members(cb *compiledBody, seen []bool) {
 		}
 		for _, group := range cb.body.Needs {
 			k.needs(cb, group, seen)
+		}
+		if len(cb.body.Rules) > 0 {
+			k.rules(cb.body.Rules, &argsOfBody{c, cb, slices.Clone(seen), args}) // a clone: seen stays on the stack
 		}
 		if given := cb.given(seen); given < cb.body.Least {
 			k.fault("at least %d of the body's members must be given, %d are: %s", cb.body.Least, given, cb.names())

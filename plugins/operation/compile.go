@@ -309,6 +309,11 @@ func (c *Compiled) schema(s *Schema, depth int) error {
 			return err
 		}
 	}
+	if s.Rare != nil {
+		if err := c.rare(s.Rare, depth); err != nil {
+			return err
+		}
+	}
 	for _, sub := range [...][]*Schema{s.Prefix, s.AnyOf, s.All, {s.Items, s.Additional}} {
 		for _, x := range sub {
 			if err := c.schema(x, depth+1); err != nil {
@@ -317,6 +322,22 @@ func (c *Compiled) schema(s *Schema, depth int) error {
 		}
 	}
 	return nil
+}
+
+// rare is schema for what few schemas say.
+func (c *Compiled) rare(r *Rare, depth int) error {
+	lists := [][]string{r.Except}
+	for i := range r.Rules {
+		lists = append(lists, r.Rules[i].Is)
+	}
+	for _, list := range lists {
+		for _, v := range list {
+			if _, err := jsonscan.Parse([]byte(v), 0); err != nil {
+				return fmt.Errorf("a value of a rule: %w", err)
+			}
+		}
+	}
+	return c.schema(r.Names, depth+1)
 }
 
 // template splits the path into text and parameters.
@@ -423,6 +444,20 @@ func (c *Compiled) body(b *Body) error {
 	}
 	if b.Least < 0 || b.Least > len(b.Fields) {
 		return fmt.Errorf("the body needs %d members, and has %d", b.Least, len(b.Fields))
+	}
+	if err := c.rare(&Rare{Rules: b.Rules}, 0); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	for _, r := range b.Rules {
+		named := slices.Concat(r.Needs, r.Never)
+		if r.If != "" {
+			named = append(named, r.If)
+		}
+		for _, n := range named {
+			if !slices.ContainsFunc(b.Fields, func(f Field) bool { return f.Name == n }) {
+				return fmt.Errorf("a rule of the body names %q, which is no member", n)
+			}
+		}
 	}
 	for _, group := range b.Needs {
 		for _, names := range group {

@@ -106,6 +106,9 @@ type Body struct {
 	// Needs are alternatives that only list required members of a lifted body: of
 	// each group at least one list must be given whole, by wire name.
 	Needs [][][]string `json:"needs,omitempty"`
+	// Rules are what is asked of the members of a lifted body beside each other, by
+	// wire name.
+	Rules []Rule `json:"rules,omitempty"`
 	// Least is how many members of a lifted body must be given (minProperties), where
 	// one is sent at all.
 	Least int `json:"least,omitempty"`

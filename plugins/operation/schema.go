@@ -54,6 +54,8 @@ type Schema struct {
 	// Base64 says that the JSON value itself is base64 text (format byte,
 	// contentEncoding base64).
 	Base64 bool `json:"b64,omitempty"`
+	// Rare holds what few schemas say; nil: nothing of it.
+	Rare *Rare `json:"rare,omitempty"`
 	// Name is the component the schema was referenced as, for messages and the
 	// projection's rules.
 	Name       string `json:"-"`
@@ -64,6 +66,23 @@ type Schema struct {
 	Description string `json:"-"`
 	// XML holds the XML Object where the media type is XML; nil otherwise.
 	XML *XML `json:"xml,omitempty"`
+}
+
+// Rare is what few schemas say of a value.
+type Rare struct {
+	Except []string `json:"not,omitempty"`   // values that are not allowed: JSON texts
+	Names  *Schema  `json:"names,omitempty"` // of the names of an object's members (propertyNames)
+	Rules  []Rule   `json:"rules,omitempty"` // of an object's members beside each other
+}
+
+// Rule is what is asked of the members of an object beside each other.
+type Rule struct {
+	If    string   `json:"if,omitempty"`    // the rule is for objects that have this member; empty: for all
+	Is    []string `json:"is,omitempty"`    // and for these values of it, JSON texts; empty: for any
+	Else  bool     `json:"else,omitempty"`  // the rule is for the others: without the member, with Is for those with another value
+	None  bool     `json:"none,omitempty"`  // with Is: the rule is for objects without the member as well
+	Needs []string `json:"needs,omitempty"` // members that must be given
+	Never []string `json:"never,omitempty"` // members that must not be given, all of them together
 }
 
 // Property is a member of an object, in specification order.
