@@ -26,12 +26,18 @@ var plainVerbs = verbTable(
 	"abort cancel clear deactivate deauthenticate deauthorize decommission delete demote deny deprovision destroy detach disable disassociate disconnect dismiss erase evict "+
 		"expunge flush invalidate kick kill logoff logout obliterate overwrite purge reboot reject remove reset restart revoke rollback "+
 		"shutdown signoff signout suspend terminate truncate unarchive unassign unban unblock uninstall unlike unlink unpublish unregister "+
-		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister hangup",
+		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister hangup "+
+		// German, Spanish, Portuguese, French, Italian, Dutch, as names and texts have them.
+		"löschen loeschen löscht loescht entfernen entfernt abmelden stornieren storniert deaktivieren deaktiviert widerrufen widerruft zurücksetzen beenden "+
+		"eliminar elimina borrar borra cancelar cancela anular anula revocar revoca desactivar desactiva excluir exclui apagar apaga remover desativar "+
+		"supprimer supprime effacer annuler annule révoquer révoque désactiver déconnecter deconnecter cancellare cancella revocare disattivare verwijderen verwijder",
 	"accept acknowledge activate add advertise allocate append approve assign associate attach authenticate authorise authorize confirm connect create decline deploy dispatch donate enable "+
 		"enqueue enroll execute failover finalize honk impersonate increment initialise initialize initiate insert invoke lock modify notify "+
 		"provision publish reactivate rebuild recalculate redeem redeliver refresh regenerate register reindex reload remind "+
 		"reissue rename renew reopen replace replay reprocess requeue rerun resend reserve restore resubmit retrigger revert rotate save send "+
-		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert vacuum",
+		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert vacuum "+
+		"senden sendet versenden versendet anlegen starten startet auslösen ausloesen bestätigen bestaetigen aktivieren freigeben enviar envía envia iniciar ejecutar crear crea activar "+
+		"confirmar criar executar ativar envoyer envoie démarrer demarrer créer exécuter activer confirmer inviare invia avviare creare attivare confermare verzenden versturen",
 )
 
 // nounVerbs are verbs that name a thing as often: they count where the place shows
@@ -50,6 +56,10 @@ var commands = []string{
 	"run", "start", "stop", "begin", "pause", "resume", "retry", "sync", "synchronize", "exec", "launch", "install", "apply", "join", "leave",
 	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "empty", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void",
 }
+
+// proofs name the parameter of a link that is sent to somebody: to call it is to do what
+// stands before it.
+var proofs = []string{"token", "code", "hash", "secret", "signature", "otp"}
 
 // readingVerbs start the names and texts of operations that only read.
 var readingVerbs = []string{
@@ -95,6 +105,9 @@ func effect(method, id, path, summary, description string) (f force, verb string
 		id = id[len(id)-len(rest):] // "GET_DeleteVpc"
 	}
 	byID, said, more := ofID(id), ofText(summary, true), ofText(description, false)
+	if byID.reads && (said.verb != "" || summary == "" && more.verb != "") && derived(method, id, path) {
+		byID = found{} // who wrote "getSession" of GET /session did not choose the verb
+	}
 	if summary == "" {
 		said = more
 	}
@@ -112,6 +125,17 @@ func effect(method, id, path, summary, description string) (f force, verb string
 	believe(way, neither || way.first || way.plain && !way.loose && !(byID.reads && said.reads))
 	return worst.force, worst.verb
 }
+
+// derived reports an operationId that only repeats the method and the path.
+func derived(method, id, path string) bool {
+	ws := wording.Split(id)
+	if len(ws) < 2 || ws[0] != strings.ToLower(method) {
+		return false
+	}
+	return slices.Equal(slices.DeleteFunc(ws[1:], isBy), slices.DeleteFunc(wording.Split(path), isBy))
+}
+
+func isBy(w string) bool { return w == "by" || w == "and" }
 
 // found is a verb that was found.
 type found struct {
@@ -217,7 +241,7 @@ func ofPath(path string) found {
 		case strings.Contains(seg, "}:"): // "{name}:cancel"
 			last, ends = seg[strings.LastIndexByte(seg, ':')+1:], true
 		default:
-			ends = false
+			ends = ends && last != "" && slices.Contains(proofs, strings.Trim(seg, "{}")) // "/verify/{token}"
 		}
 	}
 	for _, suffix := range [...]string{".json", ".xml", ".php", ".do", ".cgi", ".html", ".aspx", ".jsp"} {
