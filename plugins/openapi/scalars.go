@@ -236,7 +236,22 @@ func (p *publisher) describe(s *schema, text string, notes []string) {
 			return
 		}
 	}
-	text = firstSentences(text, limit)
+	if full := text; len(full) > limit {
+		text = firstSentences(full, limit)
+		if kept := strings.TrimSuffix(text, "…"); len(kept) < len(full) && s.format != "date-time" {
+			const number = operation.TypeInteger | operation.TypeNumber
+			note := ""
+			switch {
+			case s.types == operation.TypeString:
+				note = lostMeasure(kept, full[len(kept):], false)
+			case s.types != 0 && s.types&^number == 0:
+				note = lostMeasure(kept, full[len(kept):], true)
+			}
+			if note != "" {
+				notes = append(notes, note)
+			}
+		}
+	}
 	lower := strings.ToLower(text)
 	for _, n := range notes {
 		key, _, _ := strings.Cut(strings.ToLower(strings.TrimSuffix(n, ".")), " ")

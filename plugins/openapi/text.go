@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,7 +48,7 @@ func plain(s string) string {
 		s = cutText(s, maxPlainInput)
 	}
 	if isPlain(s) {
-		return s
+		return unpointed(s)
 	}
 	var b strings.Builder
 	b.Grow(len(s))
@@ -116,7 +117,60 @@ func plain(s string) string {
 		b.WriteByte(c)
 		i++
 	}
-	return collapse(b.String())
+	return unpointed(collapse(b.String()))
+}
+
+// pointers begin sentences that only say where documentation is: an agent has what it is
+// given.
+var pointers = [...]string{
+	"For more information", "For more details", "For more detail", "For further information", "For further details", "For additional information", "For additional details",
+	"For details", "For full details", "Learn more", "Read more", "Find out more",
+}
+
+// unpointed leaves such sentences out, but for one that begins the text.
+func unpointed(s string) string {
+	found := false
+	for _, p := range pointers {
+		found = found || strings.Contains(s, p)
+	}
+	if !found {
+		return s
+	}
+	var out []byte
+	for rest := s; rest != ""; {
+		end := 0
+		if text := strings.TrimLeft(rest, " "); len(out) > 0 && slices.ContainsFunc(pointers[:], func(p string) bool { return strings.HasPrefix(text, p) }) {
+			end = pointerEnd(rest)
+		}
+		if end > 0 {
+			rest = rest[end:]
+			continue
+		}
+		if end = SentenceEnd(rest); end < 0 {
+			end = len(rest)
+		}
+		out, rest = append(out, rest[:end]...), rest[end:]
+	}
+	return string(out)
+}
+
+// pointerEnd is the length of a sentence that begins as a pointer; 0 where it has no
+// clear end, or more to say.
+func pointerEnd(s string) int {
+	const most = 250 // bytes; longer ones say what it is about
+	end := SentenceEnd(s)
+	for _, quoted := range [...]string{`." `, `.) `, ".\u201d "} {
+		if i := strings.Index(s, quoted); i >= 0 && (end < 0 || i+len(quoted)-1 < end) {
+			end = i + len(quoted) - 1
+		}
+	}
+	if end < 0 && len(s) <= most && !strings.Contains(s, " - ") {
+		end = len(s)
+	}
+	if end > most || end < 0 || strings.Contains(s[:end], ": ") {
+		return 0
+	}
+	return end
 }
 
 // isPlain reports text that plain would not change: the common case.
@@ -296,6 +350,53 @@ func firstSentences(s string, n int) string {
 		return cutWords(s, n)
 	}
 	return strings.TrimSpace(s[:end])
+}
+
+// lostMeasure names what numbers are counted in, or the standards that texts follow,
+// where only the part of a description says so that has no room.
+func lostMeasure(kept, rest string, numeric bool) string {
+	var names []string
+	lower := strings.ToLower(kept)
+	if numeric {
+		for _, unit := range [...]string{"milliseconds", "seconds", "minutes", "hours", "days", "bytes", "cents"} {
+			if !strings.Contains(lower, unit) && (strings.Contains(rest, "in "+unit) || strings.Contains(rest, "number of "+unit)) {
+				return "In " + unit + "."
+			}
+		}
+		return ""
+	}
+	for _, standard := range [...]string{"ISO", "RFC", "E.164", "BCP", "base64", "Base64"} {
+		for at := 0; len(names) < 3; {
+			i := strings.Index(rest[at:], standard)
+			if i < 0 {
+				break
+			}
+			at += i
+			end := at + len(standard)
+			if standard != "base64" && standard != "Base64" && standard != "E.164" {
+				if end < len(rest) && (rest[end] == ' ' || rest[end] == '-') {
+					end++
+				}
+				digits := end
+				for end < len(rest) && (isDigit(rest[end]) || rest[end] == '-' && end > digits) {
+					end++
+				}
+				if end == digits {
+					at += len(standard)
+					continue
+				}
+			}
+			name := strings.TrimRight(rest[at:end], "-")
+			if !strings.Contains(lower, strings.ToLower(name)) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+			at = end
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "By " + strings.Join(names, ", ") + "."
 }
 
 // firstText is firstSentences, with the beginning of the next sentence where whole ones

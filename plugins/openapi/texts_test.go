@@ -16,6 +16,11 @@ type textCount struct {
 	declared, shown int
 	missing         map[string][]string // by reason
 	twice           []string            // two examples in one text
+	facts           map[string]*fact    // by kind
+}
+
+func newTextCount(d *sourceDoc) *textCount {
+	return &textCount{d: d, missing: map[string][]string{}, facts: map[string]*fact{}}
 }
 
 // tool looks at the arguments that parameters and members of the body became.
@@ -134,6 +139,9 @@ func (c *textCount) value(where string, outer, schema sourceNode, pub map[string
 	if n := strings.LastIndex(text, "e.g. "); n > 0 && !strings.Contains(said, text[n:]) && strings.Contains(text[:n], "e.g.") {
 		c.twice = append(c.twice, where+": "+text)
 	}
+	if len(pub) > 0 {
+		c.tell(where, said, schema, pub)
+	}
 	want := c.example(outer)
 	if want == "" {
 		want = c.example(schema)
@@ -162,10 +170,12 @@ func (c *textCount) value(where string, outer, schema sourceNode, pub map[string
 }
 
 // TestExamplesOfCorpus: of the examples that real specifications declare for
-// parameters and members, at least 90 % are shown, each once.
+// parameters and members, at least 90 % are shown, each once; of their formats, allowed
+// values, bounds, defaults and units at least 90 % are told. No two tools of an API have
+// one description.
 func TestExamplesOfCorpus(t *testing.T) {
 	dir := corpusDir(t)
-	all := &textCount{missing: map[string][]string{}}
+	all := newTextCount(nil)
 	for _, s := range corpusSpecs(t, dir) {
 		src := corpusSource(t, dir, s)
 		d, err := readSource(src)
@@ -173,7 +183,10 @@ func TestExamplesOfCorpus(t *testing.T) {
 			continue
 		}
 		_, ops := compileAll(t, src, Options{})
-		c := &textCount{d: d, missing: map[string][]string{}}
+		for _, fault := range siblings(ops) {
+			t.Errorf("%s: %s", s.id, fault)
+		}
+		c := newTextCount(d)
 		root := sourceNode{src.Path, d.files[src.Path]}
 		for _, op := range ops {
 			item, ok := d.resolve(root.get("paths", op.Path))
@@ -184,6 +197,9 @@ func TestExamplesOfCorpus(t *testing.T) {
 		}
 		if c.declared > 0 && c.shown*10 < c.declared*9 {
 			t.Logf("%s: %d of %d", s.id, c.shown, c.declared)
+		}
+		for k, f := range c.facts {
+			all.fact(k).add(s.id, f)
 		}
 		all.declared, all.shown = all.declared+c.declared, all.shown+c.shown
 		all.twice = append(all.twice, c.twice...)
@@ -204,10 +220,61 @@ func TestExamplesOfCorpus(t *testing.T) {
 		t.Logf("twice: %s", two)
 	}
 	t.Logf("%d of %d declared examples are shown (%.1f %%), %d twice", all.shown, all.declared, 100*float64(all.shown)/float64(max(all.declared, 1)), len(all.twice))
+	for _, k := range slices.Sorted(maps.Keys(all.facts)) {
+		f := all.facts[k]
+		t.Logf("%s: %d of %d are told (%.1f %%)", k, f.told, f.declared, 100*float64(f.told)/float64(f.declared))
+		for i := 0; i < len(f.missing); i += max(1, len(f.missing)/20) {
+			t.Logf("    %.400s", f.missing[i])
+		}
+		if f.told*10 < f.declared*9 {
+			t.Errorf("%s: %d of %d are told, want 90 %%", k, f.told, f.declared)
+		}
+	}
 	if all.declared < 3000 || all.shown*10 < all.declared*9 {
 		t.Errorf("%d of %d declared examples are shown, want 90 %%", all.shown, all.declared)
 	}
 	if len(all.twice) > 0 {
 		t.Errorf("%d descriptions have two examples", len(all.twice))
+	}
+}
+
+// TestPointersToDocumentation: a sentence that only says where to read on is left out;
+// what stands beside it is not.
+func TestPointersToDocumentation(t *testing.T) {
+	for _, c := range [][2]string{
+		{`Results per page (max 100). For more information, see "Using pagination in the REST API."`, "Results per page (max 100)."},
+		{`Gets it. For more information, see "Media types." - raw: Returns the source.`, "Gets it. - raw: Returns the source."},
+		{"Applies a hold. For more information, see [Locking](https://a.example). This is not supported on X.", "Applies a hold. This is not supported on X."},
+		{"On call. For more information see the Concepts Document Scoped OAuth requires: users.read", "On call. For more information see the Concepts Document Scoped OAuth requires: users.read"},
+		{"Learn more about topics.", "Learn more about topics."},
+		{"One. Two. Read more here", "One. Two."},
+		{"", ""},
+	} {
+		if got := plain(c[0]); got != c[1] {
+			t.Errorf("%q: %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
+// TestLostMeasure: what a description says of units and standards beyond its room is told
+// in a word.
+func TestLostMeasure(t *testing.T) {
+	for _, c := range []struct {
+		kept, rest string
+		numeric    bool
+		want       string
+	}{
+		{"How long it lasts.", " Given in seconds from now.", true, "In seconds."},
+		{"How many seconds it lasts.", " Given in seconds.", true, ""},
+		{"How long it lasts.", " Tokens expire after 15 minutes.", true, ""},
+		{"The region.", " An ISO 639-1 code and an ISO 3166-1 code.", false, "By ISO 639-1, ISO 3166-1."},
+		{"The region as ISO 3166-1.", " An ISO 3166-1 code.", false, ""},
+		{"A number.", " In E.164, see RFC-3966. ISOLATED.", false, "By RFC-3966, E.164."},
+		{"A number.", " As RFC says.", false, ""},
+		{"A key.", " Base64 of it", false, "By Base64."},
+	} {
+		if got := lostMeasure(c.kept, c.rest, c.numeric); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.kept, c.rest, got, c.want)
+		}
 	}
 }
