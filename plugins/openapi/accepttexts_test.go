@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,40 @@ var shapes = []string{
 	"1.0", "1.0.0", "1.2.3", "0.5", "10.00", "true", "a-b", "a_b", "a.b", "a:b", "/a", "/a/b", "a/b", "a,b", "10s", "1h", "5m", "P1D", "PT1H", "0123456789abcdef", "0123456789abcdef01234567",
 	"0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef01234567", "0x1234567890abcdef1234567890abcdef12345678", "00:11:22:33:44:55", "arn:aws:iam::123456789012:role/a", "aGVsbG8=",
 	"abcdefghijkl", "abcdefghijklmnopqrst", "a@b", "key=value", "*", "@me", "$a", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "1000000000000000000", "projects/a", "asc", "-1", "", "abcd1234", "Abcdef1!",
+}
+
+// matching is a text that a pattern is likely to match: of a repetition the fewest, and
+// of a class one that is easy to read.
+func (g *generator) matching(re *syntax.Regexp) string {
+	var b strings.Builder
+	switch re.Op {
+	case syntax.OpLiteral:
+		b.WriteString(string(re.Rune))
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(re.Rune); i += 2 {
+			for _, easy := range "aA1x0" {
+				if re.Rune[i] <= easy && easy <= re.Rune[i+1] {
+					return string(easy)
+				}
+			}
+		}
+		if len(re.Rune) > 0 {
+			b.WriteRune(max(re.Rune[0], '!'))
+		}
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		b.WriteByte('a')
+	case syntax.OpCapture, syntax.OpPlus:
+		b.WriteString(g.matching(re.Sub[0]))
+	case syntax.OpRepeat:
+		b.WriteString(strings.Repeat(g.matching(re.Sub[0]), max(re.Min, 1)))
+	case syntax.OpAlternate:
+		b.WriteString(g.matching(re.Sub[g.r.IntN(len(re.Sub))]))
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			b.WriteString(g.matching(sub))
+		}
+	}
+	return b.String()
 }
 
 func (g *generator) text(a *all, kind string) any {
@@ -62,6 +97,11 @@ func (g *generator) text(a *all, kind string) any {
 	}
 	candidates = append(candidates, strings.Repeat("a", lo), strings.Repeat("1", lo), strings.Repeat("A", lo))
 	candidates = append(candidates, shapes...)
+	for _, p := range a.pattern {
+		if re, err := syntax.Parse(p, syntax.Perl); err == nil {
+			candidates = append(candidates, g.matching(re.Simplify()))
+		}
+	}
 	for _, s := range candidates {
 		if fits(s) && (s != "" || !g.plain) {
 			return s

@@ -169,6 +169,13 @@ func (b *builder) appendJSON(dst []byte, s *Schema, v jsonscan.Value) []byte {
 			break
 		}
 		branch := b.c.branch(s, v) // what it is says what its members are
+		for depth := 0; branch != nil && len(branch.Properties) == 0 && len(branch.AnyOf) > 0 && depth < MaxSchemaDepth; depth++ {
+			inner := b.c.branch(branch, v)
+			if inner == nil {
+				break
+			}
+			branch = inner
+		}
 		dst = append(dst, '{')
 		some := false
 		for it := v.Members(); it.Next(); {

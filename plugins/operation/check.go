@@ -318,6 +318,9 @@ func (k *checker) object(s *Schema, v jsonscan.Value) {
 			p = s.Additional
 		}
 		if p == nil || it.Value().Kind() == jsonscan.Null && (k.nullClears() || !required(s, &it)) {
+			if k.exact && p != nil && !k.nullClears() && !fits(typesOf(p), it.Value()) {
+				k.count++ // it would be left out
+			}
 			continue // null of an optional member: not given, or cleared
 		}
 		at := k.enter(&it)

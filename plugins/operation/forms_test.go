@@ -51,6 +51,15 @@ func TestForms(t *testing.T) {
 	f(pet, `{"kind":5}`, `!/v/kind: expected one of "cat", "dog", got 5`)
 	f(pet, `{"lives":9}`, `!/v/kind: required but missing, expected one of "cat", "dog"`)
 	f(list(pet), `[{"kind":"cat","lives":1},{"kind":"dog"}]`, `!/v/1/lives: required but missing, expected string (kind is "dog")`)
+	// null stays where one of the forms has it: it is the one that is meant.
+	zip := func(t Type) *Schema {
+		return &Schema{Type: TypeObject, Required: []string{"city"}, Properties: []Property{{"city", str}, {"zip", &Schema{Type: t}}}}
+	}
+	address := &Schema{AnyOf: []*Schema{str, zip(TypeString), zip(TypeString | TypeNull)}}
+	f(address, `{"city":"a","zip":null}`, `{"city":"a","zip":null}`)
+	f(&Schema{AnyOf: []*Schema{integer, address}}, `{"city":"a","zip":null}`, `{"city":"a","zip":null}`)
+	f(address, `{"city":"a","zip":1}`, `{"city":"a","zip":"1"}`)
+	f(&Schema{AnyOf: []*Schema{str, zip(TypeString)}}, `{"city":"a","zip":null}`, `{"city":"a"}`)
 	f(nested, `[3]`, `[3]`)
 	f(nested, `["3"]`, `["3"]`)
 	f(nested, `[[3]]`, `[[3]]`)
