@@ -211,9 +211,9 @@ func (r *rare) excludes(s *schema, m value, depth int) bool {
 // excluded reads {required: […]} under a not: not all of them together. Members that it
 // describes without asking anything of them change nothing.
 func (r *rare) excluded(on rule, m value, depth int) bool {
-	if any := m.get("anyOf"); any.isArray() && onlyOf(m, "anyOf") && depth < maxBranches {
+	if list := m.get("anyOf"); list.isArray() && onlyOf(m, "anyOf") && depth < maxBranches {
 		all := true
-		for _, b := range any.elements() {
+		for _, b := range list.elements() {
 			all = r.excluded(on, b, depth+1) && all
 		}
 		return all

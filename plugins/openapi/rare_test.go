@@ -147,9 +147,9 @@ func TestRulesAsJSONSchema(t *testing.T) {
 			body := map[string]any{}
 			for i := range ops[tool].Plan.Body.Fields {
 				f := &ops[tool].Plan.Body.Fields[i]
-				if make := members[f.Name]; r.IntN(2) == 0 && make != nil {
-					body[f.Name] = make(r)
-				} else if r.IntN(2) == 0 && make == nil {
+				if value := members[f.Name]; r.IntN(2) == 0 && value != nil {
+					body[f.Name] = value(r)
+				} else if r.IntN(2) == 0 && value == nil {
 					body[f.Name] = "x"
 				}
 			}
