@@ -111,7 +111,7 @@ var (
 	// boilerplate is what an answer's description says of every answer.
 	boilerplate = regexp.MustCompile(`(?i)Returns: (ok|success(ful(ly)?)?|the request (has )?succeeded|(a )?successful (operation|response|request)|default response|response|200|no content|expected response to a valid request)( - the request has succeeded)?\.?$`)
 	// clipped are words of names that lost more than their plural.
-	clipped = regexp.MustCompile(`(^|_)(statuse|statu|aliase|alia|addresse|addres|o_auth|processe|proces|classe|clas|boxe|matche|branche|batche|searche|bonu|analysi|basi|acces|busines|viru|campu|kubernete|categorie|companie|entitie|policie|indexe|serie|specie)(_|$)`)
+	clipped = regexp.MustCompile(`(^|_)(statu(se)?|alia(se)?|addr(es|esse)|o_auth|processe|classe|boxe|matche|branche|batche|searche|bonu|analysi|basi|acces|viru|campu|kubernete|categorie|companie|entitie|policie|indexe|serie|specie)(_|$)`)
 )
 
 // siblings tells what is wrong with the texts of the tools of one API beside each other,
