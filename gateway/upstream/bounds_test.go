@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +10,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
@@ -182,5 +186,16 @@ func TestChunkedStream(t *testing.T) {
 	_, body, err := do(t, newClient(t, Options{}), mustBase(t, up.URL), http.MethodGet, "/", Limits{}, nil)
 	if err != nil || body != strings.Join(lines, "") {
 		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// TestMaxInterim: so many answers 1xx are skipped; one more is no answer.
+func TestMaxInterim(t *testing.T) {
+	for n, want := range map[int]error{maxInterim: nil, maxInterim + 1: errInterim} {
+		in := strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", n) + "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+		var h fasthttp.ResponseHeader
+		if err := readHeader(&h, bufio.NewReader(strings.NewReader(in))); !errors.Is(err, want) || err == nil && h.StatusCode() != 200 {
+			t.Errorf("%d interim answers: %v, status %d", n, err, h.StatusCode())
+		}
 	}
 }

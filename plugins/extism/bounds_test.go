@@ -87,8 +87,8 @@ func TestRequestsBound(t *testing.T) {
 		})
 		ended(t, fmt.Sprint(n, " requests"), err, want)
 	}
-	f(16, "")
-	f(17, "more than 16 HTTP requests")
+	f(maxHTTPCalls, "")
+	f(maxHTTPCalls+1, "more than 16 HTTP requests")
 	g := func(bytes int, want string) {
 		t.Helper()
 		err := inPlugin(t, Limits{}, func(i *Instance) {
@@ -97,8 +97,8 @@ func TestRequestsBound(t *testing.T) {
 		})
 		ended(t, fmt.Sprint("a request of ", bytes), err, want)
 	}
-	g(64<<10, "")
-	g(64<<10+1, "more than 65536 bytes")
+	g(maxHTTPRequest, "")
+	g(maxHTTPRequest+1, "more than 65536 bytes")
 	h := func(url, want string) {
 		t.Helper()
 		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) { get(i, url) }), want)
@@ -181,5 +181,19 @@ func TestWaitBound(t *testing.T) {
 		host := strings.Repeat("x", maxShownHost+over)
 		err := inPlugin(t, Limits{}, func(i *Instance) { get(i, "https://"+host+"/") })
 		ended(t, "a long host", err, "'"+host[:maxShownHost]+"' is not allowed")
+	}
+}
+
+// TestMaxError: what a plugin says is wrong is kept up to the bound.
+func TestMaxError(t *testing.T) {
+	for _, n := range []int{maxError, maxError + 1} {
+		said := strings.Repeat("e", n)
+		err := inPlugin(t, Limits{}, func(i *Instance) {
+			i.heap.WriteUint64Le(i.stateAt+16, i.write([]byte(said))) // as error_set
+		})
+		var own *PluginError
+		if !errors.As(err, &own) || own.Message != said[:maxError] {
+			t.Errorf("an error of %d bytes: %v", n, err)
+		}
 	}
 }

@@ -328,7 +328,9 @@ func TestMaxUnionVisits(t *testing.T) {
 	atLimit(t, "alternatives", maxUnionVisits, func(n int) bool {
 		c := newCompiler(t.Context(), Source{}, Options{}, Limits{}.withDefaults())
 		u := union{p: &publisher{c: c}}
-		s := &schema{alts: []alternatives{{branches: times(n-1, func(i int) child { return child{s: &schema{props: []prop{{name: fmt.Sprint(i%(maxUnion/2), i == n-2)}}}} })}}}
+		s := &schema{alts: []alternatives{{branches: times(n-1, func(i int) child {
+			return child{s: &schema{props: []prop{{name: fmt.Sprint(i%(maxUnion/2), i == n-2)}}}}
+		})}}}
 		for i := range s.alts[0].branches {
 			s.alts[0].branches[i].s.props[0].s = c.anything
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -29,4 +30,20 @@ func FuzzPlainEnvelope(f *testing.F) {
 			t.Fatalf("%q: %+v; want %+v", env, got, want)
 		}
 	})
+}
+
+// TestMaxEnvelopeDepth: what nests deeper than ours is read too, and says the same.
+func TestMaxEnvelopeDepth(t *testing.T) {
+	for n, fast := range map[int]bool{maxEnvelopeDepth: true, maxEnvelopeDepth + 1: false} {
+		deep := n - 3 // around it are the envelope, the list and the signature
+		env := `{"payload":"aGVsbG8=","payloadType":"x/y","signatures":[{"keyid":"a","sig":"AAAA","more":` +
+			strings.Repeat("[", deep) + strings.Repeat("]", deep) + `}]}`
+		if _, ok := plainEnvelope([]byte(env)); ok != fast {
+			t.Errorf("%d levels are read the fast way: %v", n, ok)
+		}
+		e, err := parseEnvelope([]byte(env))
+		if err != nil || string(e.Payload) != "hello" || e.PayloadType != "x/y" || len(e.Signatures) != 1 || e.Signatures[0].KeyID != "a" {
+			t.Errorf("%d levels: %+v, %v", n, e, err)
+		}
+	}
 }
