@@ -199,3 +199,73 @@ func TestMaxInterim(t *testing.T) {
 		}
 	}
 }
+
+// TestCancelTells: what waits for the cancellation is told once it comes, and at once when
+// it came before; not after it stopped to wait.
+func TestCancelTells(t *testing.T) {
+	var c Cancel
+	told := 0
+	stop := c.After(func() { told++ })
+	c.Cancel()
+	if told != 1 {
+		t.Errorf("told %d times of the cancellation", told)
+	}
+	stop()
+	c.Cancel()
+	if told != 1 {
+		t.Errorf("told %d times after it stopped to wait", told)
+	}
+	c.After(func() { told++ })
+	if told != 2 {
+		t.Error("one that comes late is not told")
+	}
+}
+
+// TestConnectionIsUsedUp: a connection on which something follows the answer, or that the
+// server wants closed, is not used again: what follows would be taken for the answer to
+// somebody else's request.
+func TestConnectionIsUsedUp(t *testing.T) {
+	for what, answer := range map[string]string{
+		"events of an announced length": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: 1\n\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstale",
+		"a server that closes":          "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns := make(chan int, 10)
+		go func() {
+			for n := 1; ; n++ {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				conns <- n
+				go func() {
+					defer func() { _ = c.Close() }()
+					br := bufio.NewReader(c)
+					for {
+						r, err := http.ReadRequest(br)
+						if err != nil {
+							return
+						}
+						_ = r.Body.Close()
+						if _, err := io.WriteString(c, answer); err != nil {
+							return
+						}
+					}
+				}()
+			}
+		}()
+		c, base := newClient(t, Options{}), mustBase(t, "http://"+ln.Addr().String())
+		for range 2 {
+			if _, body, err := do(t, c, base, http.MethodPost, "/", Limits{}, nil); err != nil || strings.Contains(body, "stale") {
+				t.Errorf("%s: %q, %v", what, body, err)
+			}
+		}
+		_ = ln.Close()
+		if n := len(conns); n != 2 {
+			t.Errorf("%s: %d connections for two requests", what, n)
+		}
+	}
+}

@@ -197,3 +197,37 @@ func TestMaxError(t *testing.T) {
 		}
 	}
 }
+
+// TestHostMemoryBound: what the host hands over has to fit the plugin's exchange memory;
+// what does not is never written over what is there. What is freed is free again.
+func TestHostMemoryBound(t *testing.T) {
+	block := make([]byte, 1<<20)
+	ended(t, "more than all of it", inPlugin(t, Limits{}, func(i *Instance) {
+		for range 1 << 10 {
+			i.write(block)
+		}
+	}), "do not fit its memory")
+	name := strings.Repeat("n", 64<<10)
+	ended(t, "names of variables", inPlugin(t, Limits{Variables: 1 << 20}, func(i *Instance) {
+		for range 1 << 12 {
+			i.varSet([]uint64{i.write([]byte(name)), i.write([]byte("v"))})
+		}
+	}), "")
+}
+
+// TestCallerSends: a function of the host sends for the plugin what it was asked to, to
+// hosts of the plugin only.
+func TestCallerSends(t *testing.T) {
+	f := func(method, url, want string) {
+		t.Helper()
+		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) {
+			answer, status := (&Caller{i: i}).Send(method, url, http.Header{}, nil)
+			if len(answer) != 7 || status != http.StatusOK {
+				t.Errorf("%d bytes, status %d", len(answer), status)
+			}
+		}), want)
+	}
+	f("POST", "https://pages.example/7", "")
+	f("", "https://pages.example/7", "")
+	f("GET", "https://other.example/7", "is not allowed")
+}
