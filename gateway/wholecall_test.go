@@ -24,8 +24,9 @@ import (
 // A tape decides what a whole call is made of: the fuzzer changes its bytes, and what lies
 // beyond its end is zero.
 type tape struct {
-	b []byte
-	i int
+	b     []byte
+	i     int
+	blank bool // texts may be empty: not in a path
 }
 
 func (t *tape) n(most int) int {
@@ -84,6 +85,9 @@ func scalarOf(t *tape, plain bool) (schema map[string]any, text, wire string) {
 	v := pick(t, words...)
 	if plain {
 		v = pick(t, "a", "abc", "x-1", "Z9")
+	}
+	if t.n(8) == 7 && t.blank {
+		v = ""
 	}
 	return map[string]any{"type": "string"}, quoted(v), v
 }
@@ -218,19 +222,37 @@ type wholeCall struct {
 	params       []*parameter
 	media        string
 	body         *sent
-	fields       []member // of a body of members
+	fields       []member       // of a body of members
+	schemas      map[string]any // components
 	answer       string
 	zip          bool
 	profile      string
 }
 
+// wrapped is a schema as it stands in the specification: itself, by reference, or with
+// others in allOf.
+func (c *wholeCall) wrapped(t *tape, schema map[string]any) map[string]any {
+	how := t.n(4)
+	if how < 2 {
+		return schema
+	}
+	name := fmt.Sprint("S", len(c.schemas))
+	c.schemas[name] = schema
+	ref := map[string]any{"$ref": "#/components/schemas/" + name}
+	if how == 2 {
+		return ref
+	}
+	return map[string]any{"allOf": []any{ref, map[string]any{"description": "More."}}}
+}
+
 func newWholeCall(t *tape) *wholeCall {
-	c := &wholeCall{method: pick(t, "get", "post", "put", "patch", "delete"), path: "/v1", profile: pick(t, registry.ProfileOff, registry.ProfileLossless)}
+	c := &wholeCall{schemas: map[string]any{}, method: pick(t, "get", "post", "put", "patch", "delete"), path: "/v1", profile: pick(t, registry.ProfileOff, registry.ProfileLossless)}
 	for i := range t.n(3) {
 		p := &parameter{name: fmt.Sprint("p", i), in: "path", style: pick(t, "simple", "label", "matrix"), explode: t.n(2) == 1, value: valueOf(t, false)}
 		c.path += "/" + pick(t, "x", "a-b", "é", "x.y") + "/{" + p.name + "}"
 		c.params = append(c.params, p)
 	}
+	t.blank = true
 	for i := range t.n(4) {
 		p := &parameter{name: pick(t, "q", "filter", "a.b", "fields[x]", "ü", "sort by", "$top") + fmt.Sprint(i), in: "query", style: "form", explode: t.n(2) == 1}
 		p.value = valueOf(t, false)
@@ -244,6 +266,7 @@ func newWholeCall(t *tape) *wholeCall {
 		}
 		c.params = append(c.params, p)
 	}
+	t.blank = false
 	for i := range t.n(3) {
 		c.params = append(c.params, &parameter{name: fmt.Sprint("X-Part-", i), in: "header", style: "simple", explode: t.n(2) == 1, value: valueOf(t, true)})
 	}
@@ -253,8 +276,9 @@ func newWholeCall(t *tape) *wholeCall {
 			c.params = append(c.params, p)
 		}
 	}
+	t.blank = true
 	for _, p := range c.params {
-		if p.schema = p.value.schema; p.in != "path" && t.n(4) == 3 {
+		if p.schema = c.wrapped(t, p.value.schema); p.in != "path" && t.n(4) == 3 {
 			p.value = nil
 		}
 	}
@@ -280,6 +304,9 @@ func newWholeCall(t *tape) *wholeCall {
 			})
 		}
 	}
+	if c.body != nil {
+		c.body.schema = c.wrapped(t, c.body.schema)
+	}
 	c.answer, c.zip = document(t, 3), t.n(3) == 2
 	return c
 }
@@ -291,7 +318,7 @@ func (c *wholeCall) members(t *tape, value func() (schema map[string]any, text, 
 	for i := range 1 + t.n(4) {
 		name := pick(t, "m", "Name", "a.b", "x y", "ü") + fmt.Sprint("_", i)
 		schema, text, wire := value()
-		props[name] = schema
+		props[name] = c.wrapped(t, schema)
 		c.fields = append(c.fields, member{name, text})
 		b.object = append(b.object, member{name, wire})
 	}
@@ -343,7 +370,7 @@ func (c *wholeCall) specification(t *testing.T, server string) []byte {
 	}
 	b, err := json.Marshal(map[string]any{
 		"openapi": "3.1.0", "info": map[string]any{"title": "T", "version": "1"}, "servers": []any{map[string]any{"url": server}},
-		"paths": map[string]any{c.path: map[string]any{c.method: op}},
+		"components": map[string]any{"schemas": c.schemas}, "paths": map[string]any{c.path: map[string]any{c.method: op}},
 	})
 	if err != nil {
 		t.Fatal(err)
