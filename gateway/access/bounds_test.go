@@ -342,3 +342,15 @@ func TestMaxKeysBytes(t *testing.T) {
 		s.Close()
 	}
 }
+
+// TestHostName: what of a Host header is compared with the names that are allowed.
+func TestHostName(t *testing.T) {
+	for host, want := range map[string]string{
+		"a.example": "a.example", "a.example:80": "a.example", "a.example.": "a.example", "a.example.:80": "a.example", ":80": "", ":": "", "": "",
+		"[::1]:80": "::1", "[::1]": "::1", "[": "", "[]": "", "[::1": "",
+	} {
+		if got := string(HostName([]byte(host))); got != want {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
+	}
+}

@@ -269,3 +269,24 @@ func TestConnectionIsUsedUp(t *testing.T) {
 		}
 	}
 }
+
+// TestTrailerCutOff: an answer that ends before its trailers do is broken, and is not
+// asked for again: the server has done what it was asked.
+func TestTrailerCutOff(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/", upstreamtest.Bytes("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"))
+	for _, events := range []bool{false, true} {
+		up.Forget()
+		c, base := newClient(t, Options{}), mustBase(t, up.URL)
+		var x Exchange
+		if events {
+			x.Events = func(int, io.Reader) error { return nil }
+		}
+		x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+		err := c.Do(&x, base, Limits{Deadline: time.Now().Add(5 * time.Second)}, nil)
+		x.Reset()
+		if n := len(up.Requests()); err == nil || n != 1 {
+			t.Errorf("events %v: %v after %d requests, want one", events, err, n)
+		}
+	}
+}
