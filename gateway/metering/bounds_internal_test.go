@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,6 +130,24 @@ func TestMaxRefused(t *testing.T) {
 		kept, _ := filepath.Glob(filepath.Join(dir, "*"+refusedSuffix))
 		if want := min(n, maxRefused); len(kept) != want || s.Waiting() != 0 {
 			t.Fatalf("%d refused: %d are kept, want %d; %d wait", n, len(kept), want, s.Waiting())
+		}
+	}
+}
+
+// TestMaxUsageCallBytes: calls go into a report up to the bound; what is beyond is in the
+// next one, and none is lost.
+func TestMaxUsageCallBytes(t *testing.T) {
+	base := registry.UsageCall{Workspace: "w", Toolset: "t", Tool: "x"}
+	size := base.WireBytes()
+	if size*2 > registry.MaxUsageCallBytes {
+		t.Fatal(size)
+	}
+	for past := range 2 {
+		long := base
+		long.Tool += strings.Repeat("x", registry.MaxUsageCallBytes-2*size+past)
+		head, tail := cutCalls([]registry.UsageCall{base, long})
+		if len(head) != 2-past || len(tail) != past {
+			t.Errorf("%d past the bound: %d calls in the report, %d in the next", past, len(head), len(tail))
 		}
 	}
 }

@@ -290,3 +290,50 @@ func TestTrailerCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreadStreamUsesUp: a stream that was left before its announced end leaves nothing
+// behind for the next request.
+func TestUnreadStreamUsesUp(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	conns := make(chan net.Conn, 10)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+			go func() {
+				br := bufio.NewReader(c)
+				for {
+					r, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					_ = r.Body.Close()
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	c, base := newClient(t, Options{}), mustBase(t, "http://"+ln.Addr().String())
+	for range 2 {
+		var x Exchange
+		x.Events = func(int, io.Reader) error { return nil } // it has what it wants
+		x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+		if err := c.Do(&x, base, Limits{Deadline: time.Now().Add(5 * time.Second)}, nil); err != nil {
+			t.Error(err)
+		}
+		x.Reset()
+	}
+	if n := len(conns); n != 2 {
+		t.Errorf("%d connections for two requests", n)
+	}
+	for range len(conns) {
+		_ = (<-conns).Close()
+	}
+}
