@@ -209,7 +209,7 @@ func TestHostMemoryBound(t *testing.T) {
 	}), "do not fit its memory")
 	name := strings.Repeat("n", 64<<10)
 	ended(t, "names of variables", inPlugin(t, Limits{Variables: 1 << 20}, func(i *Instance) {
-		for range 1 << 12 {
+		for range 1 << 10 {
 			i.varSet([]uint64{i.write([]byte(name)), i.write([]byte("v"))})
 		}
 	}), "")
