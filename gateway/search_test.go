@@ -1,12 +1,14 @@
 package gateway_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -101,5 +103,39 @@ func TestUseCaseMode(t *testing.T) {
 	}
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_items"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
 		t.Fatalf("a tool that was not chosen: %v", err)
+	}
+}
+
+// TestSearchBounds: as many tools as may be are found and described; one more is refused.
+func TestSearchBounds(t *testing.T) {
+	up := upstreamtest.New(t)
+	s := start(t, gatewaytest.Options{})
+	var ops []*operation.Operation
+	names := make([]string, snapshot.MaxFound+1)
+	for i := range names {
+		names[i] = fmt.Sprintf("list_orders_%c%c", 'a'+i/7, 'a'+i%7)
+		ops = append(ops, gatewaytest.Operation(names[i], "GET", "/orders/"+names[i]))
+	}
+	serveSearch(t, s, up, ops...)
+	c := connect(t, s, "2025-11-25")
+	call := func(tool string, args map[string]any) (text string, failed bool) {
+		t.Helper()
+		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Content[0].(*mcp.TextContent).Text, r.IsError
+	}
+	for n, ok := range map[int]bool{snapshot.MaxFound: true, snapshot.MaxFound + 1: false} {
+		text, failed := call("search_tools", map[string]any{"query": "list orders", "k": n})
+		if failed == ok || ok && strings.Count(text, " [reads]") != n {
+			t.Errorf("%d found: %t, %s", n, failed, text)
+		}
+	}
+	for n, ok := range map[int]bool{snapshot.MaxDescribed: true, snapshot.MaxDescribed + 1: false} {
+		text, failed := call("describe_tools", map[string]any{"names": names[:n]})
+		if failed == ok || ok && strings.Count(text, `"inputSchema"`) != n {
+			t.Errorf("%d described: %t, %s", n, failed, text)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func waitOf(prefer string) (d time.Duration, applied string) {
 		if err != nil || n < 0 {
 			continue
 		}
-		d := min(time.Duration(n)*time.Second, maxWait)
+		d := time.Duration(min(n, int(maxWait/time.Second))) * time.Second
 		return d, "wait=" + strconv.Itoa(int(d/time.Second))
 	}
 	return defaultWait, ""

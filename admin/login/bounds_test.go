@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -115,5 +116,26 @@ func TestMostUserTokens(t *testing.T) {
 	}
 	if c.put("more", Opened{Version: 1}, c.now()); len(c.values) != 1 {
 		t.Errorf("%d tokens are kept after one more, want 1", len(c.values))
+	}
+}
+
+// TestMaxOrigins: a credential may be sent to so many addresses, those before included;
+// one more is refused before anything is written.
+func TestMaxOrigins(t *testing.T) {
+	r, ws := open(t)
+	o := &Origins{Store: r.o.Store}
+	for n, ok := range map[int]bool{registry.MaxOrigins: true, registry.MaxOrigins + 1: false} {
+		bound := credential.Bound{Call: registry.Origins{"https://before.example"}}
+		row := store.Credential{ID: "cred_1", Origins: bound.Text()}
+		row.WorkspaceID = "default"
+		in := &ConfirmOrigins{}
+		for i := range n - 1 {
+			in.Origins = append(in.Origins, fmt.Sprintf("https://h%d.example", i))
+		}
+		err := o.Confirm(t.Context(), ws, &store.Toolset{}, "c", []credential.Draft{{Row: row}}, in)
+		// At the limit it gets as far as the credential, which is not in the store.
+		if tooMany := problem.Is(err, problem.InvalidArgument) && strings.Contains(err.Error(), "at most"); err == nil || tooMany == ok {
+			t.Errorf("%d addresses: %v", n, err)
+		}
 	}
 }

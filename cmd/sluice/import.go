@@ -195,6 +195,9 @@ func (a *app) readDeclared(from string) (*declared, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the document: %w", err)
 		}
+		if len(b) > maxDeclared { // a part of it could read as the whole
+			return nil, problem.New(problem.InvalidArgument, "the document on stdin is longer than %d MiB", maxDeclared>>20)
+		}
 		doc, err := parseYAML("stdin", b)
 		return &declared{doc: doc, files: []string{"stdin"}}, err
 	}

@@ -7,10 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -317,5 +319,38 @@ func TestNoKeysYet(t *testing.T) {
 	}
 	if got := s.current(t.Context(), now.Add(1)); got != 0 {
 		t.Errorf("older: generation %d", got)
+	}
+}
+
+// TestMaxKeysBytes: a document of keys is read up to the bound, and refused beyond it.
+func TestMaxKeysBytes(t *testing.T) {
+	key, err := json.Marshal(map[string]any{"keys": []any{publicJWK(t, "1", ecKeyOf(t, elliptic.P256()))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]error{maxKeysBytes: nil, maxKeysBytes + 1: errNoKeys} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(append(key, strings.Repeat(" ", n-len(key))...))
+		}))
+		k, err := NewKeys(KeysOptions{HTTP: s.Client()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := k.set(s.URL, s.URL+"/jwks").find(t.Context(), "1", "ES256"); !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+		s.Close()
+	}
+}
+
+// TestHostName: what of a Host header is compared with the names that are allowed.
+func TestHostName(t *testing.T) {
+	for host, want := range map[string]string{
+		"a.example": "a.example", "a.example:80": "a.example", "a.example.": "a.example", "a.example.:80": "a.example", ":80": "", ":": "", "": "",
+		"[::1]:80": "::1", "[::1]": "::1", "[": "", "[]": "", "[::1": "",
+	} {
+		if got := string(HostName([]byte(host))); got != want {
+			t.Errorf("%q: %q, want %q", host, got, want)
+		}
 	}
 }

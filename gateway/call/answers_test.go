@@ -2,6 +2,7 @@ package call_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -484,4 +485,29 @@ func TestNextPage(t *testing.T) {
 	f("page", ``, `{"data":[1],"meta":{"page":1,"total_pages":2}}`, `{}`, `"page":2`)
 	f("page", ``, `{"data":[1],"next":"https://api.example/x?page=4"}`, `{"page":3}`, `"page":4`)
 	f("q", `<https://api.example/x?page=3>; rel="next"`, `[1]`, `{}`, ``)
+}
+
+// TestMaxBinary: an image, a sound or another file as large is passed on whole; what is a
+// byte larger is only described.
+func TestMaxBinary(t *testing.T) {
+	w := newWorld(t)
+	f := func(contentType string, limit int) {
+		t.Helper()
+		for n, want := range map[int]bool{limit: true, limit + 1: false} {
+			w.answer = upstreamtest.Text(200, contentType, strings.Repeat("\xff", n))
+			op := gatewaytest.Operation("other", "GET", "/other")
+			op.Plan.Accept = contentType
+			r := w.call(w.serve(op, nil), "{}", call.CallOptions{})
+			passed := 0
+			for _, c := range r.Content {
+				passed += len(c.Data) + len(c.Resource.Blob)
+			}
+			if got := passed == base64.StdEncoding.EncodedLen(n); got != want || !want && (passed != 0 || !strings.Contains(r.Content[0].Text, contentType)) {
+				t.Errorf("%s of %d bytes: %d characters are passed on: %+.200v", contentType, n, passed, r)
+			}
+		}
+	}
+	f("application/pdf", call.MaxBinary)
+	f("image/png", call.MaxMedia)
+	f("audio/mpeg", call.MaxMedia)
 }

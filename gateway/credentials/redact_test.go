@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // writings are the ways in which answers repeat a secret.
@@ -154,6 +156,47 @@ func TestRedactWhatIsSent(t *testing.T) {
 	}{{None, body}, {Certificate, body}, {Header, `{"a":"[redacted]"}`}, {Query, `{"a":"[redacted]"}`}} {
 		if got := string((Rule{Type: c.kind, Name: "X"}).Redact([]byte(body), Credential{Value: secrets.New("plain-key-0001")})); got != c.want {
 			t.Errorf("%v: %s, want %s", c.kind, got, c.want)
+		}
+	}
+}
+
+// TestManySecrets: each of many secrets is found, wherever it stands among the others in
+// the order of their texts.
+func TestManySecrets(t *testing.T) {
+	var all []Credential
+	var rules Rules
+	var body strings.Builder
+	for i := range 40 {
+		s := strconv.Itoa(i*7919%40) + "-zyxwvutsrqponmlk-" + strconv.Itoa(i)
+		all = append(all, Credential{Value: secrets.New(s)})
+		rules = append(rules, Rule{Type: Header, Name: "X-" + strconv.Itoa(i)})
+		body.WriteString(s + "\n")
+	}
+	for i := range rules {
+		got := string(rules[i].Redact([]byte(body.String()), all[i]))
+		if strings.Contains(got, all[i].Value.Reveal()) {
+			t.Errorf("secret %d is still there", i)
+		}
+	}
+	probes := [][]byte{}
+	for i := range all {
+		probes = append(probes, []byte(all[i].Value.Reveal()))
+	}
+	g := newGrams(probes)
+	for i := 1; i < len(g.list); i++ {
+		if g.list[i-1].text > g.list[i].text {
+			t.Fatalf("the list is not in order at %d", i)
+		}
+	}
+}
+
+// TestCompileRefusesUnknown: a credential of a type that is not known refuses the toolset,
+// alone and as one of several.
+func TestCompileRefusesUnknown(t *testing.T) {
+	unknown := registry.AuthShape{Type: "telepathy"}
+	for _, shape := range []*registry.AuthShape{&unknown, {Type: registry.AuthList, Items: []registry.AuthShape{unknown}}} {
+		if r, err := Compile(shape); !problem.Is(err, problem.Unsupported) || r != nil {
+			t.Errorf("%+v: %v, %v", shape, r, err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +10,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
@@ -182,5 +186,154 @@ func TestChunkedStream(t *testing.T) {
 	_, body, err := do(t, newClient(t, Options{}), mustBase(t, up.URL), http.MethodGet, "/", Limits{}, nil)
 	if err != nil || body != strings.Join(lines, "") {
 		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// TestMaxInterim: so many answers 1xx are skipped; one more is no answer.
+func TestMaxInterim(t *testing.T) {
+	for n, want := range map[int]error{maxInterim: nil, maxInterim + 1: errInterim} {
+		in := strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", n) + "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+		var h fasthttp.ResponseHeader
+		if err := readHeader(&h, bufio.NewReader(strings.NewReader(in))); !errors.Is(err, want) || err == nil && h.StatusCode() != 200 {
+			t.Errorf("%d interim answers: %v, status %d", n, err, h.StatusCode())
+		}
+	}
+}
+
+// TestCancelTells: what waits for the cancellation is told once it comes, and at once when
+// it came before; not after it stopped to wait.
+func TestCancelTells(t *testing.T) {
+	var c Cancel
+	told := 0
+	stop := c.After(func() { told++ })
+	c.Cancel()
+	if told != 1 {
+		t.Errorf("told %d times of the cancellation", told)
+	}
+	stop()
+	c.Cancel()
+	if told != 1 {
+		t.Errorf("told %d times after it stopped to wait", told)
+	}
+	c.After(func() { told++ })
+	if told != 2 {
+		t.Error("one that comes late is not told")
+	}
+}
+
+// TestConnectionIsUsedUp: a connection on which something follows the answer, or that the
+// server wants closed, is not used again: what follows would be taken for the answer to
+// somebody else's request.
+func TestConnectionIsUsedUp(t *testing.T) {
+	for what, answer := range map[string]string{
+		"events of an announced length": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: 1\n\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstale",
+		"a server that closes":          "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns := make(chan int, 10)
+		go func() {
+			for n := 1; ; n++ {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				conns <- n
+				go func() {
+					defer func() { _ = c.Close() }()
+					br := bufio.NewReader(c)
+					for {
+						r, err := http.ReadRequest(br)
+						if err != nil {
+							return
+						}
+						_ = r.Body.Close()
+						if _, err := io.WriteString(c, answer); err != nil {
+							return
+						}
+					}
+				}()
+			}
+		}()
+		c, base := newClient(t, Options{}), mustBase(t, "http://"+ln.Addr().String())
+		for range 2 {
+			if _, body, err := do(t, c, base, http.MethodPost, "/", Limits{}, nil); err != nil || strings.Contains(body, "stale") {
+				t.Errorf("%s: %q, %v", what, body, err)
+			}
+		}
+		_ = ln.Close()
+		if n := len(conns); n != 2 {
+			t.Errorf("%s: %d connections for two requests", what, n)
+		}
+	}
+}
+
+// TestTrailerCutOff: an answer that ends before its trailers do is broken, and is not
+// asked for again: the server has done what it was asked.
+func TestTrailerCutOff(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/", upstreamtest.Bytes("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"))
+	for _, events := range []bool{false, true} {
+		up.Forget()
+		c, base := newClient(t, Options{}), mustBase(t, up.URL)
+		var x Exchange
+		if events {
+			x.Events = func(int, io.Reader) error { return nil }
+		}
+		x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+		err := c.Do(&x, base, Limits{Deadline: time.Now().Add(5 * time.Second)}, nil)
+		x.Reset()
+		if n := len(up.Requests()); err == nil || n != 1 {
+			t.Errorf("events %v: %v after %d requests, want one", events, err, n)
+		}
+	}
+}
+
+// TestUnreadStreamUsesUp: a stream that was left before its announced end leaves nothing
+// behind for the next request.
+func TestUnreadStreamUsesUp(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	conns := make(chan net.Conn, 10)
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+			go func() {
+				br := bufio.NewReader(c)
+				for {
+					r, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					_ = r.Body.Close()
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\n")
+				}
+			}()
+		}
+	}()
+	c, base := newClient(t, Options{}), mustBase(t, "http://"+ln.Addr().String())
+	for range 2 {
+		var x Exchange
+		x.Events = func(int, io.Reader) error { return nil } // it has what it wants
+		x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/")))
+		if err := c.Do(&x, base, Limits{Deadline: time.Now().Add(5 * time.Second)}, nil); err != nil {
+			t.Error(err)
+		}
+		x.Reset()
+	}
+	if n := len(conns); n != 2 {
+		t.Errorf("%d connections for two requests", n)
+	}
+	for range len(conns) {
+		_ = (<-conns).Close()
 	}
 }

@@ -73,13 +73,18 @@ func (x *Exchange) converse(c *fasthttp.HostClient, conn net.Conn, lim *Limits) 
 	x.response.SkipBody = x.Request.Header.IsHead()
 	br := c.AcquireReader(conn)
 	defer c.ReleaseReader(br)
-	if x.Events != nil {
-		return x.readEvents(conn, br, c.MaxResponseBodySize)
+	switch most := c.MaxResponseBodySize; {
+	case x.Events != nil:
+		err = x.readEvents(conn, br, most)
+	case x.response.SkipBody:
+		err = x.response.ReadLimitBody(br, most)
+	default:
+		err = x.readBody(conn, br, lim, most)
 	}
-	if x.response.SkipBody {
-		return x.response.ReadLimitBody(br, c.MaxResponseBodySize)
+	if err == nil && br.Buffered() > 0 {
+		x.response.SetConnectionClose() // what follows answers nothing: it must not meet the next request
 	}
-	return x.readBody(conn, br, lim, c.MaxResponseBodySize)
+	return err
 }
 
 // lingerEvents is how long the end of a stream is waited for after its last event

@@ -2,6 +2,7 @@ package oauth_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -356,4 +357,54 @@ func TestTimeout(t *testing.T) {
 	defer cancel()
 	_, err := client(t).Obtain(ctx, &oauth.Config{TokenURL: srv.URL, ClientID: "c", ClientSecret: secrets.New("s")})
 	wantKind(t, err, problem.Timeout, "try again")
+}
+
+// TestNotPermitted: nothing is asked of an endpoint that is not permitted, in no way of
+// getting a token.
+func TestNotPermitted(t *testing.T) {
+	asked := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		_, _ = w.Write([]byte(`{"access_token":"a"}`))
+	}))
+	defer srv.Close()
+	no := errors.New("not this one")
+	cfg := &oauth.Config{TokenURL: srv.URL, ClientID: "me", ClientSecret: secrets.New("secret-secret"), Permit: func(_ context.Context, use string, known []string) error {
+		if use != srv.URL || len(known) == 0 {
+			t.Errorf("asked about %q of %q", use, known)
+		}
+		return no
+	}}
+	c := client(t)
+	for what, get := range map[string]func() (*oauth.Token, error){
+		"a token":   func() (*oauth.Token, error) { return c.Obtain(t.Context(), cfg) },
+		"a renewal": func() (*oauth.Token, error) { return c.Refresh(t.Context(), cfg, secrets.New("refresh")) },
+		"a login":   func() (*oauth.Token, error) { return c.Exchange(t.Context(), cfg, "code", "verifier") },
+	} {
+		if tok, err := get(); !errors.Is(err, no) || tok != nil {
+			t.Errorf("%s: %v, %v", what, tok, err)
+		}
+	}
+	if asked != 0 {
+		t.Errorf("the endpoint was asked %d times", asked)
+	}
+}
+
+// TestAnswerCutOff: a part of an answer is no answer.
+func TestAnswerCutOff(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`{"access_token":"a"}`))
+	}))
+	defer srv.Close()
+	tok, err := client(t).Obtain(t.Context(), &oauth.Config{TokenURL: srv.URL, ClientID: "me", ClientSecret: secrets.New("secret-secret")})
+	if err == nil || tok != nil {
+		t.Errorf("%+v, %v", tok, err)
+	}
+}
+
+// TestAuthorizationURLRefuses: what is no URL is named, and nobody is sent there.
+func TestAuthorizationURLRefuses(t *testing.T) {
+	_, err := client(t).AuthorizationURL(t.Context(), &oauth.Config{AuthorizationURL: "https://[::1/authorize", TokenURL: "https://id.example/token", ClientID: "me"}, "s", "v")
+	wantKind(t, err, problem.InvalidArgument, "authorizationUrl is not a URL")
 }

@@ -3,6 +3,7 @@ package safedial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -314,5 +315,27 @@ func TestGrantsHammer(t *testing.T) {
 	wg.Wait()
 	if d.Scope("a") != nil {
 		t.Error("a scope is left")
+	}
+}
+
+// TestNothingIsLeftOfAHolder: a holder without grants takes no memory, and a context
+// without any has no scope, so that it shares the connections of all.
+func TestNothingIsLeftOfAHolder(t *testing.T) {
+	d := dialer(t, Options{Grantable: true})
+	for i := range 3 {
+		holder := fmt.Sprint("holder ", i)
+		if err := d.Grant(holder, at("127.0.0.1:80")); err != nil {
+			t.Fatal(err)
+		}
+		if one := d.ScopeOf(WithHolder(t.Context(), holder)); one == nil || one != d.Scope(holder) {
+			t.Errorf("the scope of a context is another than that of its holder: %p, %p", one, d.Scope(holder))
+		}
+		d.Revoke(holder, at("127.0.0.1:80"))
+		if n := len(*d.grants.scopes.Load()); n != 0 {
+			t.Errorf("%d holders are kept, want none", n)
+		}
+	}
+	if s := d.ScopeOf(t.Context()); s != nil {
+		t.Errorf("a context without grants has the scope %p", s)
 	}
 }

@@ -1,6 +1,7 @@
 package textfilter
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -133,4 +134,26 @@ func FuzzFind(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMaxSchemaTexts: descriptions of a schema are kept as far as there is room for all
+// of them; one that does not fit is left out and told.
+func TestMaxSchemaTexts(t *testing.T) {
+	for over, removed := range []int{0, 1} {
+		var b strings.Builder
+		b.WriteString(`{"properties":{`)
+		for i, left := 0, MaxSchemaTexts+over; left > 0; i++ {
+			n := min(left, MaxSchemaText/2)
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, `"p%d":{"description":"%s"}`, i, strings.Repeat("d", n))
+			left -= n
+		}
+		b.WriteString("}}")
+		got, r, err := AppendSchema(nil, []byte(b.String()))
+		if err != nil || len(r) != removed || strings.Count(string(got), "d") < MaxSchemaTexts || removed > 0 && r[0].Reason != TooLong {
+			t.Errorf("%d past the limit: %v, %v", over, r, err)
+		}
+	}
 }

@@ -87,8 +87,8 @@ func TestRequestsBound(t *testing.T) {
 		})
 		ended(t, fmt.Sprint(n, " requests"), err, want)
 	}
-	f(16, "")
-	f(17, "more than 16 HTTP requests")
+	f(maxHTTPCalls, "")
+	f(maxHTTPCalls+1, "more than 16 HTTP requests")
 	g := func(bytes int, want string) {
 		t.Helper()
 		err := inPlugin(t, Limits{}, func(i *Instance) {
@@ -97,8 +97,8 @@ func TestRequestsBound(t *testing.T) {
 		})
 		ended(t, fmt.Sprint("a request of ", bytes), err, want)
 	}
-	g(64<<10, "")
-	g(64<<10+1, "more than 65536 bytes")
+	g(maxHTTPRequest, "")
+	g(maxHTTPRequest+1, "more than 65536 bytes")
 	h := func(url, want string) {
 		t.Helper()
 		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) { get(i, url) }), want)
@@ -182,4 +182,52 @@ func TestWaitBound(t *testing.T) {
 		err := inPlugin(t, Limits{}, func(i *Instance) { get(i, "https://"+host+"/") })
 		ended(t, "a long host", err, "'"+host[:maxShownHost]+"' is not allowed")
 	}
+}
+
+// TestMaxError: what a plugin says is wrong is kept up to the bound.
+func TestMaxError(t *testing.T) {
+	for _, n := range []int{maxError, maxError + 1} {
+		said := strings.Repeat("e", n)
+		err := inPlugin(t, Limits{}, func(i *Instance) {
+			i.heap.WriteUint64Le(i.stateAt+16, i.write([]byte(said))) // as error_set
+		})
+		var own *PluginError
+		if !errors.As(err, &own) || own.Message != said[:maxError] {
+			t.Errorf("an error of %d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestHostMemoryBound: what the host hands over has to fit the plugin's exchange memory;
+// what does not is never written over what is there. What is freed is free again.
+func TestHostMemoryBound(t *testing.T) {
+	block := make([]byte, 1<<20)
+	ended(t, "more than all of it", inPlugin(t, Limits{}, func(i *Instance) {
+		for range 1 << 10 {
+			i.write(block)
+		}
+	}), "do not fit its memory")
+	name := strings.Repeat("n", 64<<10)
+	ended(t, "names of variables", inPlugin(t, Limits{Variables: 1 << 20}, func(i *Instance) {
+		for range 1 << 10 {
+			i.varSet([]uint64{i.write([]byte(name)), i.write([]byte("v"))})
+		}
+	}), "")
+}
+
+// TestCallerSends: a function of the host sends for the plugin what it was asked to, to
+// hosts of the plugin only.
+func TestCallerSends(t *testing.T) {
+	f := func(method, url, want string) {
+		t.Helper()
+		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) {
+			answer, status := (&Caller{i: i}).Send(method, url, http.Header{}, nil)
+			if len(answer) != 7 || status != http.StatusOK {
+				t.Errorf("%d bytes, status %d", len(answer), status)
+			}
+		}), want)
+	}
+	f("POST", "https://pages.example/7", "")
+	f("", "https://pages.example/7", "")
+	f("GET", "https://other.example/7", "is not allowed")
 }

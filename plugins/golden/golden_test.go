@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -66,6 +67,24 @@ func TestFiles(t *testing.T) {
 		}
 		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "b.json") {
 			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestMaxCaseBytes: a case as large is read, a byte more is refused, of a file and of a text.
+func TestMaxCaseBytes(t *testing.T) {
+	for n, ok := range map[int]bool{MaxCaseBytes: true, MaxCaseBytes + 1: false} {
+		text := []byte(`{"input":1,"output":1`)
+		text = append(append(text, bytes.Repeat([]byte(" "), n-len(text)-1)...), '}')
+		if _, err := Parse("a", text); (err == nil) != ok {
+			t.Errorf("a text of %d bytes: %v", n, err)
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "a.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(dir); (err == nil) != ok {
+			t.Errorf("a file of %d bytes: %v", n, err)
 		}
 	}
 }

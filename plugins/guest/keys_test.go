@@ -150,7 +150,23 @@ func TestParsePatch(t *testing.T) {
 	if _, err := ParsePatch([]byte(many(maxPatchQuery))); err != nil {
 		t.Error(err)
 	}
+	headers := func(n, tokens int) string {
+		list := func(n int, name, value string) string {
+			var items []string
+			for i := range n {
+				items = append(items, `"`+name+strings.Repeat("i", i)+`":`+value)
+			}
+			return "{" + strings.Join(items, ",") + "}"
+		}
+		return `{"headers":` + list(n, "a", `"v"`) + `,"tokens":` + list(tokens, "t", `{"handle":1,"prefix":""}`) + `}`
+	}
+	for _, good := range []string{headers(maxPatchHeaders, 0), headers(0, maxPatchHeaders), headers(maxPatchHeaders/2, maxPatchHeaders/2)} {
+		if _, err := ParsePatch([]byte(good)); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, bad := range []string{
+		headers(maxPatchHeaders+1, 0), headers(0, maxPatchHeaders+1), headers(maxPatchHeaders/2+1, maxPatchHeaders/2), headers(maxPatchHeaders, 1),
 		`x`, `[]`, `{"header":{}}`, `{"headers":{"":"v"}}`, `{"headers":{"a b":"v"}}`, `{"headers":{"a":"x\r\ny: z"}}`, `{"headers":{"a":" v"}}`, `{"headers":{"a":"é"}}`,
 		`{"query":[["a"]]}`, `{"query":[],"query":[]}`, `{"Query":[]}`, `{} {}`, `{"query":[["","v"]]}`, `{"body":"?"}`, many(maxPatchQuery + 1), `{"headers":{"a":"` + strings.Repeat("x", maxPatchText+1) + `"}}`,
 	} {

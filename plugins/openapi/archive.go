@@ -213,7 +213,7 @@ func (u *unpacker) zip(data []byte) error {
 const maxTarStream = 4 * HardMaxBytes
 
 func (u *unpacker) tar(r io.Reader) error {
-	limited := &io.LimitedReader{R: r, N: maxTarStream}
+	limited := &io.LimitedReader{R: r, N: maxTarStream + 1}
 	t := tar.NewReader(limited)
 	for {
 		h, err := t.Next()

@@ -29,16 +29,7 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lim.Timeout)
 	defer cancel()
-	c := &compiler{
-		ctx: ctx, src: src, opts: opts, limits: lim, file: src.Name,
-		refs: make(map[refKey]value), docs: make(map[string]*document), depthOf: make(map[*document]int), names: make(map[*document]*names),
-		memo: make(map[value]*schema), combined: make(map[string]*schema),
-		extends: make(map[*document]map[value][]subtype), extended: make(map[value][]subtype), subtyped: make(map[subtypeKey]*schema),
-		responses: make(map[*schema]*operation.Schema),
-		outputs:   make(map[outputKey][]byte), promised: make(map[outputKey][]operation.Promise), patterns: make(map[string]bool), schemeIDs: make(map[string]bool), said: make(map[string]bool),
-		anything: &schema{open: true},
-	}
-	res, err := c.compileAll()
+	res, err := newCompiler(ctx, src, opts, lim).compileAll()
 	if err == nil {
 		return res, nil
 	}
@@ -47,6 +38,18 @@ func Compile(ctx context.Context, src Source, opts Options) (*Result, error) {
 			At(src.Name, 0, 0, "").Fix("split the specification, or raise the limit with --max-spec").Because(err)
 	}
 	return nil, err
+}
+
+func newCompiler(ctx context.Context, src Source, opts Options, lim Limits) *compiler {
+	return &compiler{
+		ctx: ctx, src: src, opts: opts, limits: lim, file: src.Name,
+		refs: make(map[refKey]value), docs: make(map[string]*document), depthOf: make(map[*document]int), names: make(map[*document]*names),
+		memo: make(map[value]*schema), combined: make(map[string]*schema),
+		extends: make(map[*document]map[value][]subtype), extended: make(map[value][]subtype), subtyped: make(map[subtypeKey]*schema),
+		responses: make(map[*schema]*operation.Schema),
+		outputs:   make(map[outputKey][]byte), promised: make(map[outputKey][]operation.Promise), patterns: make(map[string]bool), schemeIDs: make(map[string]bool), said: make(map[string]bool),
+		anything: &schema{open: true},
+	}
 }
 
 // timePerByte is half a second for each MiB: ten times what a large specification needs

@@ -98,7 +98,11 @@ func discriminatorName(disc value) string {
 // it is.
 func (c *compiler) inherit(s *schema, v, disc value, stack []value) {
 	name := discriminatorName(disc)
-	if name == "" || c.within == name || c.nested || len(c.subtyped) >= maxSubtyped {
+	if name == "" || c.within == name || c.nested {
+		return
+	}
+	if len(c.subtyped) >= maxSubtyped {
+		c.manySubtypes()
 		return
 	}
 	list := c.subtypes(v)
@@ -210,7 +214,7 @@ func (c *compiler) subtype(ch *child) *schema {
 		return s
 	}
 	if c.created >= maxSchemas || len(c.subtyped) >= maxSubtyped {
-		c.warn(codeSchemaBudget, c.main.root(), "simplify its discriminators", "its subtypes combine to more than %d; the rest is left open", maxSubtyped)
+		c.manySubtypes()
 		return c.anything
 	}
 	s := c.newSchema(ch.at)
@@ -243,4 +247,8 @@ func (c *compiler) leadsBack(m value, stack []value) bool {
 		}
 	}
 	return false
+}
+
+func (c *compiler) manySubtypes() {
+	c.warn(codeSchemaBudget, c.main.root(), "simplify its discriminators", "its subtypes combine to more than %d; the rest is left open", maxSubtyped)
 }

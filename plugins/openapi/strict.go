@@ -134,9 +134,12 @@ func (v *violations) add(e *jsonschema.ValidationError) {
 	}
 }
 
+// maxReach bounds the nested alternatives that are followed; deeper differences do not
+// matter.
+const maxReach = 64
+
 // reach is how deep in the document an error lies.
 func reach(e *jsonschema.ValidationError, depth int) int {
-	const maxReach = 64 // nested alternatives; deeper differences do not matter
 	if len(e.Causes) == 0 || depth > maxReach {
 		return len(e.InstanceLocation)
 	}

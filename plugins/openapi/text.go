@@ -267,9 +267,12 @@ func blockTag(tag string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
+// maxLink bounds the text of a link, and its target, in bytes: an open bracket does not
+// make the rest of a document be searched for each of them.
+const maxLink = 2000
+
 // link reads "[text](target)", "[text][ref]" and gives the text.
 func link(s string) (text string, n int) {
-	const maxLink = 2000
 	end := strings.IndexByte(s[:min(len(s), maxLink)], ']')
 	if end < 0 || end+1 >= len(s) {
 		return "", 0

@@ -61,10 +61,12 @@ func equalValues(a, b jsonscan.Value) bool {
 // maxUnordered is the size in bytes up to which objects are equal in any order.
 const maxUnordered = 4096
 
+// maxPairwise is how many items of an array are compared each with each.
+const maxPairwise = 32
+
 // unique reports whether all items differ. Beyond maxPairwise items they are
 // compared by their text, so that the cost stays linear.
 func unique(v jsonscan.Value) bool {
-	const maxPairwise = 32
 	var items []jsonscan.Value
 	for it := v.Elements(); it.Next(); {
 		items = append(items, it.Value())

@@ -88,7 +88,7 @@ func (r *Registry) Prefix() string { return r.prefix }
 // http; net/http takes the credentials off a request to another host.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
-	case len(via) >= maxRedirects:
+	case len(via) > maxRedirects: // via has the first request too
 		return problem.New(problem.Unavailable, "the registry redirects more than %d times", maxRedirects)
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		return http.ErrUseLastResponse // what is pushed goes where we were told to push

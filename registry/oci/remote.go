@@ -20,7 +20,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// maxErrorBytes of an error answer that is read for its code.
+// maxErrorBytes of an error answer are read, so that its connection can be used again.
 const maxErrorBytes = 64 << 10
 
 // RemoteOptions configure a Remote.
@@ -221,9 +221,12 @@ func (r *Remote) index(ctx context.Context, target string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read as far as it matters
-	b, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifestBytes))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, MaxManifestBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read a list of manifests from the registry: %w", err)
+	}
+	if len(b) > MaxManifestBytes { // a part of it would read as none
+		return nil, problem.New(problem.TooLarge, "the registry's list of manifests has more than %d bytes", MaxManifestBytes)
 	}
 	return b, nil
 }

@@ -1,8 +1,13 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,4 +112,84 @@ func TestUploadID(t *testing.T) {
 	f("", false)
 	f(strings.Repeat("0g", 16), false)
 	f("../"+strings.Repeat("0", 29), false)
+}
+
+// TestMaxUploads: so many uploads are open; one more has to wait until one ends.
+func TestMaxUploads(t *testing.T) {
+	u := testUploads(t)
+	var last string
+	for i := range maxUploads {
+		id, err := u.start("a/b")
+		if err != nil {
+			t.Fatalf("upload %d: %v", i+1, err)
+		}
+		last = id
+	}
+	if _, err := u.start("c/d"); !problem.Is(err, problem.Unavailable) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := u.cancel("a/b", last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.start("c/d"); err != nil {
+		t.Errorf("after one ended: %v", err)
+	}
+}
+
+// TestMaxIndexFileBytes: a file of the index as large is read, a byte more is damage.
+func TestMaxIndexFileBytes(t *testing.T) {
+	dir := t.TempDir()
+	f, err := OpenFiles(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, ok := range map[int]bool{maxIndexFileBytes: true, maxIndexFileBytes + 1: false} {
+		if err := os.WriteFile(filepath.Join(f.dir, "x"), make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.read("x", "the tag")
+		if ok != (err == nil && len(b) == n) {
+			t.Errorf("%d bytes: %d are read, %v", n, len(b), err)
+		}
+	}
+}
+
+// manyTags is the index of a repository with so many tags.
+type manyTags struct {
+	Index
+
+	n int
+}
+
+func (m manyTags) Tags(_ context.Context, _, _ string, limit int) (tags []string, err error) {
+	for i := range min(m.n, limit) {
+		tags = append(tags, fmt.Sprintf("v%04d", i))
+	}
+	return tags, nil
+}
+
+// TestMaxTagPage: an answer names so many tags, whatever was asked for, and says that
+// there are more.
+func TestMaxTagPage(t *testing.T) {
+	for n, more := range map[int]bool{maxTagPage: false, maxTagPage + 1: true} {
+		store, err := Open(Options{Dir: t.TempDir(), Index: manyTags{n: n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := NewHandler(HandlerOptions{Store: store, Authorize: func(*http.Request, string, Action) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, query := range []string{"", fmt.Sprint("?n=", maxTagPage), fmt.Sprint("?n=", maxTagPage+1)} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v2/a/b/tags/list"+query, http.NoBody))
+			var got struct{ Tags []string }
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if link := w.Header().Get("Link") != ""; len(got.Tags) != maxTagPage || link != more {
+				t.Errorf("%d tags, %s: %d are named, more %v", n, query, len(got.Tags), link)
+			}
+		}
+	}
 }

@@ -71,3 +71,16 @@ func TestConfigurationErrors(t *testing.T) {
 		t.Errorf("got %v, want at most %d faults", err, maxFaults)
 	}
 }
+
+// TestMaxConfigBytes: a configuration as large is read, one a byte larger is refused.
+func TestMaxConfigBytes(t *testing.T) {
+	for n, ok := range map[int]bool{maxConfigBytes: true, maxConfigBytes + 1: false} {
+		path := filepath.Join(t.TempDir(), "sluice.yaml")
+		if err := os.WriteFile(path, []byte("#"+strings.Repeat("x", n-1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readConfig(path); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "is larger than") {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}

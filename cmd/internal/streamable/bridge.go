@@ -65,16 +65,17 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, maxCalls)
-	lines := make(chan []byte)
+	lines := make(chan []byte, maxCalls)
 	readErr := make(chan error, 1)
-	go func() { readErr <- readLines(ctx, in, lines) }()
+	go func() { readErr <- b.readLines(ctx, in, lines) }()
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case err := <-readErr:
-			return err
-		case line := <-lines:
+		case line, more := <-lines:
+			if !more {
+				return <-readErr
+			}
 			var m message
 			if err := json.Unmarshal(line, &m); err != nil {
 				b.write([]byte(`{"jsonrpc":"2.0","error":{"code":-32700,"message":"the message is not JSON"}}`))
@@ -87,7 +88,11 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 				b.forward(ctx, &m, line) // what follows needs its answer, or must not overtake it
 				continue
 			}
-			slots <- struct{}{}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
 			running.Go(func() {
 				defer func() { <-slots }()
 				b.forward(ctx, &m, line)
@@ -96,15 +101,23 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// readLines sends each line of in that is not blank. It ends with in, or with ctx
-// when somebody has to take the next line.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+// readLines sends each line of in that is not blank, and closes lines. It ends with in, or
+// with ctx when somebody has to take the next line. What cancels a call does so at once:
+// while as many calls run as may, no line is taken until one of them ends.
+func (b *Bridge) readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+	defer close(lines)
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 0, 64<<10), maxMessage)
 	for s.Scan() {
 		line := bytes.TrimSpace(s.Bytes())
 		if len(line) == 0 {
 			continue
+		}
+		if bytes.Contains(line, []byte(`"notifications/cancelled"`)) {
+			var m message
+			if json.Unmarshal(line, &m) == nil && m.Method == "notifications/cancelled" {
+				b.cancel(m.Params.RequestID)
+			}
 		}
 		select {
 		case lines <- bytes.Clone(line):

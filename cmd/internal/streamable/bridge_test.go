@@ -2,7 +2,9 @@ package streamable
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -99,4 +101,46 @@ func TestHeaderValue(t *testing.T) {
 	f("list_pets", "list_pets")
 	f(" x", "=?base64?IHg=?=")
 	f("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?=")
+}
+
+// TestMaxCalls: so many calls run at a time. One more waits, and a call that is cancelled
+// meanwhile makes room for it: a client whose calls all hang can end them.
+func TestMaxCalls(t *testing.T) {
+	began := make(chan string, 2*maxCalls)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		var m struct{ ID json.Number }
+		if _ = json.Unmarshal(b, &m); m.ID == "" {
+			return // a notification
+		}
+		began <- m.ID.String()
+		<-r.Context().Done() // it hangs
+	}))
+	defer srv.Close()
+	in, write := io.Pipe()
+	b := &Bridge{URL: srv.URL, HTTP: srv.Client(), Version: "test", Log: func(string, ...any) {}, Explain: func(error) string { return "cannot be reached" }}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx, in, io.Discard) }()
+	for i := range maxCalls {
+		fmt.Fprintf(write, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`+"\n", i+1)
+	}
+	for range maxCalls {
+		<-began
+	}
+	fmt.Fprintf(write, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`+"\n", maxCalls+1)
+	select {
+	case id := <-began:
+		t.Errorf("call %s began beside %d others", id, maxCalls)
+	default:
+	}
+	fmt.Fprintln(write, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	if id := <-began; id != fmt.Sprint(maxCalls+1) {
+		t.Errorf("after one was cancelled %s began", id)
+	}
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	_ = write.Close()
 }

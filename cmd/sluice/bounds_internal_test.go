@@ -1,0 +1,53 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/cmd/internal/command"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
+)
+
+// blanks are a YAML document of n bytes.
+func blanks(n int) io.Reader {
+	const head = "kind: Toolset\n#"
+	return io.MultiReader(strings.NewReader(head), io.LimitReader(spaces{}, int64(n-len(head))))
+}
+
+type spaces struct{}
+
+func (spaces) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// TestMaxDeclared: a declaration as large is read, from a file and from stdin; of one that
+// is a byte larger nothing is taken for the whole.
+func TestMaxDeclared(t *testing.T) {
+	for n, ok := range map[int]bool{maxDeclared: true, maxDeclared + 1: false} {
+		a := &app{Session: command.Session{Terminal: terminal.Terminal{In: blanks(n)}}}
+		_, err := a.readDeclared("-")
+		if (err == nil) != ok || !ok && !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("%d bytes on stdin: %v", n, err)
+		}
+		name := filepath.Join(t.TempDir(), "a.yaml")
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(f, blanks(n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readYAML(name); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("a file of %d bytes: %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+package call
+
+// Bounds that tests of the whole path need.
+const (
+	MaxBinary = maxBinary
+	MaxMedia  = maxMedia
+)

@@ -1,0 +1,601 @@
+package gateway_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// A tape decides what a whole call is made of: the fuzzer changes its bytes, and what lies
+// beyond its end is zero.
+type tape struct {
+	b     []byte
+	i     int
+	blank bool // texts may be empty: not in a path
+}
+
+func (t *tape) n(most int) int {
+	if t.i >= len(t.b) {
+		return 0
+	}
+	t.i++
+	return int(t.b[t.i-1]) % most
+}
+
+func pick[T any](t *tape, list ...T) T { return list[t.n(len(list))] }
+
+// member is a member of an object, in the order it was written.
+type member struct {
+	name string
+	text string // JSON
+}
+
+// A sent is a value that a call gives: its schema, what the agent writes, and what the
+// specification says of it on the wire.
+type sent struct {
+	schema map[string]any
+	text   string // JSON
+	items  []string
+	object []member
+	scalar string
+	kind   string
+}
+
+// words are texts that something may take for its own.
+var words = []string{
+	"a", "b c", "é", "100%", "%2F", "a/b", "x,y", "a&b", "k=v", "?", "#", "a+b", ";", "日本", "~-._", "'", `"`, "<b>", `\`, "|", "[x]", "a:b", "@", "!", "*", "(", "$1", "{id}", "null", "1", "true", "😀",
+}
+
+func quoted(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can be written
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// scalarOf makes a scalar; plain ones stand where the wire has no way to escape.
+func scalarOf(t *tape, plain bool) (schema map[string]any, text, wire string) {
+	switch t.n(4) {
+	case 0:
+		v := pick(t, "0", "1", "-7", "42", "9007199254740993")
+		return map[string]any{"type": "integer"}, v, v
+	case 1:
+		v := pick(t, "1.5", "-0.25", "3", "1.50")
+		return map[string]any{"type": "number"}, v, v
+	case 2:
+		v := pick(t, "true", "false")
+		return map[string]any{"type": "boolean"}, v, v
+	}
+	v := pick(t, words...)
+	if plain {
+		v = pick(t, "a", "abc", "x-1", "Z9")
+	}
+	if t.n(8) == 7 && t.blank {
+		v = ""
+	}
+	return map[string]any{"type": "string"}, quoted(v), v
+}
+
+func valueOf(t *tape, plain bool) *sent {
+	v := &sent{kind: pick(t, "scalar", "scalar", "array", "object")}
+	switch v.kind {
+	case "array":
+		schema, _, _ := map[string]any{"type": "string"}, "", ""
+		v.schema = map[string]any{"type": "array", "items": schema}
+		var texts []string
+		for range 1 + t.n(3) {
+			w := pick(t, words...)
+			if plain {
+				w = pick(t, "a", "abc", "x-1")
+			}
+			texts, v.items = append(texts, quoted(w)), append(v.items, w)
+		}
+		v.text = "[" + strings.Join(texts, ",") + "]"
+	case "object":
+		props := map[string]any{}
+		var texts []string
+		for i := range 1 + t.n(3) {
+			name := string(rune('a' + i))
+			schema, text, wire := scalarOf(t, plain)
+			props[name] = schema
+			texts = append(texts, quoted(name)+":"+text)
+			v.object = append(v.object, member{name, wire})
+		}
+		v.schema = map[string]any{"type": "object", "properties": props}
+		v.text = "{" + strings.Join(texts, ",") + "}"
+	default:
+		v.schema, v.text, v.scalar = scalarOf(t, plain)
+	}
+	return v
+}
+
+// parameter is one of the specification, with the value that the call gives it; nil: none.
+type parameter struct {
+	name, in, style string
+	explode, json   bool
+	value           *sent
+	schema          map[string]any
+}
+
+// escape is percent-encoding of all but RFC 3986's unreserved characters.
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+func same(s string) string { return s }
+
+// flat are the values of v in the order of the wire, members as names and values, or as
+// name=value.
+func (v *sent) flat(esc func(string) string, pairs string) []string {
+	var out []string
+	switch v.kind {
+	case "array":
+		for _, i := range v.items {
+			out = append(out, esc(i))
+		}
+	case "object":
+		for _, m := range v.object {
+			if pairs != "" {
+				out = append(out, esc(m.name)+pairs+esc(m.text))
+			} else {
+				out = append(out, esc(m.name), esc(m.text))
+			}
+		}
+	default:
+		out = append(out, esc(v.scalar))
+	}
+	return out
+}
+
+// wire is a parameter as the OpenAPI Specification 3.1 "Style Values" writes it: RFC 6570.
+func (p *parameter) wire() string {
+	v := p.value
+	if p.json {
+		return escape(p.name) + "=" + escape(v.text)
+	}
+	pairs := ""
+	if p.explode {
+		pairs = "="
+	}
+	switch p.style {
+	case "simple":
+		esc := escape
+		if p.in == "header" {
+			esc = same
+		}
+		return strings.Join(v.flat(esc, pairs), ",")
+	case "label":
+		if p.explode {
+			return "." + strings.Join(v.flat(escape, pairs), ".")
+		}
+		return "." + strings.Join(v.flat(escape, pairs), ",")
+	case "matrix":
+		switch {
+		case p.explode && v.kind == "array":
+			return ";" + p.name + "=" + strings.Join(v.flat(escape, pairs), ";"+p.name+"=")
+		case p.explode && v.kind == "object":
+			return ";" + strings.Join(v.flat(escape, pairs), ";")
+		}
+		return ";" + p.name + "=" + strings.Join(v.flat(escape, pairs), ",")
+	case "spaceDelimited":
+		return escape(p.name) + "=" + strings.Join(v.flat(escape, pairs), "%20")
+	case "pipeDelimited":
+		return escape(p.name) + "=" + strings.Join(v.flat(escape, pairs), "%7C")
+	case "deepObject":
+		var out []string
+		for _, m := range v.object {
+			out = append(out, escape(p.name+"["+m.name+"]")+"="+escape(m.text))
+		}
+		return strings.Join(out, "&")
+	}
+	esc, sep := escape, "&"
+	if p.in == "cookie" {
+		esc, sep = same, "; "
+	}
+	switch {
+	case p.explode && v.kind == "array":
+		return esc(p.name) + "=" + strings.Join(v.flat(esc, pairs), sep+esc(p.name)+"=")
+	case p.explode && v.kind == "object":
+		return strings.Join(v.flat(esc, pairs), sep)
+	}
+	return esc(p.name) + "=" + strings.Join(v.flat(esc, pairs), ",")
+}
+
+// A wholeCall is a specification of one operation, a call of it, and what the
+// specification says is sent.
+type wholeCall struct {
+	method, path string
+	params       []*parameter
+	media        string
+	body         *sent
+	fields       []member       // of a body of members
+	schemas      map[string]any // components
+	answer       string
+	zip          bool
+	profile      string
+}
+
+// wrapped is a schema as it stands in the specification: itself, by reference, or with
+// others in allOf.
+func (c *wholeCall) wrapped(t *tape, schema map[string]any) map[string]any {
+	how := t.n(4)
+	if how < 2 {
+		return schema
+	}
+	name := fmt.Sprint("S", len(c.schemas))
+	c.schemas[name] = schema
+	ref := map[string]any{"$ref": "#/components/schemas/" + name}
+	if how == 2 {
+		return ref
+	}
+	return map[string]any{"allOf": []any{ref, map[string]any{"description": "More."}}}
+}
+
+func newWholeCall(t *tape) *wholeCall {
+	c := &wholeCall{schemas: map[string]any{}, method: pick(t, "get", "post", "put", "patch", "delete"), path: "/v1", profile: pick(t, registry.ProfileOff, registry.ProfileLossless)}
+	for i := range t.n(3) {
+		p := &parameter{name: fmt.Sprint("p", i), in: "path", style: pick(t, "simple", "label", "matrix"), explode: t.n(2) == 1, value: valueOf(t, false)}
+		c.path += "/" + pick(t, "x", "a-b", "é", "x.y") + "/{" + p.name + "}"
+		c.params = append(c.params, p)
+	}
+	t.blank = true
+	for i := range t.n(4) {
+		p := &parameter{name: pick(t, "q", "filter", "a.b", "fields[x]", "ü", "sort by", "$top") + fmt.Sprint(i), in: "query", style: "form", explode: t.n(2) == 1}
+		p.value = valueOf(t, false)
+		switch {
+		case t.n(6) == 5:
+			p.json = true
+		case p.value.kind == "array" && !p.explode:
+			p.style = pick(t, "form", "spaceDelimited", "pipeDelimited")
+		case p.value.kind == "object" && p.explode:
+			p.style = pick(t, "form", "deepObject")
+		}
+		c.params = append(c.params, p)
+	}
+	t.blank = false
+	for i := range t.n(3) {
+		c.params = append(c.params, &parameter{name: fmt.Sprint("X-Part-", i), in: "header", style: "simple", explode: t.n(2) == 1, value: valueOf(t, true)})
+	}
+	if t.n(3) == 2 {
+		p := &parameter{name: "choice", in: "cookie", style: "form", value: valueOf(t, true)}
+		if p.value.kind == "scalar" {
+			c.params = append(c.params, p)
+		}
+	}
+	t.blank = true
+	for _, p := range c.params {
+		if p.schema = c.wrapped(t, p.value.schema); p.in != "path" && t.n(4) == 3 {
+			p.value = nil
+		}
+	}
+	if c.method != "get" && c.method != "delete" {
+		switch c.media = pick(t, "", "application/json", "application/json", "application/merge-patch+json", "application/x-www-form-urlencoded", "text/plain"); c.media {
+		case "text/plain":
+			w := pick(t, words...)
+			c.body = &sent{kind: "scalar", schema: map[string]any{"type": "string"}, text: quoted(w), scalar: w}
+		case "application/x-www-form-urlencoded":
+			c.body = c.members(t, func() (map[string]any, string, string) { return scalarOf(t, false) })
+		case "":
+		default:
+			if t.n(4) == 0 {
+				c.body = valueOf(t, false)
+				for c.body.kind != "array" {
+					c.body = &sent{kind: "array", schema: map[string]any{"type": "array", "items": map[string]any{}}, text: `[1,{"a":[]},"x"]`}
+				}
+				break
+			}
+			c.body = c.members(t, func() (map[string]any, string, string) {
+				v := valueOf(t, false)
+				return v.schema, v.text, ""
+			})
+		}
+	}
+	if c.body != nil {
+		c.body.schema = c.wrapped(t, c.body.schema)
+	}
+	c.answer, c.zip = document(t, 3), t.n(3) == 2
+	return c
+}
+
+// members makes a body that is an object.
+func (c *wholeCall) members(t *tape, value func() (schema map[string]any, text, wire string)) *sent {
+	props := map[string]any{}
+	b := &sent{kind: "object", schema: map[string]any{"type": "object", "properties": props}}
+	for i := range 1 + t.n(4) {
+		name := pick(t, "m", "Name", "a.b", "x y", "ü") + fmt.Sprint("_", i)
+		schema, text, wire := value()
+		props[name] = c.wrapped(t, schema)
+		c.fields = append(c.fields, member{name, text})
+		b.object = append(b.object, member{name, wire})
+	}
+	return b
+}
+
+// document makes an answer.
+func document(t *tape, depth int) string {
+	blank := pick(t, "", " ", "\n  ")
+	switch k := t.n(7); {
+	case k == 0 && depth > 0:
+		var out []string
+		for i := range t.n(4) {
+			out = append(out, blank+quoted(pick(t, words...)+fmt.Sprint(i))+":"+blank+document(t, depth-1))
+		}
+		return "{" + strings.Join(out, ",") + blank + "}"
+	case k == 1 && depth > 0:
+		var out []string
+		for range t.n(4) {
+			out = append(out, blank+document(t, depth-1))
+		}
+		return "[" + strings.Join(out, ",") + blank + "]"
+	case k == 2:
+		return "null"
+	}
+	_, text, _ := scalarOf(t, false)
+	return text
+}
+
+// specification writes the call's operation as OpenAPI 3.1.
+func (c *wholeCall) specification(t *testing.T, server string) []byte {
+	t.Helper()
+	op := map[string]any{"operationId": "it", "responses": map[string]any{"200": map[string]any{
+		"description": "ok", "content": map[string]any{"application/json": map[string]any{"schema": map[string]any{}}},
+	}}}
+	var params []any
+	for _, p := range c.params {
+		m := map[string]any{"name": p.name, "in": p.in, "required": p.in == "path"}
+		if p.json {
+			m["content"] = map[string]any{"application/json": map[string]any{"schema": p.schema}}
+		} else {
+			m["style"], m["explode"], m["schema"] = p.style, p.explode, p.schema
+		}
+		params = append(params, m)
+	}
+	op["parameters"] = params
+	if c.body != nil {
+		op["requestBody"] = map[string]any{"required": true, "content": map[string]any{c.media: map[string]any{"schema": c.body.schema}}}
+	}
+	b, err := json.Marshal(map[string]any{
+		"openapi": "3.1.0", "info": map[string]any{"title": "T", "version": "1"}, "servers": []any{map[string]any{"url": server}},
+		"components": map[string]any{"schemas": c.schemas}, "paths": map[string]any{c.path: map[string]any{c.method: op}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// arguments writes what the agent gives. Of the plan only the names of arguments are taken.
+func (c *wholeCall) arguments(t *testing.T, plan *operation.Plan) string {
+	t.Helper()
+	var out []string
+	for _, p := range c.params {
+		i := slices.IndexFunc(plan.Params, func(o operation.Param) bool { return o.Name == p.name && string(o.In) == p.in })
+		switch {
+		case i < 0:
+			t.Fatalf("the plan has no parameter %s in %s", p.name, p.in)
+		case p.value != nil:
+			out = append(out, quoted(plan.Params[i].Arg)+":"+p.value.text)
+		}
+	}
+	if c.body != nil {
+		switch {
+		case plan.Body == nil:
+			t.Fatal("the plan has no body")
+		case plan.Body.Arg == "":
+			for _, m := range c.fields {
+				i := slices.IndexFunc(plan.Body.Fields, func(f operation.Field) bool { return f.Name == m.name })
+				if i < 0 {
+					t.Fatalf("the plan has no member %s", m.name)
+				}
+				out = append(out, quoted(plan.Body.Fields[i].Arg)+":"+m.text)
+			}
+		default:
+			text := c.body.text
+			if len(c.fields) > 0 {
+				text = object(c.fields)
+			}
+			out = append(out, quoted(plan.Body.Arg)+":"+text)
+		}
+	}
+	return "{" + strings.Join(out, ",") + "}"
+}
+
+func object(members []member) string {
+	var out []string
+	for _, m := range members {
+		out = append(out, quoted(m.name)+":"+m.text)
+	}
+	return "{" + strings.Join(out, ",") + "}"
+}
+
+// decoded reads JSON with the digits of its numbers.
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%q is no JSON: %v", text, err)
+	}
+	return v
+}
+
+func sameDocument(t *testing.T, what, got, want string) {
+	t.Helper()
+	g, err1 := json.Marshal(decoded(t, got))
+	w, err2 := json.Marshal(decoded(t, want))
+	if err1 != nil || err2 != nil || !bytes.Equal(g, w) {
+		t.Errorf("%s is %s, want %s", what, g, w)
+	}
+}
+
+// target is the request target of the call.
+func (c *wholeCall) target() string {
+	path := c.path
+	var query []string
+	for i := len(c.params) - 1; i >= 0; i-- {
+		switch p := c.params[i]; {
+		case p.in == "path":
+			path = strings.ReplaceAll(path, "{"+p.name+"}", p.wire())
+		case p.in == "query" && p.value != nil:
+			query = append([]string{p.wire()}, query...)
+		}
+	}
+	path = strings.ReplaceAll(path, "é", "%C3%A9")
+	if len(query) > 0 {
+		path += "?" + strings.Join(query, "&")
+	}
+	return path
+}
+
+// check compares what arrived with what the specification says.
+func (c *wholeCall) check(t *testing.T, r *http.Request, body []byte) {
+	t.Helper()
+	if r.Method != strings.ToUpper(c.method) {
+		t.Errorf("method %s", r.Method)
+	}
+	// Brackets and bars need no escape for most servers; both forms are the same text.
+	tidy := strings.NewReplacer("[", "%5B", "]", "%5D", "|", "%7C")
+	if got, want := tidy.Replace(r.RequestURI), tidy.Replace(c.target()); got != want {
+		t.Errorf("target %s\n  want %s", got, want)
+	}
+	cookie := ""
+	for _, p := range c.params {
+		switch {
+		case p.in == "header" && p.value == nil && r.Header.Values(p.name) != nil:
+			t.Errorf("header %s is sent and was not given", p.name)
+		case p.in == "header" && p.value != nil && r.Header.Get(p.name) != p.wire():
+			t.Errorf("header %s: %q, want %q", p.name, r.Header.Get(p.name), p.wire())
+		case p.in == "cookie" && p.value != nil:
+			cookie = p.wire()
+		}
+	}
+	if got := r.Header.Get("Cookie"); got != cookie {
+		t.Errorf("cookie %q, want %q", got, cookie)
+	}
+	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if c.body == nil {
+		if len(body) > 0 {
+			t.Errorf("a body that nobody gave: %q", body)
+		}
+		return
+	}
+	if media != c.media {
+		t.Errorf("media type %q, want %q", media, c.media)
+	}
+	switch {
+	case c.media == "text/plain":
+		if string(body) != c.body.scalar {
+			t.Errorf("body %q, want %q", body, c.body.scalar)
+		}
+	case c.media == "application/x-www-form-urlencoded":
+		got, err := url.ParseQuery(string(body))
+		want := url.Values{}
+		for _, m := range c.body.object {
+			want.Add(m.name, m.text)
+		}
+		if err != nil || got.Encode() != want.Encode() {
+			t.Errorf("form %q, want %q", body, want.Encode())
+		}
+	case len(c.fields) > 0:
+		sameDocument(t, "body", string(body), object(c.fields))
+	default:
+		sameDocument(t, "body", string(body), c.body.text)
+	}
+}
+
+// FuzzWholeCall makes a specification, a call of its operation and an answer, sends the
+// call as an agent does, and compares what arrives upstream and what the agent reads with
+// what the specification says, worked out here from RFC 6570 and encoding/json.
+func FuzzWholeCall(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		b := make([]byte, 150)
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
+		f.Add(b)
+	}
+	var c *wholeCall
+	var arrived *http.Request
+	var arrivedBody []byte
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived, arrivedBody = r, nil
+		arrivedBody, _ = io.ReadAll(r.Body) // a request that breaks off differs
+		w.Header().Set("Content-Type", "application/json")
+		if !c.zip {
+			_, _ = io.WriteString(w, c.answer)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, c.answer)
+		_ = z.Close()
+	}))
+	f.Cleanup(up.Close)
+	s := start(f, gatewaytest.Options{})
+	revision := uint64(0)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, arrived = newWholeCall(&tape{b: b}), nil
+		spec := c.specification(t, up.URL)
+		var plan *operation.Plan
+		var builder *connector.Builder
+		var name string
+		api := &operation.API{Name: "api", Title: "T", Version: "1", Servers: []operation.Server{{URL: up.URL}}}
+		builder = connector.NewBuilder(api)
+		if _, err := openapi.Compile(t.Context(), openapi.Source{Name: "spec.json", Data: spec}, openapi.Options{Each: func(op *operation.Operation) error {
+			plan, name = op.Plan, op.Name
+			return builder.Add(op)
+		}}); err != nil || plan == nil {
+			t.Fatalf("%v\n%s", err, spec)
+		}
+		a, err := builder.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := connector.Open(a.Module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		revision++
+		if err := s.Serve(gatewaytest.Toolset("acme", revision, opened, func(b *registry.Toolset) {
+			b.Profile, b.Answers = c.profile, &registry.Answers{Format: registry.FormatJSON}
+		})); err != nil {
+			t.Fatal(err)
+		}
+		args := c.arguments(t, plan)
+		status, text := post(t, s.URL("acme"), callBody(name, args))
+		var got struct {
+			Result struct {
+				Content []struct{ Text string }
+				IsError bool
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 || got.Result.IsError || len(got.Result.Content) == 0 || arrived == nil {
+			t.Fatalf("%s: %d %s\n%s", args, status, text, spec)
+		}
+		c.check(t, arrived, arrivedBody)
+		if answer := got.Result.Content[0].Text; c.profile == registry.ProfileOff && answer != c.answer {
+			t.Errorf("the agent reads %q, answered was %q", answer, c.answer)
+		} else if c.profile != registry.ProfileOff {
+			sameDocument(t, "what the agent reads", answer, c.answer)
+		}
+		if t.Failed() {
+			t.Logf("arguments %s\n%s", args, spec)
+		}
+	})
+}
