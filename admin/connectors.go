@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/adoption"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
@@ -123,8 +124,8 @@ func (s *Server) preview(ctx context.Context, in *CreateToolset, phase func(stri
 	}
 	d := &draft.Draft{Toolset: new(store.Toolset), Part: &draft.Part{Conn: c.Conn}}
 	d.Parts = []*draft.Part{d.Part}
-	if entry != nil && !entry.Whole() {
-		if err := adoptEntry(d, entry); err != nil {
+	if entry != nil {
+		if err := adoption.Adopt(d, entry); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/playground"
@@ -99,6 +100,7 @@ type ToolsetConnector struct {
 	Methods        []credential.AuthMethod    `json:"authenticationMethods"`
 	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
 	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Entry          *catalog.Followed          `json:"entry,omitempty" doc:"The entry of the catalog that it was made of; absent: of none."`
 }
 
 // Source is where a connector of a toolset comes from.

@@ -169,6 +169,9 @@ func (s *Server) showPart(ctx context.Context, ws *store.Workspace, p *draft.Par
 		Connector: refOf(p.Version), BaseURL: p.BaseURL(), Servers: r.Servers, Answers: toolset.ShowAnswers(p.Row.Answers), Fixed: toolset.ShowFixed(p.Row.Fixed),
 		ToolCount: int(p.Version.Tools), Methods: r.Methods,
 	}
+	if c.Entry, err = s.catalog.Followed(p.Row.Entry); err != nil {
+		return nil, err
+	}
 	if p.Row.SourceKind == store.SourceMCP {
 		if c.Upstream, err = s.upstreamState(ctx, ws, p); err != nil {
 			return nil, err
