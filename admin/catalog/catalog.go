@@ -33,7 +33,7 @@ type EntryOutline struct {
 	Version  string `json:"version" doc:"Of what a toolset takes over of it." example:"3f9c0b12aa47"`
 
 	UsedBy  []EntryUse `json:"usedBy,omitempty" doc:"Connectors of toolsets that were made of it."`
-	Updates int        `json:"updates,omitempty" doc:"How many of them have another version of it."`
+	Updates int        `json:"updates,omitempty" doc:"How many of them have another version of it." example:"1"`
 }
 
 // EntryDetail is an entry with everything it says.

@@ -80,7 +80,7 @@ func (r *Room) Now(m *Made) (*Adoption, error) {
 type Followed struct {
 	ID      string `json:"id" doc:"Of the entry." example:"github"`
 	Version string `json:"version" doc:"That the connector has." example:"3f9c0b12aa47"`
-	Update  string `json:"update,omitempty" doc:"Version that the catalog has now, where it is another: sluice catalog update."`
+	Update  string `json:"update,omitempty" doc:"Version that the catalog has now, where it is another: sluice catalog update." example:"51d0e7c2b9f8"`
 	Gone    bool   `json:"gone,omitempty" doc:"The catalog no longer has the entry."`
 }
 
@@ -106,7 +106,7 @@ type EntryUse struct {
 	Toolset   string `json:"toolset" doc:"Its slug."`
 	Connector string `json:"connector" doc:"Its name in the toolset."`
 	Version   string `json:"version" doc:"Of the entry that it has."`
-	Update    string `json:"update,omitempty" doc:"Version that the catalog has now, where it is another."`
+	Update    string `json:"update,omitempty" doc:"Version that the catalog has now, where it is another." example:"51d0e7c2b9f8"`
 }
 
 // Mark notes in a list of entries which connectors of the workspace were made of them.

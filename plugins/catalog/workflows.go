@@ -29,14 +29,14 @@ type EntryWorkflows struct {
 
 // EntryCase is a run of a workflow over the golden answers of the entry.
 type EntryCase struct {
-	Workflow string          `json:"workflow" doc:"Its workflowId."`
+	Workflow string          `json:"workflow" doc:"Its workflowId." example:"read_github_issue"`
 	Inputs   json.RawMessage `json:"inputs" doc:"An object."`
 	Outputs  json.RawMessage `json:"outputs" doc:"What it gives, an object."`
 }
 
 // EntryGolden is an answer that was made up: what the vendor answers looks like it.
 type EntryGolden struct {
-	Operation string          `json:"operation" doc:"Of a tool of the entry."`
+	Operation string          `json:"operation" doc:"Of a tool of the entry." example:"GET /repos/{owner}/{repo}/issues/{issue_number}"`
 	Status    int             `json:"status,omitempty" doc:"Default: 200."`
 	Body      json.RawMessage `json:"body" doc:"JSON; a string is an answer in plain text."`
 }
