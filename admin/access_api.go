@@ -42,7 +42,7 @@ type accessTokenInput struct {
 	Token string `path:"token" maxLength:"64" doc:"Id of the access token."`
 }
 
-func (s *Server) registerAccess() {
+func registerAccess(s *Server) {
 	const path = "/v1/toolsets/{id}/access"
 	const tokensPath = "/v1/toolsets/{id}/access-tokens" //nolint:gosec // a path
 	tags := []string{"access"}
@@ -54,7 +54,7 @@ func (s *Server) registerAccess() {
 		if err != nil {
 			return nil, err
 		}
-		return s.accessAnswer(ctx, ws, ts)
+		return accessAnswer(ctx, s, ws, ts)
 	})
 	register(s, huma.Operation{
 		OperationID: "set-access", Method: http.MethodPut, Path: path, Summary: "Set who may open the toolset URL", Tags: tags,
@@ -68,7 +68,7 @@ func (s *Server) registerAccess() {
 		if err := s.access.Set(ctx, ws, ts, &in.MatchInput, in.Body); err != nil {
 			return nil, err
 		}
-		return s.accessAnswer(ctx, ws, ts)
+		return accessAnswer(ctx, s, ws, ts)
 	})
 	register(s, huma.Operation{
 		OperationID: "create-access-token", Method: http.MethodPost, Path: tokensPath, Summary: "Create an access token", Tags: tags,
@@ -88,7 +88,7 @@ func (s *Server) registerAccess() {
 	})
 	register(s, huma.Operation{
 		OperationID: "list-access-tokens", Method: http.MethodGet, Path: tokensPath, Summary: "List access tokens, oldest first", Tags: tags,
-	}, s.listAccessTokens)
+	}, of(s, listAccessTokens))
 	register(s, huma.Operation{
 		OperationID: "revoke-access-token", Method: http.MethodDelete, Path: tokensPath + "/{token}", Summary: "Revoke an access token", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
@@ -103,7 +103,7 @@ func (s *Server) registerAccess() {
 	})
 }
 
-func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*listOutput[access.AccessToken], error) {
+func listAccessTokens(ctx context.Context, s *Server, in *accessTokensInput) (*listOutput[access.AccessToken], error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) listAccessTokens(ctx context.Context, in *accessTokensInput) (*
 	return list(&in.ListInput, path, rows, next, same), nil
 }
 
-func (s *Server) accessAnswer(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*accessOutput, error) {
+func accessAnswer(ctx context.Context, s *Server, ws *store.Workspace, ts *store.Toolset) (*accessOutput, error) {
 	shown, version, err := s.access.Show(ctx, ws, ts)
 	return &accessOutput{ETag: request.ETag(version), Body: shown}, err
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -48,7 +50,7 @@ func (w *world) liveAccess(id string) *registry.AccessDocument {
 // valid, and a change needs no new revision.
 func TestAccess(t *testing.T) {
 	w := newWorld(t)
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	path := "/v1/toolsets/" + ts.ID
 	if a := want[access.ToolsetAccess](w, w.do("GET", path+"/access", nil), 200); a.Mode != "none" || w.liveAccess(ts.ID) != nil {
 		t.Fatalf("at first: %+v", a)
@@ -81,7 +83,7 @@ func TestAccess(t *testing.T) {
 	if d.Mode != "token" || len(d.Tokens) != 1 || d.Tokens[0].ID != made.ID || d.Tokens[0].Limits.RequestsPerMinute != 60 || d.Limits.Concurrent != 5 || d.Tokens[0].Expires == nil {
 		t.Fatalf("document %+v", d)
 	}
-	if got := want[admin.Toolset](w, w.do("GET", path, nil), 200); got.Access.Mode != "token" || got.Revision != ts.Revision || got.Changed {
+	if got := want[view.Toolset](w, w.do("GET", path, nil), 200); got.Access.Mode != "token" || got.Revision != ts.Revision || got.Changed {
 		t.Fatalf("the toolset changed: %+v", got)
 	}
 	want[struct{}](w, w.do("PUT", path+"/access", map[string]any{"mode": "none"}, "If-Match", `"99"`), 412)

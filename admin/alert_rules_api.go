@@ -60,12 +60,12 @@ func ruleAnswer(r *alert.Rule, err error) (*alertRuleOutput, error) {
 	return &alertRuleOutput{request.ETag(r.Version), *r}, nil
 }
 
-func (s *Server) registerAlertRules() {
+func registerAlertRules(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alert-rules", Method: http.MethodGet, Path: "/v1/alert-rules", Summary: "List the rules over usage", Tags: tags,
 		Description: "Presets first, then own rules by name, unless orderBy says otherwise. Presets are there from the start; each is listed for the workspace, and once more for every toolset that has settings of its own.",
-	}, s.listAlertRules)
+	}, of(s, listAlertRules))
 	register(s, huma.Operation{
 		OperationID: "create-alert-rule", Method: http.MethodPost, Path: "/v1/alert-rules", Summary: "Add a rule over usage", Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *createAlertRuleInput) (*alertRuleOutput, error) {
@@ -125,7 +125,7 @@ func (s *Server) registerAlertRules() {
 	})
 }
 
-func (s *Server) listAlertRules(ctx context.Context, in *listAlertRulesInput) (*listOutput[alert.Rule], error) {
+func listAlertRules(ctx context.Context, s *Server, in *listAlertRulesInput) (*listOutput[alert.Rule], error) {
 	const path = "/v1/alert-rules"
 	ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
 	if err != nil {

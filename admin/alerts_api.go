@@ -68,11 +68,11 @@ type testAlertInput struct {
 	}
 }
 
-func (s *Server) registerAlerts() {
+func registerAlerts(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alerts", Method: http.MethodGet, Path: "/v1/alerts", Summary: "List alerts, newest first", Tags: tags,
-	}, s.listAlerts)
+	}, of(s, listAlerts))
 	register(s, huma.Operation{
 		OperationID: "get-alert", Method: http.MethodGet, Path: "/v1/alerts/{id}", Summary: "Read an alert", Tags: tags,
 	}, func(ctx context.Context, in *AlertInput) (*bodyOutput[alert.Alert], error) {
@@ -105,7 +105,7 @@ func alertAnswer(row *store.Alert, err error) (*bodyOutput[alert.Alert], error) 
 	return answer(alert.Show(row))
 }
 
-func (s *Server) listAlerts(ctx context.Context, in *ListAlertsInput) (*listOutput[alert.Alert], error) {
+func listAlerts(ctx context.Context, s *Server, in *ListAlertsInput) (*listOutput[alert.Alert], error) {
 	ws := s.workspace(ctx)
 	f := store.AlertFilter{States: in.State, Kind: in.Kind, Severity: in.Severity, Open: in.Open}
 	var err error
@@ -172,7 +172,7 @@ type channelOutput struct {
 	Body notify.Channel
 }
 
-func (s *Server) registerChannels() {
+func registerChannels(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-channels", Method: http.MethodGet, Path: "/v1/channels", Summary: "List the channels that are told of alerts", Tags: tags,
@@ -221,7 +221,7 @@ func (s *Server) registerChannels() {
 	})
 	register(s, huma.Operation{
 		OperationID: "list-deliveries", Method: http.MethodGet, Path: "/v1/deliveries", Summary: "List messages to channels, newest first", Tags: tags,
-	}, s.listDeliveries)
+	}, of(s, listDeliveries))
 	register(s, huma.Operation{
 		OperationID: "get-delivery", Method: http.MethodGet, Path: "/v1/deliveries/{id}", Summary: "Read what became of a message", Tags: tags,
 	}, func(ctx context.Context, in *DeliveryInput) (*bodyOutput[notify.Delivery], error) {
@@ -250,7 +250,7 @@ func deliveryAnswer(row *store.Delivery, err error) (*bodyOutput[notify.Delivery
 	return answer(notify.ShowDelivery(row))
 }
 
-func (s *Server) listDeliveries(ctx context.Context, in *ListDeliveriesInput) (*listOutput[notify.Delivery], error) {
+func listDeliveries(ctx context.Context, s *Server, in *ListDeliveriesInput) (*listOutput[notify.Delivery], error) {
 	ws := s.workspace(ctx)
 	f := store.DeliveryFilter{State: in.State, Alert: in.Alert}
 	if in.Channel != "" {

@@ -13,7 +13,7 @@ import (
 
 type verifyAuditInput struct{ Body *audit.VerifyAudit }
 
-func (s *Server) registerAudit() {
+func registerAudit(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Summary: "Read the audit log, newest first", Tags: []string{"audit"},
 		Description: "Every write, every deploy and every refused one; requests that were refused for who sent them are sampled. " +

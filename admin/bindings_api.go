@@ -21,7 +21,7 @@ type setPluginsInput struct {
 	Body binding.SetPlugins
 }
 
-func (s *Server) registerBindings() {
+func registerBindings(s *Server) {
 	const path = "/v1/toolsets/{id}/plugins"
 	tags := []string{"plugins"}
 	register(s, huma.Operation{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -77,15 +78,15 @@ func TestCallLog(t *testing.T) {
 	if len(first.Items) != 2 || len(second.Items) != 2 || second.NextCursor != "" || second.Omitted != 0 || second.Items[1].ID == first.Items[0].ID {
 		t.Errorf("pages: %+v, %+v", first, second)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/calls?limit=2&cursor="+first.NextCursor, nil), http.StatusBadRequest)
+	want[front.Problem](w, w.do("GET", "/v1/calls?limit=2&cursor="+first.NextCursor, nil), http.StatusBadRequest)
 
 	// What was captured is for those who may change the toolset.
 	viewer, stranger := w.withRole("default", "viewer"), w.withRole("other", "admin")
 	if got := want[usage.CallDetail](w, w.do("GET", "/v1/calls/call_1", nil), 200); got.Arguments != `{"q":"a arguments"}` || got.Answer != "a answer" {
 		t.Errorf("%+v", got)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/calls/call_1", nil, bearer(viewer)...), http.StatusForbidden)
-	want[admin.Problem](w, w.do("GET", "/v1/calls/call_1", nil, bearer(stranger)...), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", "/v1/calls/call_1", nil, bearer(viewer)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", "/v1/calls/call_1", nil, bearer(stranger)...), http.StatusNotFound)
 	if got := want[admin.Calls](w, w.do("GET", "/v1/calls", nil, bearer(stranger)...), 200); len(got.Items) != 0 || got.Omitted != 0 {
 		t.Errorf("a stranger sees %+v", got)
 	}
@@ -109,7 +110,7 @@ func TestCallLog(t *testing.T) {
 	if f := follow("?after=0&limit=5"); len(f.Items) != 5 || f.Next != "5" {
 		t.Errorf("from the beginning: %+v", f)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/calls/follow?after=x", nil), http.StatusBadRequest)
+	want[front.Problem](w, w.do("GET", "/v1/calls/follow?after=x", nil), http.StatusBadRequest)
 }
 
 // Capture is off until an administrator turns it on; it is in the signed document that
@@ -122,8 +123,8 @@ func TestCapture(t *testing.T) {
 	if got := want[access.CaptureSettings](w, w.do("GET", path, nil, bearer(editor)...), 200); got.Capture != "off" {
 		t.Errorf("%+v", got)
 	}
-	want[admin.Problem](w, w.do("PUT", path, `{"capture":"all"}`, bearer(editor)...), http.StatusForbidden)
-	want[admin.Problem](w, w.do("PUT", path, `{"capture":"some"}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("PUT", path, `{"capture":"all"}`, bearer(editor)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("PUT", path, `{"capture":"some"}`), http.StatusUnprocessableEntity)
 	document := func() *registry.AccessDocument {
 		t.Helper()
 		return w.liveAccess(ts.ID)

@@ -14,7 +14,9 @@ import (
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"
 )
@@ -51,7 +53,7 @@ func TestNoSecretLeaves(t *testing.T) {
 	})
 	body := w.createBody("Pets", "locked.yaml")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": canaries["apiKey"]}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a"), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a"), 201)
 	w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "a")
 	path := "/v1/toolsets/" + ts.ID
 	w.do("POST", path+"/test", nil)
@@ -266,7 +268,7 @@ func TestNothingHalfCreated(t *testing.T) {
 			body["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
 			before := count(w)
 			undo := inject(w)
-			p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 500)
+			p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 500)
 			if p.Code != "internal" || strings.Contains(p.Detail, "disk full") {
 				t.Errorf("problem %+v", p)
 			}
@@ -280,7 +282,7 @@ func TestNothingHalfCreated(t *testing.T) {
 			if len(w.live()) != 0 {
 				t.Errorf("live %v", w.live())
 			}
-			want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+			want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 		})
 	}
 }
@@ -297,7 +299,7 @@ func TestReleaseThatCannotBeMade(t *testing.T) {
 		return nil
 	})
 	path := "/v1/toolsets/" + ts.ID
-	want[admin.Problem](w, w.do("POST", path+"/test", nil), 500)
+	want[front.Problem](w, w.do("POST", path+"/test", nil), 500)
 	d := w.get(ts.ID)
 	if d.Revision != 1 || d.LiveDigest != ts.LiveDigest || !d.Changed || !d.Test.Passed {
 		t.Errorf("after a deploy that failed: %+v", d.Toolset)
@@ -305,7 +307,7 @@ func TestReleaseThatCannotBeMade(t *testing.T) {
 	if r := w.pub.Current().Release().Toolsets; len(r) != 1 || string(r[0].Bundle) != ts.LiveDigest {
 		t.Errorf("release %+v", r)
 	}
-	want[admin.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 500)
+	want[front.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 500)
 	if d := w.get(ts.ID); d.Revision != 1 || d.Status != "live" {
 		t.Errorf("after a delete that failed: %+v", d.Toolset)
 	}
@@ -334,7 +336,7 @@ func TestChangedWhileTested(t *testing.T) {
 	w.waitCalls(2)
 	w.renameTool(ts.ID, "all_pets", "every_pet")
 	close(hold)
-	p := want[admin.Problem](w, <-done, 409)
+	p := want[front.Problem](w, <-done, 409)
 	if !strings.Contains(p.Detail, "changed while it was tested") {
 		t.Errorf("problem %+v", p)
 	}

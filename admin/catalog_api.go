@@ -8,11 +8,6 @@ import (
 
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/listing"
-	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
-	"github.com/sluicegate/sluice/admin/toolset"
-	entries "github.com/sluicegate/sluice/plugins/catalog"
-	"github.com/sluicegate/sluice/registry"
 )
 
 type listCatalogInput struct {
@@ -27,7 +22,7 @@ type catalogInput struct {
 	ID string `path:"id" maxLength:"63"`
 }
 
-func (s *Server) registerCatalog() {
+func registerCatalog(s *Server) {
 	tags := []string{"catalog"}
 	register(s, huma.Operation{
 		OperationID: "list-catalog", Method: http.MethodGet, Path: "/v1/catalog", Summary: "List the pre-built connectors", Tags: tags,
@@ -54,67 +49,5 @@ func (s *Server) registerCatalog() {
 	}, func(_ context.Context, in *catalogInput) (*bodyOutput[catalog.EntryDetail], error) {
 		return answer(s.catalog.Show(in.ID))
 	})
-	s.registerEntryUpdates()
+	registerEntryUpdates(s)
 }
-
-// fromCatalog is a request whose source is an entry of the catalog, with the document or
-// server of the entry as its source. The entry is nil for any other source.
-func (s *Server) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adoption, error) {
-	from := in.Source.Catalog
-	switch {
-	case from == nil:
-		return in, nil, nil
-	case in.Source.OpenAPI != nil || in.Source.MCP != nil:
-		return nil, nil, request.FieldFault("/source", "the request names two sources: send source.catalog alone")
-	}
-	var wanted func(string) bool
-	if len(in.Tools) > 0 {
-		g, err := toolset.ParseGlobs(in.Tools, "/tools")
-		if err != nil {
-			return nil, nil, err
-		}
-		wanted = g.Match
-	}
-	entry, err := s.catalog.Adopt(from, wanted)
-	if err != nil {
-		return nil, nil, err
-	}
-	entry.Wants(in.Tools)
-	whole := *in
-	if entry.Kind() == entries.KindMCP {
-		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}
-	} else {
-		whole.Source = CreateSource{OpenAPI: &source.OpenAPISource{URL: entry.URL}}
-		whole.Policy = ""
-	}
-	if whole.Slug == "" && whole.Name == "" {
-		whole.Slug = entry.ID
-	}
-	return &whole, entry, nil
-}
-
-// begin gives a new connector what its entry says besides the tools.
-func (c *change) begin() (err error) {
-	d, e := c.d, c.entry
-	if d.Row.BaseURL, err = e.BaseURL(c.in.BaseURL); err != nil {
-		return err
-	}
-	switch {
-	case c.in.Profile != "":
-	case c.isNew:
-		d.Toolset.Profile = registry.ProfileConcise
-	default:
-		d.Row.Answers, err = toolset.ChangeAnswers(d.Row.Answers, &toolset.PatchAnswers{Profile: &concise}, "", registry.OfConnector, nil)
-	}
-	if c.isNew {
-		if c.in.Name == "" {
-			d.Toolset.Name = e.Name
-		}
-		if e.Instructions != "" {
-			d.Toolset.Instructions = e.Instructions
-		}
-	}
-	return err
-}
-
-var concise = registry.ProfileConcise

@@ -10,7 +10,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/admin/workflow"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
@@ -124,7 +126,7 @@ func TestCatalogLists(t *testing.T) {
 // answers, examples and fixed arguments; the others are disabled.
 func TestCatalogToolset(t *testing.T) {
 	w := catalogWorld(t)
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{})), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{})), 201)
 	if made.Slug != "library" || made.Name != "Library" || made.Profile != "concise" || made.BaseURL != w.upstream.URL || made.Source.URL != vendor || made.EnabledTools != 5 || made.ToolCount != 6 {
 		t.Errorf("%+v", made.Toolset)
 	}
@@ -161,7 +163,7 @@ func TestCatalogToolset(t *testing.T) {
 
 	// Again, it is refreshed and keeps what was changed since.
 	w.renameTool(made.ID, "get_book", "read_book")
-	again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{})), 200)
+	again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{})), 200)
 	if got := enabledTools(again.Tools); again.Created || got != "list_books search_books read_book lend_book" {
 		t.Errorf("%v, tools %s", again.Created, got)
 	}
@@ -173,7 +175,7 @@ func TestCatalogToolset(t *testing.T) {
 		t.Errorf("a workflow of the same name: %d %s", a.StatusCode, a.body)
 	}
 	add := w.fromEntry(map[string]any{"useCase": "reading", "url": "https://elsewhere.example/openapi.json", "noWorkflows": true}, "name", "branch")
-	added := want[admin.AddedConnector](w, w.do("POST", "/v1/toolsets/library/connectors", add), 201)
+	added := want[change.AddedConnector](w, w.do("POST", "/v1/toolsets/library/connectors", add), 201)
 	if got := enabledTools(added.Tools); got != "branch_list_books branch_search_books get_book" {
 		t.Errorf("tools of another connector: %s", got)
 	}
@@ -199,11 +201,11 @@ func TestCatalogChoices(t *testing.T) {
 		if c.tools != nil {
 			body["tools"] = c.tools
 		}
-		preview := want[admin.Preview](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": body["source"]}), 200)
+		preview := want[change.Preview](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": body["source"]}), 200)
 		if got := enabledTools(preview.Tools); c.tools == nil && got != c.want {
 			t.Errorf("%v: preview %s, want %s", c.source, got, c.want)
 		}
-		made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+		made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 		if got := enabledTools(made.Tools); got != c.want {
 			t.Errorf("%v %v: %s, want %s", c.source, c.tools, got, c.want)
 		}
@@ -236,15 +238,15 @@ func TestCatalogNoLongerFits(t *testing.T) {
 			t.Errorf("%d %s, want %s", a.StatusCode, a.body, part)
 		}
 	}
-	if list := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items; len(list) != 0 {
+	if list := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items; len(list) != 0 {
 		t.Errorf("kept: %+v", list)
 	}
 	// A choice that needs none of them is not affected.
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "tools", []string{"list_*", "search_*"}, "slug", "some")), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "tools", []string{"list_*", "search_*"}, "slug", "some")), 201)
 	if got := enabledTools(made.Tools); got != "list_books search_books" {
 		t.Error(got)
 	}
-	made = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"partial": true})), 201)
+	made = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"partial": true})), 201)
 	if got := enabledTools(made.Tools); got != "list_books search_books" {
 		t.Error(got)
 	}
@@ -274,13 +276,13 @@ func TestCatalogGrantsNothing(t *testing.T) {
 	w.open()
 	w.fetcher.put(inside.URL(), libraryDocument(t, libraryOperations...))
 	body := map[string]any{"source": map[string]any{"catalog": map[string]any{"entry": "inside"}}, "deploy": map[string]any{"skip": true}}
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
 	host := strings.TrimPrefix(w.upstream.URL, "http://")
 	if made.BaseURL != w.upstream.URL || len(made.Granted) != 0 || w.reaches(made.ID, host) {
 		t.Errorf("granted %v", made.Granted)
 	}
 	body["slug"], body["baseUrl"] = "named", w.upstream.URL
-	made = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
+	made = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
 	if len(made.Granted) != 1 || !w.reaches(made.ID, host) {
 		t.Errorf("granted %v", made.Granted)
 	}
@@ -298,7 +300,7 @@ func TestCatalogCredentialOrigins(t *testing.T) {
 	}
 	w.fetcher.put(vendor, text)
 	body := w.fromEntry(map[string]any{}, "authentication", map[string]any{"authType": "header", "headerName": "Authorization", "headerPrefix": "Bearer ", "apiKey": "secret-key"})
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	a := w.do("GET", "/v1/toolsets/"+made.ID+"/origins", nil)
 	if a.StatusCode != http.StatusOK || !strings.Contains(a.body, w.upstream.URL) || strings.Contains(a.body, "evil.example") {
 		t.Errorf("%d %s", a.StatusCode, a.body)

@@ -9,6 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/adoption"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -20,7 +22,7 @@ type updateEntryInput struct {
 	Body adoption.UpdateRequest
 }
 
-func (s *Server) registerEntryUpdates() {
+func registerEntryUpdates(s *Server) {
 	const path = "/v1/toolsets/{id}/catalog-update"
 	register(s, huma.Operation{
 		OperationID: "update-toolset-entry", Method: http.MethodPost, Path: path, Summary: "Take over the entry of the catalog as it is now", Tags: []string{"catalog"},
@@ -29,18 +31,21 @@ func (s *Server) registerEntryUpdates() {
 			"and so does a new address of calls until its credential may be sent there.",
 	}, func(ctx context.Context, in *updateEntryInput) (*jobOutput, error) {
 		return s.run(ctx, "catalog.update", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.updateEntry(ctx, in.ID, &in.Body, phase)
+			return updateEntry(ctx, s, in.ID, &in.Body, phase)
 		})
 	})
-	documentJob(s.api.OpenAPI(), path, Refreshed{}, http.StatusOK)
+	documentJob(s.api.OpenAPI(), path, change.Refreshed{}, http.StatusOK)
 }
 
-func (s *Server) updateEntry(ctx context.Context, id string, in *adoption.UpdateRequest, phase func(string)) (*request.Done, error) {
+// entryTries of an update whose toolset is changed by others meanwhile.
+const entryTries = 20
+
+func updateEntry(ctx context.Context, s *Server, id string, in *adoption.UpdateRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	room := &adoption.Room{
 		Catalog: s.catalog, Drafts: s.drafts, Rollouts: s.rollouts,
 		Record: func(ctx context.Context, tx *store.Tx, d *draft.Draft, diff *adoption.Diff) error {
-			return s.entryChanges(ctx, ws, d, diff).write(ctx, tx, d.Toolset.ID)
+			return entryChanges(ctx, ws, d, diff).Write(ctx, tx, d.Toolset.ID)
 		},
 	}
 	for try := 1; ; try++ {
@@ -52,24 +57,24 @@ func (s *Server) updateEntry(ctx context.Context, id string, in *adoption.Update
 			return nil, err
 		}
 		out, err := room.Update(ctx, ws, d, in, phase)
-		if errors.Is(err, store.ErrStale) && try < changeTries {
+		if errors.Is(err, store.ErrStale) && try < entryTries {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		return s.entryUpdated(ctx, ws, d, in, out)
+		return entryUpdated(ctx, s, ws, d, in, out)
 	}
 }
 
-func (s *Server) entryUpdated(ctx context.Context, ws *store.Workspace, d *draft.Draft, in *adoption.UpdateRequest, out *adoption.Outcome) (*request.Done, error) {
-	answer := Refreshed{Changed: out.Diff != nil, DryRun: in.DryRun, Deployed: out.Deployed, Waiting: out.Waiting, Test: out.Test}
+func entryUpdated(ctx context.Context, s *Server, ws *store.Workspace, d *draft.Draft, in *adoption.UpdateRequest, out *adoption.Outcome) (*request.Done, error) {
+	answer := change.Refreshed{Changed: out.Diff != nil, DryRun: in.DryRun, Deployed: out.Deployed, Waiting: out.Waiting, Test: out.Test}
 	if out.Diff != nil {
-		answer.Changes = s.entryChanges(ctx, ws, d, out.Diff)
+		answer.Changes = entryChanges(ctx, ws, d, out.Diff)
 	}
 	d, err := draft.Outline(ctx, ws, d.Toolset) // not what a dry run made of it
 	if err == nil {
-		answer.Toolset, err = s.show(ctx, ws, d)
+		answer.Toolset, err = s.views.Toolset(ctx, ws, d)
 	}
 	if err != nil {
 		return nil, err
@@ -78,9 +83,11 @@ func (s *Server) entryUpdated(ctx context.Context, ws *store.Workspace, d *draft
 }
 
 // entryChanges is an update of an entry as the list of changes has it.
-func (s *Server) entryChanges(ctx context.Context, ws *store.Workspace, d *draft.Draft, diff *adoption.Diff) *Changes {
-	spec := func(version string) SpecRef { return SpecRef{"entry " + version, d.Version.SpecDigest} }
-	c := &Changes{
+func entryChanges(ctx context.Context, ws *store.Workspace, d *draft.Draft, diff *adoption.Diff) *difference.Changes {
+	spec := func(version string) difference.SpecRef {
+		return difference.SpecRef{Version: "entry " + version, Digest: d.Version.SpecDigest}
+	}
+	c := &difference.Changes{
 		Connector: d.Row.Name, From: spec(diff.Entry.From), To: spec(diff.Entry.To), Entry: &diff.Entry, Origins: diff.Origins,
 		Tools: slices.Concat([]connector.ToolChange{}, diff.Tools), Kept: []draft.KeptName{}, At: ws.Now(), Actor: request.Of(ctx).ActorID(),
 	}

@@ -8,7 +8,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 
@@ -33,14 +36,14 @@ func libraryEntry(t *testing.T, changes ...string) *entries.Entry {
 	return e
 }
 
-func (w *world) updateEntry(body map[string]any) admin.Refreshed {
+func (w *world) updateEntry(body map[string]any) change.Refreshed {
 	w.t.Helper()
-	return want[admin.Refreshed](w, w.do("POST", "/v1/toolsets/library/catalog-update", body), 200)
+	return want[change.Refreshed](w, w.do("POST", "/v1/toolsets/library/catalog-update", body), 200)
 }
 
 func (w *world) followed(slug string) catalog.Followed {
 	w.t.Helper()
-	c := want[admin.ToolsetDetail](w, w.do("GET", "/v1/toolsets/"+slug, nil), 200).Connectors[0]
+	c := want[view.ToolsetDetail](w, w.do("GET", "/v1/toolsets/"+slug, nil), 200).Connectors[0]
 	if c.Entry == nil {
 		w.t.Fatalf("%s follows no entry", slug)
 	}
@@ -48,7 +51,7 @@ func (w *world) followed(slug string) catalog.Followed {
 }
 
 // changeTexts are the changes of an update: TOOL WHERE IMPACT.
-func changeTexts(c *admin.Changes) string {
+func changeTexts(c *difference.Changes) string {
 	var out []string
 	for _, t := range c.Tools {
 		if len(t.Details) == 0 {
@@ -72,7 +75,7 @@ func changeTexts(c *admin.Changes) string {
 func TestCatalogUpdate(t *testing.T) {
 	w := catalogWorld(t)
 	key := map[string]any{"authType": "header", "headerName": "Authorization", "headerPrefix": "Bearer ", "apiKey": "secret-key-0123456789"}
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "authentication", key)), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "authentication", key)), 201)
 	was := w.followed("library")
 	if was.ID != "library" || was.Version != libraryEntry(t).Version() || was.Update != "" || was.Gone {
 		t.Fatalf("follows %+v", was)
@@ -111,7 +114,7 @@ func TestCatalogUpdate(t *testing.T) {
 		}
 		return out
 	}
-	check := func(out admin.Refreshed) {
+	check := func(out change.Refreshed) {
 		t.Helper()
 		got := changeTexts(out.Changes)
 		if g, n := sorted(got), sorted(changes); len(g) != len(n) {
@@ -151,7 +154,7 @@ func TestCatalogUpdate(t *testing.T) {
 	if f := w.followed("library"); f.Version != next.Version() || f.Update != "" {
 		t.Errorf("follows %+v", f)
 	}
-	if got := want[admin.List[admin.Changes]](w, w.do("GET", "/v1/toolsets/library/changes", nil), 200).Items; len(got) != 1 || got[0].Entry == nil || got[0].Entry.To != next.Version() {
+	if got := want[admin.List[difference.Changes]](w, w.do("GET", "/v1/toolsets/library/changes", nil), 200).Items; len(got) != 1 || got[0].Entry == nil || got[0].Entry.To != next.Version() {
 		t.Errorf("changes %+v", got)
 	}
 	if a := w.do("GET", "/v1/audit?limit=50", nil); !strings.Contains(a.body, next.Version()) || strings.Contains(a.body, "secret-key") {
@@ -188,7 +191,7 @@ func TestCatalogUpdateMovesNoKey(t *testing.T) {
 	w := catalogWorld(t)
 	w.catalog.Replace([]*entries.Entry{old})
 	key := map[string]any{"authType": "header", "headerName": "Authorization", "headerPrefix": "Bearer ", "apiKey": "secret-key-0123456789"}
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "baseUrl", "", "authentication", key)), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "baseUrl", "", "authentication", key)), 201)
 	w.catalog.Replace([]*entries.Entry{libraryEntry(t, base, "base:\n  url: https://evil.example")})
 	out := w.updateEntry(map[string]any{"acceptBreaking": true})
 	if o := out.Changes.Origins; out.Deployed || o == nil || len(o.New) != 1 || o.New[0] != "https://evil.example" {

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -73,7 +75,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	editor := w.apiToken("editor")
 	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", programSource("serve", "notes")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", programSource("serve", "notes")), 201)
 	if ts.Connectors[0].Source.URL != "stdio://serve-notes" || len(w.programs.added) != 1 {
 		t.Fatalf("made %+v, added %v", ts.Connectors[0].Source, w.programs.added)
 	}
@@ -135,7 +137,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 	}
 
 	// What is there may be used by who works with the toolset: refreshed, exported, imported.
-	want[admin.Refreshed](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/refresh", `{}`, editor...), http.StatusOK)
+	want[change.Refreshed](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/refresh", `{}`, editor...), http.StatusOK)
 	if p := w.importing("", doc, editor...); p.Changes != 0 {
 		t.Errorf("its own export again: %+v", p)
 	}
@@ -146,11 +148,11 @@ func TestCommandsAreTheOperators(t *testing.T) {
 
 	// What it writes may hold anybody's data.
 	at := "/v1/toolsets/" + ts.ID + "/connectors/" + ts.Connectors[0].Name + "/output"
-	want[admin.Problem](w, w.do("GET", at, nil, editor...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", at, nil, editor...), http.StatusForbidden)
 	if out := want[local.Output](w, w.do("GET", at, nil), http.StatusOK); len(out.Lines) != 1 || out.Lines[0].Text != "of stdio://serve-notes" || out.Dropped != 3 {
 		t.Errorf("output %+v", out)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/toolsets/"+api.ID+"/connectors/"+api.Connectors[0].Name+"/output", nil), http.StatusConflict)
+	want[front.Problem](w, w.do("GET", "/v1/toolsets/"+api.ID+"/connectors/"+api.Connectors[0].Name+"/output", nil), http.StatusConflict)
 }
 
 func with(m map[string]any, name string, v any) map[string]any {
@@ -161,7 +163,7 @@ func with(m map[string]any, name string, v any) map[string]any {
 // TestCommandsNeedPermission: a node that was not told to runs none, for anybody.
 func TestCommandsNeedPermission(t *testing.T) {
 	w := newWorld(t)
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", programSource("x")), http.StatusForbidden); !strings.Contains(p.Remedy, "--allow-commands") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", programSource("x")), http.StatusForbidden); !strings.Contains(p.Remedy, "--allow-commands") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -172,9 +174,9 @@ func TestCommandsGoToNoEdge(t *testing.T) {
 	w := newProgramWorld(t)
 	body := programSource("serve")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "Sluice-Env-API_KEY", "apiKey": upstreamKey}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "live" {
-		want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+		want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	}
 	released := w.get(ts.ID)
 	if released.Status != "live" {

@@ -53,9 +53,11 @@ type SimilarConnectors struct {
 	Entries  []catalog.EntryOutline      `json:"entries" doc:"Pre-built connectors of the catalog that may be it, at most 3."`
 }
 
-func (s *Server) registerConnectorRequests() {
+func registerConnectorRequests(s *Server) {
 	const path = "/v1/connector-requests"
-	s.wanted = &connectorrequest.Room{Told: s.notify.Wake, Exists: s.isConnector}
+	s.wanted = &connectorrequest.Room{Told: s.notify.Wake, Exists: func(ctx context.Context, ws *store.Workspace, name string) (bool, error) {
+		return isConnector(ctx, s, ws, name)
+	}}
 	tags := []string{"connector requests"}
 	register(s, huma.Operation{
 		OperationID: "list-connector-requests", Method: http.MethodGet, Path: path, Summary: "List the connectors that people ask for, by votes and age", Tags: tags,
@@ -89,22 +91,22 @@ func (s *Server) registerConnectorRequests() {
 		OperationID: "create-connector-request", Method: http.MethodPost, Path: path, Summary: "Ask for a connector", Tags: tags, DefaultStatus: http.StatusCreated,
 		Description: "It has your vote. One of the same name or host is a conflict, unless evenIfSimilar is set.",
 	}, func(ctx context.Context, in *createConnectorRequestInput) (*connectorRequestOutput, error) {
-		return s.connectorRequest(ctx)(s.wanted.Create(ctx, s.workspace(ctx), &in.Body, in.EvenIfSimilar))
+		return connectorRequest(ctx, s)(s.wanted.Create(ctx, s.workspace(ctx), &in.Body, in.EvenIfSimilar))
 	})
 	register(s, huma.Operation{
 		OperationID: "get-connector-request", Method: http.MethodGet, Path: path + "/{id}", Summary: "Read a request", Tags: tags,
 	}, func(ctx context.Context, in *ConnectorRequestInput) (*connectorRequestOutput, error) {
-		return s.connectorRequest(ctx)(s.workspace(ctx).ConnectorRequest(ctx, in.ID))
+		return connectorRequest(ctx, s)(s.workspace(ctx).ConnectorRequest(ctx, in.ID))
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-connector-request", Method: http.MethodPatch, Path: path + "/{id}", Summary: "Say what becomes of a request", Tags: tags,
 		Description: "When it is published, a notice request.published goes to the channels, which names those who asked and voted.",
 	}, func(ctx context.Context, in *changeConnectorRequestInput) (*connectorRequestOutput, error) {
-		return s.connectorRequest(ctx)(s.wanted.Change(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body))
+		return connectorRequest(ctx, s)(s.wanted.Change(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body))
 	})
 	vote := func(give bool) func(context.Context, *ConnectorRequestInput) (*connectorRequestOutput, error) {
 		return func(ctx context.Context, in *ConnectorRequestInput) (*connectorRequestOutput, error) {
-			return s.connectorRequest(ctx)(s.wanted.Vote(ctx, s.workspace(ctx), in.ID, give))
+			return connectorRequest(ctx, s)(s.wanted.Vote(ctx, s.workspace(ctx), in.ID, give))
 		}
 	}
 	register(s, huma.Operation{
@@ -116,7 +118,7 @@ func (s *Server) registerConnectorRequests() {
 }
 
 // isConnector reports whether a name is that of an entry of the catalog or of a toolset.
-func (s *Server) isConnector(ctx context.Context, ws *store.Workspace, name string) (bool, error) {
+func isConnector(ctx context.Context, s *Server, ws *store.Workspace, name string) (bool, error) {
 	if _, err := s.catalog.Show(name); err == nil {
 		return true, nil
 	}
@@ -128,7 +130,7 @@ func (s *Server) isConnector(ctx context.Context, ws *store.Workspace, name stri
 }
 
 // connectorRequest makes the answer of an operation about one request.
-func (s *Server) connectorRequest(ctx context.Context) func(*store.ConnectorRequest, error) (*connectorRequestOutput, error) {
+func connectorRequest(ctx context.Context, s *Server) func(*store.ConnectorRequest, error) (*connectorRequestOutput, error) {
 	return func(row *store.ConnectorRequest, err error) (*connectorRequestOutput, error) {
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
@@ -71,7 +72,7 @@ func TestConnectorRequestVotes(t *testing.T) {
 		b.signIn(want[session.LoginLink](w, w.do("POST", "/v1/login-link", nil), http.StatusCreated).URL)
 		vote("PUT", blue.ID, 4, true, "Authorization", "", "Cookie", "sluice_session="+b.cookie, "Sec-Fetch-Site", "same-origin")
 	}
-	want[admin.Problem](w, w.do("PATCH", "/v1/connector-requests/"+blue.ID, map[string]any{"state": "planned"}, bearer(viewer)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("PATCH", "/v1/connector-requests/"+blue.ID, map[string]any{"state": "planned"}, bearer(viewer)...), http.StatusForbidden)
 }
 
 // TestConnectorRequestFields: what is not valid is named, and what repeats another request
@@ -174,10 +175,10 @@ func TestConnectorRequestOutcome(t *testing.T) {
 	change(400, "no toolset \\\"nothing\\\"", map[string]any{"state": "published", "entry": "nothing"})
 	change(400, "/entry", map[string]any{"entry": "github"})
 	change(400, "/reason", map[string]any{"state": "declined"})
-	want[admin.Problem](w, w.do("PATCH", at, map[string]any{"state": "open"}, "If-Match", `"v1"`), http.StatusPreconditionFailed)
+	want[front.Problem](w, w.do("PATCH", at, map[string]any{"state": "open"}, "If-Match", `"v1"`), http.StatusPreconditionFailed)
 	change(200, `"entry":"github"`, map[string]any{"state": "published", "entry": "github"})
 	change(200, `"entry":"github"`, map[string]any{"comment": "enjoy"})
-	want[admin.Problem](w, w.do("PUT", at+"/vote", nil), http.StatusConflict)
+	want[front.Problem](w, w.do("PUT", at+"/vote", nil), http.StatusConflict)
 
 	events, _, err := w.st.Workspace("default").Events(t.Context(), "", store.Page{})
 	if err != nil {

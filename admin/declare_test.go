@@ -17,13 +17,16 @@ import (
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -41,14 +44,14 @@ func furnished(w *world) {
 		"description": "About pets", "instructions": "Be kind.", "profile": "concise", "cache": map[string]any{"ttlSeconds": 60},
 		"answers": map[string]any{"maxString": 500, "tokenBudget": 900}, "useCase": "list pets", "selection": "search",
 	}
-	want[admin.Toolset](w, w.do("PATCH", at, patch, "If-Match", get.Header.Get("Etag")), 200)
+	want[view.Toolset](w, w.do("PATCH", at, patch, "If-Match", get.Header.Get("Etag")), 200)
 	want[access.ToolsetAccess](w, w.do("PUT", at+"/access", `{"mode":"token","limits":{"concurrent":7}}`), 200)
 	want[access.CaptureSettings](w, w.do("PUT", at+"/capture", `{"capture":"errors"}`), 200)
-	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), 200)
+	want[view.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), 200)
 	// And one that is a draft only, with several credentials.
 	body := w.createBody("Drafted", "locked.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	drafted := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+	drafted := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
 	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+drafted.ID+"/labels", `{"labels":{"region":"eu","tier":"a"}}`), 200)
 	w.putAuth(drafted.ID, map[string]any{"authType": "list", "items": []any{
 		map[string]any{"authType": "basic", "username": "ann", "password": "pw-secret-1"},
@@ -166,7 +169,7 @@ func TestRoundTrip(t *testing.T) {
 	if p := two.importing("?dryRun=true", full); !reflect.DeepEqual(actions(p), []string{"drafted create", "pets create"}) || !p.DryRun || p.Changes != 2 {
 		t.Errorf("dry run: %+v", p)
 	}
-	if got := want[admin.List[admin.Toolset]](two, two.do("GET", "/v1/toolsets", nil), 200); len(got.Items) != 0 {
+	if got := want[admin.List[view.Toolset]](two, two.do("GET", "/v1/toolsets", nil), 200); len(got.Items) != 0 {
 		t.Error("a dry run made something")
 	}
 	if p := two.importing("?reason=commit+1", full); p.Changes != 2 || p.Toolsets[1].Revision != 1 || len(p.Toolsets[1].Missing) != 0 {
@@ -187,7 +190,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("the secret of %s is another (%v)", c.slug, err)
 		}
 	}
-	if rev := want[admin.List[admin.Revision]](two, two.do("GET", "/v1/toolsets/pets/revisions", nil), 200).Items; len(rev) != 1 || rev[0].Reason != "commit 1" {
+	if rev := want[admin.List[view.Revision]](two, two.do("GET", "/v1/toolsets/pets/revisions", nil), 200).Items; len(rev) != 1 || rev[0].Reason != "commit 1" {
 		t.Errorf("revisions %+v", rev)
 	}
 	// Again, with the secrets and without them: nothing.
@@ -289,12 +292,12 @@ func TestImportRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/export?recipient=" + key.Recipient().String(), "/v1/export?recipient=age1x"} {
-		want[admin.Problem](w, w.do("GET", path, nil, bearer(editor)...), http.StatusForbidden)
+		want[front.Problem](w, w.do("GET", path, nil, bearer(editor)...), http.StatusForbidden)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/export?recipient=age1x", nil), http.StatusBadRequest)
-	want[admin.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
-	want[admin.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
-	want[admin.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", "/v1/export?recipient=age1x", nil), http.StatusBadRequest)
+	want[front.Problem](w, w.do("GET", "/v1/export?toolset=none", nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("POST", "/v1/import", before, bearer(viewer)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("POST", "/v1/import?prune=true", before, bearer(editor)...), http.StatusForbidden)
 	if p := want[declare.ImportPlan](w, w.do("POST", "/v1/import", before, bearer(editor)...), 200); p.Changes != 0 {
 		t.Errorf("an editor's import: %+v", p)
 	}
@@ -367,7 +370,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	at := "/v1/toolsets/" + ts.ID
 	one.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn", "stateless": true})
 	one.addTo(ts.ID, http.StatusCreated, one.petsBody("pets-eu"))
-	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
+	want[view.ToolsetConnectorDetail](one, one.send("PATCH", at+"/connectors/pets-eu", map[string]any{"answers": map[string]any{"profile": "concise", "fields": "-owner"}}, at), http.StatusOK)
 	want[credential.Authentication](one, one.do("PUT", at+"/connectors/pet-store/authentication", map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}), http.StatusOK)
 	want[access.ToolsetAccess](one, one.do("PUT", at+"/access", `{"mode":"token"}`), http.StatusOK)
 	want[credential.Authentication](one, one.do("PUT", at+"/connectors/notes/authentication", map[string]any{
@@ -379,12 +382,12 @@ func TestRoundTripOfSeveral(t *testing.T) {
 		map[string]any{"plugin": "mask", "tool": "pets_eu_get_pet", "config": map[string]any{"mask": "x"}},
 		map[string]any{"plugin": "mask", "connector": "notes"},
 		map[string]any{"plugin": "thread", "calls": map[string]string{"get_issue": "pets_eu_get_pet", "list_comments": "notes_list_pets"}}), http.StatusOK)
-	want[admin.Toolset](one, one.send("PATCH", at, map[string]any{"useCase": "list pets. find something", "selection": "use-case"}, at), http.StatusOK)
+	want[view.Toolset](one, one.send("PATCH", at, map[string]any{"useCase": "list pets. find something", "selection": "use-case"}, at), http.StatusOK)
 	want[choice.ToolExamples](one, one.do("PUT", at+"/tools/pets_eu_list_pets/examples", map[string]any{"examples": []string{"which animals live in Europe"}}), http.StatusOK)
-	want[admin.Toolset](one, one.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+	want[view.Toolset](one, one.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	// One connector with settings of its own needs its name too.
 	single := one.create("Single", "locked.yaml")
-	want[admin.ToolsetConnectorDetail](one, one.send("PATCH", "/v1/toolsets/"+single.ID+"/connectors/locked", map[string]any{"answers": map[string]any{"profile": "off"}}, "/v1/toolsets/"+single.ID), http.StatusOK)
+	want[view.ToolsetConnectorDetail](one, one.send("PATCH", "/v1/toolsets/"+single.ID+"/connectors/locked", map[string]any{"answers": map[string]any{"profile": "off"}}, "/v1/toolsets/"+single.ID), http.StatusOK)
 
 	doc, first := one.export("")
 	shop := doc.Toolsets[0]
@@ -441,7 +444,7 @@ func TestRoundTripOfSeveral(t *testing.T) {
 	// Drift in each of them, one more and one less, in another order; what is mended
 	// keeps its secret.
 	two.renameTool(two.get("shop").ID, "look", "drifted")
-	want[admin.Toolset](two, two.send("DELETE", "/v1/toolsets/shop/connectors/pets-eu", nil, "/v1/toolsets/shop"), http.StatusOK)
+	want[view.Toolset](two, two.send("DELETE", "/v1/toolsets/shop/connectors/pets-eu", nil, "/v1/toolsets/shop"), http.StatusOK)
 	two.addTo(two.get("shop").ID, http.StatusCreated, two.petsBody("other"))
 	p := two.importing("?dryRun=true", doc).Toolsets[0]
 	var pointers []string
@@ -515,7 +518,7 @@ func TestRoundTripOfSources(t *testing.T) {
 			"parts/idle.txt": "not used",
 		},
 	}}}
-	want[admin.CreatedToolset](one, one.do("POST", "/v1/toolsets", files), http.StatusCreated)
+	want[change.CreatedToolset](one, one.do("POST", "/v1/toolsets", files), http.StatusCreated)
 	one.servers.set(nil, "search=Find notes", "read")
 	one.addServer(map[string]any{"name": "Server", "deploy": map[string]any{"skip": true}})
 	doc, first := one.export("")

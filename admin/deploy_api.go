@@ -11,8 +11,13 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/admin/view"
 )
+
+// DeployRequest deploys the draft as it is.
+type DeployRequest struct {
+	Reason string `json:"reason,omitempty" maxLength:"500" doc:"Needed when this digest has no passed test; recorded in the audit log."`
+}
 
 type deployInput struct {
 	ToolsetInput
@@ -22,41 +27,21 @@ type deployInput struct {
 
 type toolsetOutput struct {
 	ETag string `header:"ETag"`
-	Body Toolset
+	Body view.Toolset
 }
 
-func (s *Server) registerDeploy() {
+func registerDeploy(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "deploy-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/deploy", Summary: "Deploy the draft", Tags: []string{"toolsets"},
 		Description: "A draft whose test passed deploys by itself. This deploys one that could not be tested: the reason is needed and audited.",
 	}, func(ctx context.Context, in *deployInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-		if err != nil {
-			return nil, err
-		}
 		reason := ""
 		if in.Body != nil {
 			reason = in.Body.Reason
 		}
-		row, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
+		d, err := s.rollouts.DeployAsIs(ctx, ws, in.ID, &in.MatchInput, reason)
 		if err != nil {
-			return nil, err
-		}
-		var test *rollout.TestRun
-		if row != nil && row.Passed {
-			if test, err = rollout.ShowTest(row); err != nil {
-				return nil, err
-			}
-			reason = "" // it is tested: a reason would claim otherwise
-		} else if reason == "" {
-			return nil, problem.New(problem.TestFailed, "this draft has no passed test").
-				Fix("test it, or deploy it untested with a reason, which is recorded")
-		}
-		if err := d.CheckServers(); err != nil {
-			return nil, err
-		}
-		if err := s.rollouts.Deploy(ctx, ws, d, test, reason); err != nil {
 			return nil, err
 		}
 		return s.toolsetAnswer(ctx, ws, d)
@@ -64,7 +49,7 @@ func (s *Server) registerDeploy() {
 }
 
 func (s *Server) toolsetAnswer(ctx context.Context, ws *store.Workspace, d *draft.Draft) (*toolsetOutput, error) {
-	t, err := s.show(ctx, ws, d)
+	t, err := s.views.Toolset(ctx, ws, d)
 	if err != nil {
 		return nil, err
 	}
@@ -77,11 +62,11 @@ type rollbackInput struct {
 	Body *rollout.RollbackRequest
 }
 
-func (s *Server) registerLifecycle() {
+func registerLifecycle(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
 		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",
-	}, s.rollback)
+	}, of(s, rollback))
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
 		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
@@ -93,7 +78,7 @@ func (s *Server) registerLifecycle() {
 	})
 }
 
-func (s *Server) rollback(ctx context.Context, in *rollbackInput) (*toolsetOutput, error) {
+func rollback(ctx context.Context, s *Server, in *rollbackInput) (*toolsetOutput, error) {
 	ws := s.workspace(ctx)
 	req := rollout.RollbackRequest{}
 	if in.Body != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/sluicegate/sluice/admin/domain"
-	"github.com/sluicegate/sluice/admin/store"
 )
 
 // openDomains opens the room of domains.
@@ -16,11 +15,6 @@ func (s *Server) openDomains() {
 
 // Domains is the room of domains, for the gateway of this node.
 func (s *Server) Domains() *domain.Room { return s.domains }
-
-// toolsetURL is where clients reach a toolset.
-func (s *Server) toolsetURL(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (string, error) {
-	return s.domains.ToolsetURL(ctx, ws, ts, s.o.GatewayURL)
-}
 
 // tellCertificates lets edges and records know of new certificates until ctx ends.
 func (s *Server) tellCertificates(ctx context.Context) {

@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // DomainInput is the path of a domain.
@@ -53,33 +52,33 @@ type domainOutput struct {
 
 // registerDomains registers the domains of the workspace, and below each toolset those of
 // the toolset.
-func (s *Server) registerDomains() {
+func registerDomains(s *Server) {
 	const path, ofToolset = "/v1/domains", "/v1/toolsets/{id}/domains"
 	const proof = "The answer has the DNS records to make; it serves nothing until they are seen. DNS is asked from time to time for a week, and by …/verify at once."
 	tags := []string{"domains"}
 	register(s, huma.Operation{
 		OperationID: "list-domains", Method: http.MethodGet, Path: path, Summary: "List the domains of the workspace and of its toolsets, by name", Tags: tags,
 	}, func(ctx context.Context, in *ListInput) (*listOutput[domain.Domain], error) {
-		return s.listDomains(ctx, in, "", path)
+		return listDomains(ctx, s, in, "", path)
 	})
 	register(s, huma.Operation{
 		OperationID: "add-domain", Method: http.MethodPost, Path: path, Summary: "Add a domain at which the toolsets of the workspace are", Tags: tags, DefaultStatus: http.StatusCreated, Description: proof,
 	}, func(ctx context.Context, in *addDomainInput) (*domainOutput, error) {
 		row, err := s.domains.Add(ctx, s.workspace(ctx), "", in.Body.Host)
-		return s.domainAnswer(row, path, err)
+		return domainAnswer(s, row, path, err)
 	})
 	register(s, huma.Operation{
 		OperationID: "get-domain", Method: http.MethodGet, Path: path + "/{host}", Summary: "Read a domain", Tags: tags,
 	}, func(ctx context.Context, in *DomainInput) (*domainOutput, error) {
 		row, err := s.workspace(ctx).Domain(ctx, domain.Name(in.Host))
-		return s.domainAnswer(row, "", err)
+		return domainAnswer(s, row, "", err)
 	})
 	register(s, huma.Operation{
 		OperationID: "verify-domain", Method: http.MethodPost, Path: path + "/{host}/verify", Summary: "Ask DNS about a domain now", Tags: tags, DefaultStatus: http.StatusOK,
 		Description: "What DNS lacks is in cause of the answer. A certificate that could not be obtained is asked for again.",
 	}, func(ctx context.Context, in *DomainInput) (*domainOutput, error) {
 		row, err := s.domains.Verify(ctx, s.workspace(ctx), domain.Name(in.Host))
-		return s.domainAnswer(row, "", err)
+		return domainAnswer(s, row, "", err)
 	})
 	register(s, huma.Operation{
 		OperationID: "remove-domain", Method: http.MethodDelete, Path: path + "/{host}", Summary: "Remove a domain", Tags: tags, DefaultStatus: http.StatusNoContent,
@@ -95,7 +94,7 @@ func (s *Server) registerDomains() {
 		if err != nil {
 			return nil, err
 		}
-		return s.listDomains(ctx, &in.ListInput, ts.ID, "/v1/toolsets/"+ts.ID+"/domains")
+		return listDomains(ctx, s, &in.ListInput, ts.ID, "/v1/toolsets/"+ts.ID+"/domains")
 	})
 	register(s, huma.Operation{
 		OperationID: "add-toolset-domain", Method: http.MethodPost, Path: ofToolset, Summary: "Add a domain that is the URL of a toolset", Tags: tags, DefaultStatus: http.StatusCreated, Description: proof,
@@ -106,29 +105,29 @@ func (s *Server) registerDomains() {
 			return nil, err
 		}
 		row, err := s.domains.Add(ctx, ws, ts.ID, in.Body.Host)
-		return s.domainAnswer(row, "/v1/toolsets/"+ts.ID+"/domains", err)
+		return domainAnswer(s, row, "/v1/toolsets/"+ts.ID+"/domains", err)
 	})
 	register(s, huma.Operation{
 		OperationID: "get-toolset-domain", Method: http.MethodGet, Path: ofToolset + "/{host}", Summary: "Read a domain of a toolset", Tags: tags,
 	}, func(ctx context.Context, in *toolsetDomainInput) (*domainOutput, error) {
-		row, err := s.toolsetDomain(ctx, in.ID, in.Host)
-		return s.domainAnswer(row, "", err)
+		row, err := domain.OfToolset(ctx, s.workspace(ctx), in.ID, in.Host)
+		return domainAnswer(s, row, "", err)
 	})
 	register(s, huma.Operation{
 		OperationID: "verify-toolset-domain", Method: http.MethodPost, Path: ofToolset + "/{host}/verify", Summary: "Ask DNS about a domain of a toolset now", Tags: tags, DefaultStatus: http.StatusOK,
 		Description: "What DNS lacks is in cause of the answer. A certificate that could not be obtained is asked for again.",
 	}, func(ctx context.Context, in *toolsetDomainInput) (*domainOutput, error) {
-		row, err := s.toolsetDomain(ctx, in.ID, in.Host)
+		row, err := domain.OfToolset(ctx, s.workspace(ctx), in.ID, in.Host)
 		if err == nil {
 			row, err = s.domains.Verify(ctx, s.workspace(ctx), row.Host)
 		}
-		return s.domainAnswer(row, "", err)
+		return domainAnswer(s, row, "", err)
 	})
 	register(s, huma.Operation{
 		OperationID: "remove-toolset-domain", Method: http.MethodDelete, Path: ofToolset + "/{host}", Summary: "Remove a domain of a toolset", Tags: tags, DefaultStatus: http.StatusNoContent,
 		Description: "Gateways stop serving it, its certificate is revoked, and any workspace may add it.",
 	}, func(ctx context.Context, in *removeToolsetDomainInput) (*struct{}, error) {
-		row, err := s.toolsetDomain(ctx, in.ID, in.Host)
+		row, err := domain.OfToolset(ctx, s.workspace(ctx), in.ID, in.Host)
 		if err != nil {
 			return nil, err
 		}
@@ -136,24 +135,7 @@ func (s *Server) registerDomains() {
 	})
 }
 
-// toolsetDomain reads a domain of a toolset.
-func (s *Server) toolsetDomain(ctx context.Context, toolset, host string) (*store.Domain, error) {
-	ws := s.workspace(ctx)
-	ts, err := ws.FindToolset(ctx, toolset)
-	if err != nil {
-		return nil, err
-	}
-	row, err := ws.Domain(ctx, domain.Name(host))
-	if err != nil {
-		return nil, err
-	}
-	if row.ToolsetID != ts.ID {
-		return nil, problem.New(problem.NotFound, "toolset %s has no domain %s", ts.Slug, row.Host).Fix("list those of the workspace: sluice domain list")
-	}
-	return row, nil
-}
-
-func (s *Server) listDomains(ctx context.Context, in *ListInput, toolset, path string) (*listOutput[domain.Domain], error) {
+func listDomains(ctx context.Context, s *Server, in *ListInput, toolset, path string) (*listOutput[domain.Domain], error) {
 	p, err := in.page(path)
 	if err != nil {
 		return nil, err
@@ -166,7 +148,7 @@ func (s *Server) listDomains(ctx context.Context, in *ListInput, toolset, path s
 }
 
 // domainAnswer shows a domain; made is the path that a new one is below.
-func (s *Server) domainAnswer(row *store.Domain, made string, err error) (*domainOutput, error) {
+func domainAnswer(s *Server, row *store.Domain, made string, err error) (*domainOutput, error) {
 	if err != nil {
 		return nil, err
 	}

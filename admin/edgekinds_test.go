@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
@@ -46,7 +46,7 @@ func TestEdgeGetsEveryKind(t *testing.T) {
 	set := func(body map[string]any) (values []string, etag string) {
 		t.Helper()
 		want[credential.Authentication](w, w.do("PUT", path+"/authentication", body), 200)
-		want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
+		want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 		doc, status := edge.credentials("")
 		if status != 200 {
 			t.Fatalf("credentials: %d", status)

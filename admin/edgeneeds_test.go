@@ -9,18 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // keyed makes a live toolset with a key.
-func (w *world) keyed(name string) admin.CreatedToolset {
+func (w *world) keyed(name string) change.CreatedToolset {
 	w.t.Helper()
 	ts := w.create(name, "locked.yaml")
 	w.putAuth(ts.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey})
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"a test"}`), 200)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"a test"}`), 200)
 	return ts
 }
 
@@ -122,7 +123,7 @@ func TestAbsentCredentialIsSigned(t *testing.T) {
 	w, as, login := oauthWorld(t)
 	key := w.keyed("Europe")
 	want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+login.ID+"/authentication", service(as)), 200)
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+login.ID+"/deploy", `{"reason":"a test"}`), 200)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+login.ID+"/deploy", `{"reason":"a test"}`), 200)
 	e := w.enrolEdge(`{}`)
 	doc, status := e.credentials("")
 	if status != 200 || len(doc.Credentials) != 2 || doc.Absent != nil {

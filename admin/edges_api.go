@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
@@ -39,7 +40,7 @@ type resumeInput struct{ Body fleet.ResumeRequest }
 func (s *Server) openFleet() {
 	s.fleet = fleet.New(fleet.Options{
 		Store: s.o.Store, Publisher: s.o.Publisher, Keyring: s.o.Keyring, Log: s.log, Secrets: edgeSecrets{s.logins.Secrets}, UserWait: login.RenewTimeout + mcpserver.ListTimeout,
-		Domains: s.domains, Plugins: s.plugins, Usage: s.usage, ReadBody: readBody, Stopping: s.stopping,
+		Domains: s.domains, Plugins: s.plugins, Usage: s.usage, ReadBody: front.ReadBody, Stopping: s.stopping,
 	})
 }
 
@@ -85,18 +86,18 @@ func (s *Server) serveEdge(w http.ResponseWriter, r *http.Request) {
 	method, known := fleet.Method(r.URL.Path)
 	switch {
 	case !known:
-		s.writeProblem(w, r, notHere(r))
+		s.front.WriteProblem(w, r, front.NotHere(r))
 	case r.Method != method:
 		w.Header().Set("Allow", method)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
+		s.front.WriteProblem(w, r, front.NotAllowed(r))
 	default:
 		if err := s.fleet.Serve(w, r); err != nil {
-			s.writeProblem(w, r, err)
+			s.front.WriteProblem(w, r, err)
 		}
 	}
 }
 
-func (s *Server) registerEdges() {
+func registerEdges(s *Server) {
 	tags := []string{"edges"}
 	register(s, huma.Operation{
 		OperationID: "list-edges", Method: http.MethodGet, Path: "/v1/edges", Summary: "List edges, newest first", Tags: tags,
@@ -150,7 +151,7 @@ func (s *Server) registerEdges() {
 	})
 }
 
-func (s *Server) registerReleases() {
+func registerReleases(s *Server) {
 	tags := []string{"releases"}
 	register(s, huma.Operation{
 		OperationID: "list-releases", Method: http.MethodGet, Path: "/v1/releases", Summary: "List the newest release of each group of edges", Tags: tags,

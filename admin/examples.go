@@ -24,7 +24,7 @@ type examplesOutput struct {
 	Body choice.ToolExamples
 }
 
-func (s *Server) registerExamples() {
+func registerExamples(s *Server) {
 	tags := []string{"selection"}
 	const path = "/v1/toolsets/{id}/tools/{name}/examples"
 	register(s, huma.Operation{

@@ -8,14 +8,17 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 func TestCreateTestsAndDeploys(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("POST", "/v1/toolsets", w.createBody("My Pets", "pets.yaml"))
-	ts := want[admin.CreatedToolset](w, a, http.StatusCreated)
+	ts := want[change.CreatedToolset](w, a, http.StatusCreated)
 	if a.Header.Get("Location") != "/v1/toolsets/"+ts.ID || a.Header.Get("ETag") == "" {
 		t.Errorf("headers %v", a.Header)
 	}
@@ -56,7 +59,7 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	source, _ := body["source"].(map[string]any)
 	openapi, _ := source["openapi"].(map[string]any)
 	openapi["document"] = strings.Replace(fixture(t, "pets.yaml"), "version: 1.2.3", "version: 1.3.0", 1)
-	again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
+	again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
 	if again.Created || again.ID != ts.ID || again.Tools[0].Name != "all_pets" || again.Source.Version != "1.3.0" || again.Authentication == nil ||
 		again.Revision < 2 || again.Status != "live" || again.Changed {
 		t.Errorf("refreshed %+v", again)
@@ -64,19 +67,19 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	if got := again.Connector.Version; got != "1.3.0" || again.Connector.Digest == ts.Connector.Digest {
 		t.Errorf("connector %+v", again.Connector)
 	}
-	versions := want[admin.List[admin.ConnectorRef]](w, w.do("GET", "/v1/connectors/"+again.Connector.Name+"/versions", nil), 200)
+	versions := want[admin.List[view.ConnectorRef]](w, w.do("GET", "/v1/connectors/"+again.Connector.Name+"/versions", nil), 200)
 	if len(versions.Items) != 2 {
 		t.Errorf("versions %+v", versions)
 	}
 	// Same slug, another source.
 	conflict := w.createBody("Pets", "locked.yaml")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
 	if p.Code != "conflict" || p.Remedy == "" {
 		t.Errorf("problem %+v", p)
 	}
 	w.fetcher.put("https://api.example/openapi.yaml", fixture(t, "pets.yaml"))
 	conflict["source"] = map[string]any{"openapi": map[string]any{"url": "https://api.example/openapi.yaml"}}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", conflict), http.StatusConflict)
 	// The same specification bytes under another name make another toolset.
 	if other := w.create("Other", "pets.yaml"); other.ID == ts.ID || other.Connector.Digest != ts.Connector.Digest {
 		t.Errorf("other %+v", other.Connector)
@@ -84,8 +87,8 @@ func TestRefreshKeepsEdits(t *testing.T) {
 	// By URL: the same URL refreshes.
 	url := w.createBody("By URL", "pets.yaml")
 	url["source"] = conflict["source"]
-	first := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusCreated)
-	second := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusOK)
+	first := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusCreated)
+	second := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", url), http.StatusOK)
 	if first.ID != second.ID || second.Revision != first.Revision || second.Source.URL != "https://api.example/openapi.yaml" {
 		t.Errorf("by URL: %s %d, %s %d", first.ID, first.Revision, second.ID, second.Revision)
 	}
@@ -111,13 +114,13 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 		t.Fatalf("created %+v", ts.Test)
 	}
 	path := "/v1/toolsets/" + ts.ID
-	if p := want[admin.Problem](w, w.do("POST", path+"/test", nil), 422); p.Code != "test_failed" || !strings.Contains(p.Detail, "authentication") {
+	if p := want[front.Problem](w, w.do("POST", path+"/test", nil), 422); p.Code != "test_failed" || !strings.Contains(p.Detail, "authentication") {
 		t.Errorf("test: %+v", p)
 	}
-	if p := want[admin.Problem](w, w.do("POST", path+"/deploy", nil), 422); p.Code != "test_failed" || p.Remedy == "" {
+	if p := want[front.Problem](w, w.do("POST", path+"/deploy", nil), 422); p.Code != "test_failed" || p.Remedy == "" {
 		t.Errorf("deploy without reason: %+v", p)
 	}
-	got := want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "the key comes tomorrow"}), 200)
+	got := want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "the key comes tomorrow"}), 200)
 	if got.Status != "live" || got.Revision != 1 || len(w.live()) != 1 {
 		t.Errorf("deployed %+v", got)
 	}
@@ -141,7 +144,7 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 	if d := w.get(ts.ID); d.Changed || d.Status != "live" || d.Authentication.Version != 3 {
 		t.Errorf("after a new key: %+v", d.Toolset)
 	}
-	revs := want[admin.List[admin.Revision]](w, w.do("GET", path+"/revisions", nil), 200)
+	revs := want[admin.List[view.Revision]](w, w.do("GET", path+"/revisions", nil), 200)
 	if len(revs.Items) != 2 || !revs.Items[0].Live || revs.Items[0].TestRunID == "" || revs.Items[1].Reason == "" || revs.Items[1].Live {
 		t.Errorf("revisions %+v", revs)
 	}
@@ -151,7 +154,7 @@ func TestRunDeploysUntestedWithAReason(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Locked", "locked.yaml")
 	body["deploy"] = map[string]any{"untestedReason": "named on run"}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "live" || ts.Test.Possible {
 		t.Fatalf("created %+v", ts)
 	}
@@ -159,13 +162,13 @@ func TestRunDeploysUntestedWithAReason(t *testing.T) {
 	body = w.createBody("Down", "pets.yaml")
 	body["baseUrl"] = w.upstream.URL + "/down"
 	body["deploy"] = map[string]any{"untestedReason": "named on run"}
-	ts = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if ts.Status != "draft" || ts.Test.Passed || ts.Test.UpstreamStatus != 502 {
 		t.Fatalf("created %+v", ts.Test)
 	}
 	body = w.createBody("Skip", "pets.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	if ts = want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "draft" || ts.Test != nil {
+	if ts = want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "draft" || ts.Test != nil {
 		t.Fatalf("skipped %+v", ts)
 	}
 }
@@ -177,7 +180,7 @@ func TestWhatATestNeedsToPass(t *testing.T) {
 		body := w.createBody("Pets", "pets.yaml")
 		body["baseUrl"] = w.upstream.URL + base
 		body["test"] = map[string]any{"tool": tool, "arguments": args}
-		ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+		ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 		if ts.Test.Passed != passed || !strings.Contains(ts.Test.Reason, reason) || (ts.Status == "live") != passed {
 			t.Errorf("%s %s: %+v", base, tool, ts.Test)
 		}
@@ -188,7 +191,7 @@ func TestWhatATestNeedsToPass(t *testing.T) {
 	f("", "get_pet", nil, false, "status 401; no credential was sent")
 	f("/down", "", nil, false, "status 502")
 	f("/empty", "", nil, false, "empty")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", func() any {
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets", func() any {
 		b := w.createBody("Pets", "pets.yaml")
 		b["test"] = map[string]any{"tool": "no_such"}
 		return b
@@ -215,7 +218,7 @@ func TestTools(t *testing.T) {
 	if !d.Changed || d.Digest == ts.Digest || d.LiveDigest != ts.Digest || d.Status != "live" || d.Test != nil {
 		t.Errorf("after an edit %+v", d.Toolset)
 	}
-	want[admin.Problem](w, w.do("GET", path+"/tools/list_pets", nil), 404)
+	want[front.Problem](w, w.do("GET", path+"/tools/list_pets", nil), 404)
 	f := func(path string, body map[string]any, status int, contains string) {
 		t.Helper()
 		a := w.do("PATCH", path, body)
@@ -231,7 +234,7 @@ func TestTools(t *testing.T) {
 	if after := w.get(ts.ID); after.Digest != d.Digest {
 		t.Error("a refused edit changed the draft")
 	}
-	batch := want[admin.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{
+	batch := want[view.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{
 		"enable": []string{"*pet*", "!delete_*"}, "updates": []any{map[string]any{"tool": "create_pet", "enabled": false}},
 	}), 200)
 	if batch.EnabledTools != 2 {
@@ -255,7 +258,7 @@ func TestTools(t *testing.T) {
 	if restored.Name != "list_pets" || restored.Description == "All of them." {
 		t.Errorf("restored %+v", restored)
 	}
-	all := want[admin.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{"enable": []string{"*"}}), 200)
+	all := want[view.Toolset](w, w.do("POST", path+"/tools/batch-update", map[string]any{"enable": []string{"*"}}), 200)
 	if all.Digest != ts.Digest || all.Changed {
 		t.Error("an undone edit does not give the first digest")
 	}
@@ -280,12 +283,12 @@ func TestTools(t *testing.T) {
 	// At creation.
 	body := w.createBody("Some", "pets.yaml")
 	body["tools"] = []string{"list_*", "get_pet"}
-	if some := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); some.EnabledTools != 2 {
+	if some := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); some.EnabledTools != 2 {
 		t.Errorf("created with %d tools", some.EnabledTools)
 	}
 	body["name"], body["tools"] = "None", []string{"nothing"}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 400)
-	want[admin.Problem](w, w.do("GET", "/v1/toolsets/none", nil), 404)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 400)
+	want[front.Problem](w, w.do("GET", "/v1/toolsets/none", nil), 404)
 }
 
 func TestAuthentication(t *testing.T) {
@@ -329,7 +332,7 @@ func TestAuthentication(t *testing.T) {
 	// At creation, in one step.
 	body := w.createBody("With key", "locked.yaml")
 	body["authentication"] = map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
-	if ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "live" || ts.Authentication.Last4 != "9f3c" {
+	if ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); ts.Status != "live" || ts.Authentication.Last4 != "9f3c" {
 		t.Errorf("created %+v", ts)
 	}
 }
@@ -369,11 +372,11 @@ func TestPatchAndDelete(t *testing.T) {
 	if a := w.do("GET", path, nil, "If-None-Match", w.do("GET", path, nil).Header.Get("ETag")); a.StatusCode != http.StatusNotModified || a.body != "" || a.Header.Get("ETag") == "" {
 		t.Errorf("unchanged: %d %q %v", a.StatusCode, a.body, a.Header)
 	}
-	want[admin.Problem](w, w.do("DELETE", path, nil), 428)
-	want[admin.Problem](w, w.do("DELETE", path, nil, "If-Match", tag), 412)
+	want[front.Problem](w, w.do("DELETE", path, nil), 428)
+	want[front.Problem](w, w.do("DELETE", path, nil, "If-Match", tag), 412)
 	w.remove(ts.ID)
-	want[admin.Problem](w, w.do("GET", path, nil), 404)
-	want[admin.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 404)
+	want[front.Problem](w, w.do("GET", path, nil), 404)
+	want[front.Problem](w, w.do("DELETE", path, nil, "If-Match", "*"), 404)
 	if len(w.live()) != 0 {
 		t.Errorf("live after delete: %v", w.live())
 	}

@@ -19,7 +19,7 @@ type grantInput struct {
 	Workspace string `query:"workspace" maxLength:"63" doc:"Default: that of the token. Another one: the operator only."`
 }
 
-func (s *Server) registerGrants() {
+func registerGrants(s *Server) {
 	const path = "/v1/grants"
 	tags := []string{"access"}
 	register(s, huma.Operation{

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -57,7 +58,7 @@ func TestGrantsAreMadeByOperators(t *testing.T) {
 		{"the operator on this machine, IPv6", []string{"Remote", "[::1]:4711"}, true},
 	} {
 		body := w.createBody("Pets", "pets.yaml")
-		ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, c.headers...), 201)
+		ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, c.headers...), 201)
 		if granted := len(ts.Granted) == 1 && ts.Granted[0] == hostport; granted != c.granted || w.reaches(ts.ID, hostport) != c.granted || !c.granted && len(ts.Granted) > 0 {
 			t.Errorf("%s: granted %v", c.name, ts.Granted)
 		}
@@ -85,18 +86,18 @@ func TestGrantIsOfItsToolset(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Pets", "pets.yaml")
 	hostport := strings.TrimPrefix(w.upstream.URL, "http://")
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 201)
 	if !reflect.DeepEqual(ts.Granted, []string{hostport}) || !w.reaches(ts.ID, hostport) {
 		t.Fatalf("granted %v", ts.Granted)
 	}
-	other := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Other", "locked.yaml"), "Remote", "192.0.2.1:4711"), 201)
+	other := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Other", "locked.yaml"), "Remote", "192.0.2.1:4711"), 201)
 	if w.reaches(other.ID, hostport) || w.reaches("", hostport) || w.dialer.Check(t.Context(), hostport) == nil {
 		t.Error("the grant is not only of its toolset")
 	}
 	if !slices.Contains(w.audits(), "grant.add") {
 		t.Error("the grant is not audited")
 	}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 200); len(again.Granted) != 0 {
+	if again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, here...), 200); len(again.Granted) != 0 {
 		t.Errorf("granted again: %v", again.Granted)
 	}
 	w.stop()
@@ -117,7 +118,7 @@ func TestGrantIsOfItsToolset(t *testing.T) {
 	if !slices.Contains(w.audits(), "grant.revoke") {
 		t.Error("the revocation is not audited")
 	}
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+g[0].ID, nil), 404)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+g[0].ID, nil), 404)
 	w.stop()
 	w.open()
 	if w.reaches(ts.ID, hostport) {
@@ -136,12 +137,12 @@ func TestGrantLeavesNothing(t *testing.T) {
 			t.Errorf("%s left %+v", what, got)
 		}
 	}
-	want[admin.Connection](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": w.upstream.URL + "/mcp"}, here...), 200)
+	want[change.Connection](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": w.upstream.URL + "/mcp"}, here...), 200)
 	nothing("a test of a connection")
 	w.servers.err = problem.New(problem.Unreachable, "it is down")
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{"source": map[string]any{"mcp": map[string]any{"url": w.upstream.URL + "/mcp"}}}, here...), 502)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{"source": map[string]any{"mcp": map[string]any{"url": w.upstream.URL + "/mcp"}}}, here...), 502)
 	nothing("a creation that failed")
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"baseUrl": w.upstream.URL, "source": map[string]any{"openapi": map[string]any{"document": "openapi: 3.1.0"}},
 	}, here...), 422)
 	nothing("a specification that is none")
@@ -157,7 +158,7 @@ func TestCreateGrant(t *testing.T) {
 	w.create("Pets", "pets.yaml")
 	tenant := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"tenant"}`), 201)
 	tenants := []string{"Authorization", "Bearer " + tenant.Administrator.Token}
-	theirs := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Theirs", "pets.yaml"), slices.Concat(tenants, []string{"Remote", "192.0.2.1:1"})...), 201)
+	theirs := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Theirs", "pets.yaml"), slices.Concat(tenants, []string{"Remote", "192.0.2.1:1"})...), 201)
 	f := func(body map[string]any, status int, headers ...string) []grant.Grant {
 		t.Helper()
 		a := w.do("POST", "/v1/grants", body, headers...)
@@ -196,10 +197,10 @@ func TestCreateGrant(t *testing.T) {
 		t.Errorf("the tenant sees %+v", mine)
 	}
 	for _, path := range []string{"?workspace=default"} {
-		want[admin.Problem](w, w.do("GET", "/v1/grants"+path, nil, tenants...), 403)
+		want[front.Problem](w, w.do("GET", "/v1/grants"+path, nil, tenants...), 403)
 	}
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID, nil, tenants...), 404)
-	want[admin.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID+"?workspace=default", nil, tenants...), 403)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID, nil, tenants...), 404)
+	want[front.Problem](w, w.do("DELETE", "/v1/grants/"+first[0].ID+"?workspace=default", nil, tenants...), 403)
 	if a := w.do("DELETE", "/v1/grants/"+g[0].ID, nil, tenants...); a.StatusCode != http.StatusNoContent || w.reaches(theirs.ID, "10.1.2.3:80") {
 		t.Errorf("a tenant's administrator revokes a grant of the workspace: %d", a.StatusCode)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/oidc"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/playground"
@@ -35,6 +36,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/oauth"
@@ -532,14 +534,14 @@ func (w *world) createBody(name, file string) map[string]any {
 	}
 }
 
-func (w *world) create(name, file string) admin.CreatedToolset {
+func (w *world) create(name, file string) change.CreatedToolset {
 	w.t.Helper()
-	return want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody(name, file)), http.StatusCreated)
+	return want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody(name, file)), http.StatusCreated)
 }
 
-func (w *world) get(id string) admin.ToolsetDetail {
+func (w *world) get(id string) view.ToolsetDetail {
 	w.t.Helper()
-	return want[admin.ToolsetDetail](w, w.do("GET", "/v1/toolsets/"+id, nil), http.StatusOK)
+	return want[view.ToolsetDetail](w, w.do("GET", "/v1/toolsets/"+id, nil), http.StatusOK)
 }
 
 // audits returns the actions of the audit log, oldest first, with their outcome

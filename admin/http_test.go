@@ -17,6 +17,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/job"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -92,7 +96,7 @@ func TestProblems(t *testing.T) {
 			if row.notContains != "" && strings.Contains(a.body, row.notContains) {
 				t.Errorf("%s contains %s", a.body, row.notContains)
 			}
-			var p admin.Problem
+			var p front.Problem
 			if err := json.Unmarshal([]byte(a.body), &p); err != nil || p.Status != a.StatusCode || p.Code == "" || p.Title == "" {
 				t.Errorf("problem %+v, %v", p, err)
 			}
@@ -104,7 +108,7 @@ func TestProblems(t *testing.T) {
 	if after := w.audits(); !reflect.DeepEqual(after, before) {
 		t.Errorf("refused requests left records: %v", after[len(before):])
 	}
-	if l := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200); len(l.Items) != 1 || l.Items[0].Digest != ts.Digest {
+	if l := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200); len(l.Items) != 1 || l.Items[0].Digest != ts.Digest {
 		t.Errorf("refused requests changed something: %+v", l)
 	}
 	if strings.Contains(w.log.String(), secret) {
@@ -142,7 +146,7 @@ func TestHealth(t *testing.T) {
 	broken := errors.New("secret detail of an internal error")
 	srv, err := admin.New(t.Context(), admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},
-		Ready: []admin.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}},
+		Ready: []front.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,11 +201,11 @@ func TestMultipart(t *testing.T) {
 		return w.do("POST", path, body, "Content-Type", ct)
 	}
 	request := `{"name":"Up","baseUrl":"` + w.upstream.URL + `"}`
-	ts := want[admin.CreatedToolset](w, post("/v1/toolsets", "request", request, "file", fixture(t, "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, post("/v1/toolsets", "request", request, "file", fixture(t, "pets.yaml")), 201)
 	if ts.Slug != "up" || ts.Status != "live" || ts.Source.URL != "" || ts.Source.Format != "yaml" {
 		t.Errorf("created %+v", ts.Toolset)
 	}
-	pv := want[admin.Preview](w, post("/v1/connectors/preview", "file", fixture(t, "pets.yaml")), 200)
+	pv := want[change.Preview](w, post("/v1/connectors/preview", "file", fixture(t, "pets.yaml")), 200)
 	if pv.Report.ToolCount != 4 || len(pv.Tools) != 4 || pv.Name == "" || pv.Report.AuthRequired {
 		t.Errorf("preview %+v", pv.Report)
 	}
@@ -221,7 +225,7 @@ func TestMultipart(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
 		}
 	}
-	if p := want[admin.Problem](w, post("/v1/toolsets", "file", "\xff\xfe"), 422); p.Errors[0].File != "file.yaml" {
+	if p := want[front.Problem](w, post("/v1/toolsets", "file", "\xff\xfe"), 422); p.Errors[0].File != "file.yaml" {
 		t.Errorf("not UTF-8: %+v", p)
 	}
 }
@@ -236,10 +240,10 @@ func TestBodyLimit(t *testing.T) {
 			t.Errorf("%d bytes: %d %.300s; want %d", size, a.StatusCode, a.body, status)
 		}
 	}
-	f(admin.MaxBodyBytes, 422) // read, and then it is no specification
-	f(admin.MaxBodyBytes+1, 413)
-	large := strings.Repeat(" ", admin.MaxBodyBytes+1)
-	if p := want[admin.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {
+	f(front.MaxBodyBytes, 422) // read, and then it is no specification
+	f(front.MaxBodyBytes+1, 413)
+	large := strings.Repeat(" ", front.MaxBodyBytes+1)
+	if p := want[front.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {
 		t.Errorf("a plugin that is too large: %+v", p)
 	}
 }
@@ -248,7 +252,7 @@ func TestIdempotency(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Pets", "pets.yaml")
 	first := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
-	ts := want[admin.CreatedToolset](w, first, 201)
+	ts := want[change.CreatedToolset](w, first, 201)
 	again := w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1")
 	if again.StatusCode != http.StatusCreated || again.body != first.body || again.Header.Get("Idempotent-Replayed") != "true" ||
 		again.Header.Get("ETag") != first.Header.Get("ETag") || again.Header.Get("Location") != first.Header.Get("Location") {
@@ -258,14 +262,14 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("the toolset was created %d times", n)
 	}
 	body["name"] = "Other"
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1"), 422); !strings.Contains(p.Detail, "another request") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body, "Idempotency-Key", "k1"), 422); !strings.Contains(p.Detail, "another request") {
 		t.Errorf("other body: %+v", p)
 	}
 	path := "/v1/toolsets/" + ts.ID + "/test"
-	want[admin.Problem](w, w.do("POST", path, nil, "Idempotency-Key", "k1"), 422)
+	want[front.Problem](w, w.do("POST", path, nil, "Idempotency-Key", "k1"), 422)
 	// Without a key each request counts.
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200)
 
 	// While the first runs, the second is told to wait.
 	hold := make(chan struct{})
@@ -287,9 +291,9 @@ func TestIdempotency(t *testing.T) {
 	}
 	// A fault of the server is not kept: the same key tries again.
 	w.faults.set(func(what, _ string) error { return errors.New("disk full") })
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 500)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 500)
 	w.faults.set(nil)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Third", "pets.yaml"), "Idempotency-Key", "k3"), 201)
 }
 
 // waitCalls waits until the tester has begun its nth call.
@@ -323,28 +327,28 @@ func TestJobs(t *testing.T) {
 	hold := make(chan struct{})
 	w.tester.hold = hold
 	a := w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "respond-async, wait=0")
-	job := want[admin.Job](w, a, 202)
-	if a.Header.Get("Location") != "/v1/jobs/"+job.ID || a.Header.Get("Retry-After") == "" || a.Header.Get("Preference-Applied") != "wait=0" || job.State != "running" {
-		t.Fatalf("accepted %+v %v", job, a.Header)
+	going := want[job.Job](w, a, 202)
+	if a.Header.Get("Location") != "/v1/jobs/"+going.ID || a.Header.Get("Retry-After") == "" || a.Header.Get("Preference-Applied") != "wait=0" || going.State != "running" {
+		t.Fatalf("accepted %+v %v", going, a.Header)
 	}
-	read := func() admin.Job { return want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200) }
+	read := func() job.Job { return want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200) }
 	w.until("the job tests", func() bool { return read().Phase == "testing a tool" })
 	close(hold)
 	w.until("the job ends", func() bool { return read().State != "running" })
 	end := read()
-	var ts admin.CreatedToolset
+	var ts change.CreatedToolset
 	if err := json.Unmarshal(end.Result, &ts); err != nil || end.State != "succeeded" || end.Resource != "/v1/toolsets/"+ts.ID || ts.Status != "live" {
 		t.Errorf("ended %+v, %v", end, err)
 	}
 	// A job that fails says why, as the request would have.
 	w.fetcher.mu.Lock() // holds the work
-	job = want[admin.Job](w, w.do("POST", "/v1/toolsets", `{"source":{"openapi":{"url":"https://no.example/x"}}}`, "Prefer", "wait=0"), 202)
+	going = want[job.Job](w, w.do("POST", "/v1/toolsets", `{"source":{"openapi":{"url":"https://no.example/x"}}}`, "Prefer", "wait=0"), 202)
 	w.fetcher.mu.Unlock()
 	w.until("the job ends", func() bool { return read().State != "running" })
 	if end = read(); end.State != "failed" || end.Error == nil || end.Error.Code != "unreachable" || end.Error.Remedy == "" {
 		t.Errorf("failed %+v", end)
 	}
-	if l := want[admin.List[admin.Job]](w, w.do("GET", "/v1/jobs", nil), 200); len(l.Items) != 2 || l.Items[0].ID != job.ID {
+	if l := want[admin.List[job.Job]](w, w.do("GET", "/v1/jobs", nil), 200); len(l.Items) != 2 || l.Items[0].ID != going.ID {
 		t.Errorf("jobs %+v", l)
 	}
 }
@@ -353,11 +357,11 @@ func TestJobs(t *testing.T) {
 func TestJobOfADeadProcess(t *testing.T) {
 	w := newWorld(t)
 	w.tester.hold = make(chan struct{})
-	job := want[admin.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "wait=0", "Idempotency-Key", "k"), 202)
+	going := want[job.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml"), "Prefer", "wait=0", "Idempotency-Key", "k"), 202)
 	w.waitCalls(1)
 	old := w.stop
 	w.open() // as another process would, on the same directory
-	got := want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200)
+	got := want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200)
 	if got.State != "failed" || got.Error == nil || got.Error.Code != "unavailable" {
 		t.Errorf("job %+v", got)
 	}
@@ -371,12 +375,12 @@ func TestPages(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		body := w.createBody(name, "pets.yaml")
 		body["deploy"] = map[string]any{"skip": true}
-		slugs = append([]string{want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201).Slug}, slugs...)
+		slugs = append([]string{want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201).Slug}, slugs...)
 	}
 	var got []string
 	for next := "/v1/toolsets?limit=2"; next != ""; {
 		a := w.do("GET", next, nil)
-		l := want[admin.List[admin.Toolset]](w, a, 200)
+		l := want[admin.List[view.Toolset]](w, a, 200)
 		for i := range l.Items {
 			got = append(got, l.Items[i].Slug)
 		}
@@ -422,7 +426,7 @@ func TestConcurrentWrites(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	l := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200)
+	l := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200)
 	if statuses[201] != 1 || statuses[200] != 5 || len(l.Items) != 1 {
 		t.Fatalf("statuses %v, %d toolsets", statuses, len(l.Items))
 	}
@@ -445,7 +449,7 @@ func TestConcurrentWrites(t *testing.T) {
 	// Deploys and deletes of several toolsets leave release and records equal.
 	for i := range 6 {
 		wg.Go(func() {
-			ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("T"+string(rune('a'+i)), "pets.yaml")), 201)
+			ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("T"+string(rune('a'+i)), "pets.yaml")), 201)
 			if i%2 == 0 {
 				w.remove(ts.ID)
 			}
@@ -453,7 +457,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 	wg.Wait()
 	var live []string
-	for _, ts := range want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items {
+	for _, ts := range want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets", nil), 200).Items {
 		if ts.Status == "live" {
 			live = append(live, ts.Slug)
 		}

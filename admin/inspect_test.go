@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/job"
 )
 
 // What an API answered to an inspected test is for its caller: neither the toolset nor
@@ -26,14 +28,14 @@ func TestInspectedTest(t *testing.T) {
 		t.Errorf("the toolset keeps it: %s", b)
 	}
 	viewer := w.withRole("default", "viewer")
-	want[admin.Problem](w, w.do("POST", path, map[string]any{"inspect": true}, bearer(viewer)...), 403)
+	want[front.Problem](w, w.do("POST", path, map[string]any{"inspect": true}, bearer(viewer)...), 403)
 
 	// A test that became a job: every member may read the job.
-	job := want[admin.Job](w, w.do("POST", path, map[string]any{"keepDraft": true, "inspect": true}, "Prefer", "wait=0"), 202)
-	for job.State == "running" {
-		job = want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200)
+	going := want[job.Job](w, w.do("POST", path, map[string]any{"keepDraft": true, "inspect": true}, "Prefer", "wait=0"), 202)
+	for going.State == "running" {
+		going = want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200)
 	}
-	if job.State != "succeeded" || strings.Contains(string(job.Result), "inspection") || strings.Contains(string(job.Result), `"answer"`) {
-		t.Errorf("the job keeps what the API answered: %+v %s", job, job.Result)
+	if going.State != "succeeded" || strings.Contains(string(going.Result), "inspection") || strings.Contains(string(going.Result), `"answer"`) {
+		t.Errorf("the job keeps what the API answered: %+v %s", going, going.Result)
 	}
 }

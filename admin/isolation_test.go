@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -278,7 +279,7 @@ func TestListsAndUpdates(t *testing.T) {
 	// In force where they are new.
 	ts := w.create("Pets", "pets.yaml")
 	for path, body := range map[string]string{"labels": `{"labels":{"a":"b"}}`, "capture": `{"capture":"all"}`, "schedule": `{"everySeconds":0}`} {
-		want[admin.Problem](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/"+path, body, "If-Match", `"v77"`), http.StatusPreconditionFailed)
+		want[front.Problem](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/"+path, body, "If-Match", `"v77"`), http.StatusPreconditionFailed)
 	}
 	for _, id := range []string{"acme", "beta", "corp"} {
 		want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", map[string]any{"id": id}), http.StatusCreated)
@@ -331,7 +332,7 @@ func TestRoles(t *testing.T) {
 	f("POST", "/v1/tokens", `{"name":"x","role":"viewer"}`, other)
 	f("POST", "/v1/edges/join-tokens", `{}`, other)
 	f("POST", "/v1/registry/collect", nil, other)
-	want[admin.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"root"}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"root"}`), http.StatusUnprocessableEntity)
 
 	// A workspace of its own, whose administrator is not the operator.
 	made := want[people.CreatedWorkspace](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusCreated)
@@ -344,12 +345,12 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%v: %d", op, a.StatusCode)
 		}
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/edges/join-tokens", `{"allWorkspaces":true}`, bearer(acme)...), http.StatusForbidden)
-	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusConflict)
-	want[admin.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"releases"}`), http.StatusBadRequest)
+	want[front.Problem](w, w.do("POST", "/v1/edges/join-tokens", `{"allWorkspaces":true}`, bearer(acme)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"acme"}`), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/workspaces", `{"id":"releases"}`), http.StatusBadRequest)
 	// The last administrator stays, and what was revoked opens nothing.
 	last := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil, bearer(acme)...), http.StatusOK).Items[0]
-	want[admin.Problem](w, w.do("DELETE", "/v1/tokens/"+last.ID, nil, bearer(acme)...), http.StatusConflict)
+	want[front.Problem](w, w.do("DELETE", "/v1/tokens/"+last.ID, nil, bearer(acme)...), http.StatusConflict)
 	want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(acme)...), http.StatusOK)
 	items := want[admin.List[people.APIToken]](w, w.do("GET", "/v1/tokens", nil), http.StatusOK).Items
 	for _, it := range items {
@@ -362,5 +363,5 @@ func TestRoles(t *testing.T) {
 			}
 		}
 	}
-	want[admin.Problem](w, w.do("GET", at, nil, bearer(viewer)...), http.StatusUnauthorized)
+	want[front.Problem](w, w.do("GET", at, nil, bearer(viewer)...), http.StatusUnauthorized)
 }

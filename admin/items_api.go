@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -23,20 +22,27 @@ type itemsUpdateInput struct {
 	Body draft.ItemsUpdate
 }
 
-func (s *Server) registerItems() {
+func registerItems(s *Server) {
 	tags := []string{"tools"}
 	const path = "/v1/toolsets/{id}/items"
 	register(s, huma.Operation{
 		OperationID: "list-items", Method: http.MethodGet, Path: path, Summary: "List the prompts, resources and resource templates of a toolset", Tags: tags,
 		Description: "What its MCP servers have besides tools, in the order of the connectors, prompts first, enabled or not, with the toolset's edits applied.",
-	}, s.listItems)
+	}, of(s, listItems))
 	register(s, huma.Operation{
 		OperationID: "batch-update-items", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change prompts, resources and resource templates", Tags: tags,
 		Description: "Rename, describe, enable or disable them: all changes or none. Edits are kept by kind and key, so they outlive a new version of the server.",
-	}, s.updateItems)
+	}, func(ctx context.Context, in *itemsUpdateInput) (*toolsetOutput, error) {
+		ws := s.workspace(ctx)
+		d, err := s.drafts.UpdateItems(ctx, ws, in.ID, &in.MatchInput, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return s.toolsetAnswer(ctx, ws, d)
+	})
 }
 
-func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[toolset.Item], error) {
+func listItems(ctx context.Context, s *Server, in *itemsInput) (*listOutput[toolset.Item], error) {
 	d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -50,35 +56,4 @@ func (s *Server) listItems(ctx context.Context, in *itemsInput) (*listOutput[too
 		return nil, err
 	}
 	return pageOf(d, &in.ListInput, path, toolset.ItemList, d.Items(), p)
-}
-
-func (s *Server) updateItems(ctx context.Context, in *itemsUpdateInput) (*toolsetOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-	if err != nil {
-		return nil, err
-	}
-	before := d.Items()
-	for i := range in.Body.Updates {
-		if err := d.PatchItem(before, &in.Body.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
-			return nil, err
-		}
-	}
-	after := d.Items()
-	if err := draft.CheckPrompts(after); err != nil {
-		return nil, err
-	}
-	if d.Empty() {
-		return nil, draft.NothingEnabled()
-	}
-	var b, a []toolset.Item
-	for i := range before { // the same items in the same order
-		if before[i] != after[i] {
-			b, a = append(b, before[i]), append(a, after[i])
-		}
-	}
-	if err := s.drafts.Save(ctx, ws, d, "items.update", b, a, true); err != nil {
-		return nil, err
-	}
-	return s.toolsetAnswer(ctx, ws, d)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 )
 
-func (s *Server) registerKeys() {
+func registerKeys(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-keys", Method: http.MethodGet, Path: "/v1/keys", Summary: "List the keys of the control plane", Tags: []string{"keys"},
 		Description: "Operator only. Identifiers, never keys. A handful: there is one page.",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/keyring"
 )
 
@@ -49,7 +50,7 @@ func TestRotateKeys(t *testing.T) {
 			t.Errorf("rotation %d: a test says %d %.300s", i, got.StatusCode, got.body)
 		}
 		// Too soon: what is being stored has to settle.
-		want[admin.Problem](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusConflict)
+		want[front.Problem](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusConflict)
 		w.later.Add(int64(2 * time.Minute))
 	}
 	stop.Store(true)

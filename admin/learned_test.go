@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -41,9 +41,9 @@ func TestLearned(t *testing.T) {
 		}
 	}
 	const path = "/v1/toolsets/pets/learned"
-	show := func() admin.LearnedRequests {
+	show := func() advice.LearnedRequests {
 		t.Helper()
-		return want[admin.LearnedRequests](w, w.do("GET", path, nil), http.StatusOK)
+		return want[advice.LearnedRequests](w, w.do("GET", path, nil), http.StatusOK)
 	}
 	patch := func(status int, body map[string]any) {
 		t.Helper()
@@ -101,14 +101,14 @@ func TestLearned(t *testing.T) {
 	if a := w.do("DELETE", path+"?tool=no_tool", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
-	if d := want[admin.DeletedRequests](w, w.do("DELETE", path+"?tool="+createTool+"&query="+url.QueryEscape(queries[0]), nil), http.StatusOK); d.Deleted != 1 {
+	if d := want[advice.DeletedRequests](w, w.do("DELETE", path+"?tool="+createTool+"&query="+url.QueryEscape(queries[0]), nil), http.StatusOK); d.Deleted != 1 {
 		t.Errorf("%+v", d)
 	}
 	report(queries[0])
 	if l := show(); l.Total != len(queries)-1 || w.get("pets").Digest == digest {
 		t.Errorf("%d after deleting one", l.Total)
 	}
-	if d := want[admin.DeletedRequests](w, w.do("DELETE", path, nil), http.StatusOK); d.Deleted != len(queries)-1 {
+	if d := want[advice.DeletedRequests](w, w.do("DELETE", path, nil), http.StatusOK); d.Deleted != len(queries)-1 {
 		t.Errorf("%+v", d)
 	}
 	if w.get("pets").Digest != before.Digest {
@@ -136,7 +136,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	ts := w.create("Shop", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID
 	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pets-eu"))
-	want[admin.Toolset](w, w.send("PATCH", at, map[string]any{"selection": "search", "learn": true}, at), http.StatusOK)
+	want[view.Toolset](w, w.send("PATCH", at, map[string]any{"selection": "search", "learn": true}, at), http.StatusOK)
 	sequence := uint64(0)
 	report := func(connector, query string) {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestLearnedOfSeveral(t *testing.T) {
 	report("pets-eu", "animals of Europe")
 	report("pet-store", "animals of the store")
 	report("", "said by an older node")
-	want[admin.Toolset](w, w.do("POST", at+"/learned/use", map[string]any{}), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/learned/use", map[string]any{}), http.StatusOK)
 	w.renameTool(ts.ID, "pets_eu_list_pets", "europe")
 	examples := func(tool string) (out []string) {
 		t.Helper()
@@ -166,16 +166,16 @@ func TestLearnedOfSeveral(t *testing.T) {
 	if got := examples("list_pets"); !slices.Equal(got, []string{"animals of the store", "said by an older node"}) {
 		t.Errorf("the store learned %q", got)
 	}
-	l := want[admin.LearnedRequests](w, w.do("GET", at+"/learned?tool=europe", nil), http.StatusOK)
+	l := want[advice.LearnedRequests](w, w.do("GET", at+"/learned?tool=europe", nil), http.StatusOK)
 	if l.Total != 1 || l.Items[0].Operation.Connector != "pets-eu" || !l.Items[0].Used {
 		t.Errorf("%+v", l)
 	}
-	want[admin.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
+	want[view.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
 	if got := examples("europe"); !slices.Contains(got, "animals of Europe") || slices.Contains(got, "animals of the store") {
 		t.Errorf("Europe has %q after the other one went", got)
 	}
 	w.addTo(ts.ID, http.StatusCreated, w.petsBody("pet-store"))
-	for _, r := range want[admin.LearnedRequests](w, w.do("GET", at+"/learned", nil), http.StatusOK).Items {
+	for _, r := range want[advice.LearnedRequests](w, w.do("GET", at+"/learned", nil), http.StatusOK).Items {
 		if r.Query == "animals of the store" {
 			t.Errorf("what went with its connector is back: %+v", r)
 		}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/artifact"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
 )
@@ -20,15 +22,15 @@ func (w *world) describe(id, text string) {
 	if a.StatusCode != http.StatusOK {
 		w.t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+id+"/deploy", `{"reason":"a test"}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+id+"/deploy", `{"reason":"a test"}`), http.StatusOK)
 }
 
-func (w *world) revisions(id string) []admin.Revision {
+func (w *world) revisions(id string) []view.Revision {
 	w.t.Helper()
-	return want[admin.List[admin.Revision]](w, w.do("GET", "/v1/toolsets/"+id+"/revisions", nil), http.StatusOK).Items
+	return want[admin.List[view.Revision]](w, w.do("GET", "/v1/toolsets/"+id+"/revisions", nil), http.StatusOK).Items
 }
 
-func states(rows []admin.Revision) (out []string) {
+func states(rows []view.Revision) (out []string) {
 	for _, r := range rows {
 		out = append(out, r.State)
 	}
@@ -40,14 +42,14 @@ func TestRollback(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	path := "/v1/toolsets/" + ts.ID + "/rollback"
-	if p := want[admin.Problem](w, w.do("POST", path, nil), 404); p.Code != "not_found" {
+	if p := want[front.Problem](w, w.do("POST", path, nil), 404); p.Code != "not_found" {
 		t.Fatalf("nothing before the first: %+v", p)
 	}
 	first := w.get(ts.ID).LiveDigest
 	w.describe(ts.ID, "second")
 	second := w.get(ts.ID).LiveDigest
 	w.describe(ts.ID, "third")
-	back := want[admin.Toolset](w, w.do("POST", path, `{"reason":"third is broken"}`), 200)
+	back := want[view.Toolset](w, w.do("POST", path, `{"reason":"third is broken"}`), 200)
 	if back.LiveDigest != second || back.Revision != 4 || back.Digest != second || back.Changed {
 		t.Fatalf("rolled back to %s at %d, draft %s", back.LiveDigest, back.Revision, back.Digest)
 	}
@@ -58,13 +60,13 @@ func TestRollback(t *testing.T) {
 	if got := w.pub.Current().Release().Toolsets[0]; string(got.Bundle) != second || got.Revision != 4 {
 		t.Fatalf("the release lists %+v", got)
 	}
-	to1 := want[admin.Toolset](w, w.do("POST", path, `{"revision":1}`), 200)
+	to1 := want[view.Toolset](w, w.do("POST", path, `{"revision":1}`), 200)
 	if to1.LiveDigest != first || to1.Revision != 5 {
 		t.Fatalf("rolled back to %s at %d", to1.LiveDigest, to1.Revision)
 	}
-	want[admin.Problem](w, w.do("POST", path, `{"revision":5}`), 409)
-	want[admin.Problem](w, w.do("POST", path, `{"revision":1}`), 409)
-	want[admin.Problem](w, w.do("POST", path, `{"revision":77}`), 404)
+	want[front.Problem](w, w.do("POST", path, `{"revision":5}`), 409)
+	want[front.Problem](w, w.do("POST", path, `{"revision":1}`), 409)
+	want[front.Problem](w, w.do("POST", path, `{"revision":77}`), 404)
 	if got := w.audits(); !slices.Contains(got, "toolset.rollback") {
 		t.Fatalf("audit %v", got)
 	}
@@ -106,7 +108,7 @@ func TestLifecycleEvents(t *testing.T) {
 	f("tested again")
 	w.describe(ts.ID, "second")
 	f("deployed untested", "toolset.replaced 1 published superseded", "toolset.deployed 2 draft published")
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{}`), http.StatusOK)
 	f("rolled back", "toolset.replaced 2 published rolled_back", "toolset.rolled_back 3 superseded published")
 }
 
@@ -138,8 +140,8 @@ func TestCollect(t *testing.T) {
 			t.Errorf("revision %d: %v", r.N, err)
 		}
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{"revision":1}`), 409)
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", nil), 200)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{"revision":1}`), 409)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", nil), 200)
 	if again := want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200); again.Archived != 1 {
 		t.Fatalf("revision 4 must go now, its content is live as 6: %+v", again)
 	}

@@ -12,9 +12,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
+
+// workspace returns the workspace that the request works in.
+func (s *Server) workspace(ctx context.Context) *store.Workspace {
+	return request.Workspace(ctx, s.o.Store)
+}
 
 // ListInput are the query parameters of every list.
 type ListInput struct {
@@ -126,6 +132,19 @@ func answer[T any](body T, err error) (*bodyOutput[T], error) {
 		return nil, err
 	}
 	return &bodyOutput[T]{body}, nil
+}
+
+// pointed is [answer] of a body that comes as a pointer.
+func pointed[T any](body *T, err error) (*bodyOutput[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &bodyOutput[T]{*body}, nil
+}
+
+// of serves an operation whose handler stands beside its registration.
+func of[I, O any](s *Server, handle func(context.Context, *Server, *I) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) { return handle(ctx, s, in) }
 }
 
 // answered serves what decide says of the request's workspace.

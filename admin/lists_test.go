@@ -9,14 +9,16 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // Every field that the document names of a list filters it, and sorts it, in SQL or in
 // memory; what it does not name is refused with what there is.
 func TestListFields(t *testing.T) {
 	w := newWorld(t)
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -80,11 +82,11 @@ func TestListQueries(t *testing.T) {
 		if name == "Gamma pets" {
 			body["deploy"] = map[string]any{"skip": true}
 		}
-		want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+		want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	}
 	names := func(a answer) (out []string) {
 		t.Helper()
-		for _, ts := range want[admin.List[admin.Toolset]](w, a, 200).Items {
+		for _, ts := range want[admin.List[view.Toolset]](w, a, 200).Items {
 			out = append(out, ts.Name)
 		}
 		return out
@@ -119,7 +121,7 @@ func TestListQueries(t *testing.T) {
 	if !slices.Equal(got, []string{"Gamma pets", "beta pets", "Alpha pets"}) {
 		t.Errorf("pages: %q", got)
 	}
-	first := want[admin.List[admin.Toolset]](w, w.do("GET", "/v1/toolsets?limit=1&orderBy=name", nil), 200)
+	first := want[admin.List[view.Toolset]](w, w.do("GET", "/v1/toolsets?limit=1&orderBy=name", nil), 200)
 	a := w.do("GET", "/v1/toolsets?limit=1&orderBy=-name&cursor="+first.NextCursor, nil)
 	if a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "other parameters") {
 		t.Errorf("a cursor of another order: %d %s", a.StatusCode, a.body)
@@ -138,7 +140,7 @@ func TestListQueries(t *testing.T) {
 
 func TestAuditFilters(t *testing.T) {
 	w := newWorld(t)
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
 	count := func(filter string) int {
 		t.Helper()
 		return len(want[admin.List[json.RawMessage]](w, w.do("GET", "/v1/audit?filter="+url.QueryEscape(filter), nil), 200).Items)

@@ -2,12 +2,8 @@ package admin
 
 import (
 	"context"
-	"html"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,9 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // openLogins makes the room of logins.
@@ -45,7 +39,7 @@ type authorizeConnectorInput struct {
 	Body *login.Authorize
 }
 
-func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
+func registerAuthorize(s *Server, path, ofConnector string, tags []string) {
 	authorize := func(ctx context.Context, id, connector string, in *login.Authorize) (*bodyOutput[login.Authorization], error) {
 		want := login.Authorize{}
 		if in != nil {
@@ -77,60 +71,14 @@ func (s *Server) registerAuthorize(path, ofConnector string, tags []string) {
 	}, func(ctx context.Context, in *authorizeInput) (*bodyOutput[login.Authorization], error) {
 		return authorize(ctx, in.ID, "", in.Body)
 	})
-	s.registerUsers(path, tags)
-}
-
-// serveCallback is where a browser comes back to. The browser that confirmed a
-// pending login may finish it with its state, once; there is no token in a browser.
-func (s *Server) serveCallback(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-		return
-	}
-	if len(r.URL.RawQuery) > login.MaxCallback {
-		s.callbackPage(w, "", problem.New(problem.TooLarge, "the answer of the authorization server is too long"))
-		return
-	}
-	q := r.URL.Query()
-	done, err := s.logins.Finish(w, r, q)
-	if err != nil {
-		p := problemOf(err)
-		if p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
-		} else {
-			s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at an authorization server did not succeed",
-				slog.String("request_id", request.Of(r.Context()).ID), slog.Any("error", err))
-		}
-	}
-	s.callbackPage(w, done, err)
-}
-
-// callbackPage is what the person sees.
-func (s *Server) callbackPage(w http.ResponseWriter, text string, err error) {
-	title, status := "You are logged in", http.StatusOK
-	if err != nil {
-		p := problemOf(err)
-		title, status = "The login did not succeed", p.Status
-		text = p.Detail + ". " + p.Remedy
-	}
-	s.page(w, status, title, "<p>"+html.EscapeString(text)+"</p>")
-}
-
-// page shows a person something. body is HTML.
-func (s *Server) page(w http.ResponseWriter, status int, title, body string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Referrer-Policy", "no-referrer") // the code is in the address
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>"+title+" · Sluice</title><h1>"+title+"</h1>"+
-		body+"</html>\n") // the client is gone when this fails
+	registerUsers(s, path, tags)
 }
 
 type loginInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-func (s *Server) registerServerLogin() {
+func registerServerLogin(s *Server) {
 	const path = "/v1/mcp/logins"
 	tags := []string{"connectors"}
 	register(s, huma.Operation{
@@ -182,7 +130,7 @@ type userLoginInput struct {
 	User      string `path:"user" maxLength:"64"`
 }
 
-func (s *Server) registerUsers(path string, tags []string) {
+func registerUsers(s *Server, path string, tags []string) {
 	path += "/users"
 	register(s, huma.Operation{
 		OperationID: "list-user-logins", Method: http.MethodGet, Path: path, Summary: "List the callers who logged in", Tags: tags,
@@ -209,61 +157,4 @@ func (s *Server) registerUsers(path string, tags []string) {
 		}
 		return nil, s.logins.RevokeUser(ctx, ws, ts, in.Connector, in.User)
 	})
-}
-
-// serveUserLogin is the page behind the link of a single caller. GET shows who asks
-// for what; only POST, which a person must cause, uses the link up.
-func (s *Server) serveUserLogin(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.UserPath), s.logins.ShowUser, s.logins.BeginUser)
-}
-
-// serveConfirm is the page behind the link of a login that an operator began. GET
-// shows what the login is for; only POST, which a person must cause, uses the link
-// up and binds the login to the browser.
-func (s *Server) serveConfirm(w http.ResponseWriter, r *http.Request) {
-	s.serveLink(w, r, strings.TrimPrefix(r.URL.Path, login.ConfirmPath), s.logins.ShowConfirm, s.logins.Confirm)
-}
-
-// serveLink answers a page behind a link: show is for GET, press for POST, which only
-// the button of the page sends.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request, text string, show func(context.Context, string) (login.Page, error), press func(http.ResponseWriter, *http.Request, string) error) {
-	var (
-		shown login.Page
-		err   error
-	)
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-		if shown, err = show(r.Context(), text); err == nil {
-			s.page(w, http.StatusOK, shown.Title, shown.Body)
-		}
-	case http.MethodPost:
-		err = press(w, r, text)
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-		return
-	}
-	if err != nil {
-		if p := problemOf(err); p.Code == codeInternal {
-			_ = s.fail(r.Context(), err) // logs it
-		}
-		s.callbackPage(w, "", err)
-	}
-}
-
-// serveClientDocument answers authorization servers that ask who we are.
-func (s *Server) serveClientDocument(w http.ResponseWriter, r *http.Request) {
-	m := s.logins.Clients.Document()
-	switch {
-	case m == nil:
-		s.writeProblem(w, r, notHere(r))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-	default:
-		w.Header().Set("Cache-Control", "public, max-age=3600")
-		if err := request.WriteJSON(w, m); err != nil {
-			s.writeProblem(w, r, err)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -22,13 +23,13 @@ func TestMembers(t *testing.T) {
 	if anna.Email != "anna@example.com" || !strings.HasPrefix(anna.ID, "mem_") {
 		t.Fatalf("%+v", anna)
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/members", `{"email":"ANNA@example.com","role":"viewer"}`), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/members", `{"email":"ANNA@example.com","role":"viewer"}`), http.StatusConflict)
 	for _, bad := range []string{`{"email":"anna","role":"viewer"}`, `{"email":"Ann <a@example.com>","role":"viewer"}`, `{"email":"a@example.com\nb","role":"viewer"}`} {
-		if p := want[admin.Problem](w, w.do("POST", "/v1/members", bad), http.StatusBadRequest); p.Errors[0].Pointer != "#/email" {
+		if p := want[front.Problem](w, w.do("POST", "/v1/members", bad), http.StatusBadRequest); p.Errors[0].Pointer != "#/email" {
 			t.Errorf("%s: %+v", bad, p)
 		}
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/members", `{"email":"c@example.com","role":"root"}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", "/v1/members", `{"email":"c@example.com","role":"root"}`), http.StatusUnprocessableEntity)
 
 	token := func(by []string, body string) secrets.Secret {
 		t.Helper()
@@ -36,10 +37,10 @@ func TestMembers(t *testing.T) {
 	}
 	annas := token(nil, `{"name":"laptop","role":"admin","member":"anna@example.com"}`)
 	bens := token(nil, `{"name":"laptop","role":"editor","member":"`+ben.ID+`"}`)
-	if p := want[admin.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"admin","member":"ben@example.com"}`), http.StatusBadRequest); p.Errors[0].Pointer != "#/role" {
+	if p := want[front.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"admin","member":"ben@example.com"}`), http.StatusBadRequest); p.Errors[0].Pointer != "#/role" {
 		t.Errorf("%+v", p)
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"viewer","member":"nobody@example.com"}`), http.StatusBadRequest)
+	want[front.Problem](w, w.do("POST", "/v1/tokens", `{"name":"x","role":"viewer","member":"nobody@example.com"}`), http.StatusBadRequest)
 	if me := want[admin.Me](w, w.do("GET", "/v1/me", nil, bearer(bens)...), 200); me.Role != "editor" || me.Member != "ben@example.com" {
 		t.Errorf("%+v", me)
 	}
@@ -48,39 +49,39 @@ func TestMembers(t *testing.T) {
 	if made.Member != anna.ID {
 		t.Errorf("%+v", made)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/members", nil, bearer(bens)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", "/v1/members", nil, bearer(bens)...), http.StatusForbidden)
 
 	// A change needs the version it was made of.
 	at := "/v1/members/ben@example.com"
 	read := w.do("GET", at, nil)
 	tag := read.Header.Get("ETag")
-	want[admin.Problem](w, w.do("PATCH", at, `{"role":"viewer"}`), http.StatusPreconditionRequired)
+	want[front.Problem](w, w.do("PATCH", at, `{"role":"viewer"}`), http.StatusPreconditionRequired)
 	if m := want[people.Member](w, w.do("PATCH", at, `{"role":"viewer","name":" Ben "}`, "If-Match", tag), 200); m.Role != "viewer" || m.Name != "Ben" {
 		t.Errorf("%+v", m)
 	}
 	if a := w.do("PATCH", at, `{"role":"admin"}`, "If-Match", tag); a.StatusCode != http.StatusPreconditionFailed || a.Header.Get("ETag") == tag {
 		t.Errorf("%d %v", a.StatusCode, a.Header)
 	}
-	want[admin.Problem](w, w.do("DELETE", at, nil), http.StatusPreconditionRequired)
-	want[admin.Problem](w, w.do("DELETE", at, nil, "If-Match", tag), http.StatusPreconditionFailed)
+	want[front.Problem](w, w.do("DELETE", at, nil), http.StatusPreconditionRequired)
+	want[front.Problem](w, w.do("DELETE", at, nil, "If-Match", tag), http.StatusPreconditionFailed)
 	// Demoted, removed: the token with the next request.
-	want[admin.Problem](w, w.do("POST", "/v1/connectors/preview", `{}`, bearer(bens)...), http.StatusForbidden)
+	want[front.Problem](w, w.do("POST", "/v1/connectors/preview", `{}`, bearer(bens)...), http.StatusForbidden)
 	if a := w.do("DELETE", at, nil, "If-Match", "*"); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/me", nil, bearer(bens)...), http.StatusUnauthorized)
-	want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", "/v1/me", nil, bearer(bens)...), http.StatusUnauthorized)
+	want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
 
 	// The last administrator, also by their own hand.
 	at = "/v1/members/" + anna.ID
 	for _, a := range []answer{w.do("DELETE", at, nil, "If-Match", "*"), w.do("PATCH", at, `{"role":"publisher"}`, append(bearer(annas), "If-Match", "*")...)} {
-		want[admin.Problem](w, a, http.StatusConflict)
+		want[front.Problem](w, a, http.StatusConflict)
 	}
 	add("eve@example.com", "admin")
 	if a := w.do("DELETE", at, nil, append(bearer(annas), "If-Match", "*")...); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("%d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/me", nil, bearer(secrets.New(made.Token))...), http.StatusUnauthorized)
+	want[front.Problem](w, w.do("GET", "/v1/me", nil, bearer(secrets.New(made.Token))...), http.StatusUnauthorized)
 	items := want[admin.List[people.Member]](w, w.do("GET", "/v1/members", nil), 200).Items
 	if len(items) != 1 || items[0].Email != "eve@example.com" {
 		t.Errorf("%+v", items)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
@@ -24,7 +25,7 @@ import (
 
 // oauthWorld is a world whose upstream takes good access tokens only, and one
 // toolset.
-func oauthWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedToolset) {
+func oauthWorld(t *testing.T) (w *world, as *oauthtest.Server, ts change.CreatedToolset) {
 	t.Helper()
 	w, as = newWorld(t), oauthtest.New(t)
 	w.upstream.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -36,7 +37,7 @@ func oauthWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedT
 	})
 	body := w.createBody("Pets", "pets.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	return w, as, want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	return w, as, want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 }
 
 func service(as *oauthtest.Server) map[string]any {

@@ -15,7 +15,8 @@ import (
 	"github.com/pb33f/libopenapi"
 	validator "github.com/pb33f/libopenapi-validator"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
@@ -143,7 +144,7 @@ func TestAnswersFollowTheDocument(t *testing.T) {
 		return a
 	}
 	body := w.createBody("Pets", "pets.yaml")
-	ts := want[admin.CreatedToolset](w, f("POST", "/v1/toolsets", body, 201), 201)
+	ts := want[change.CreatedToolset](w, f("POST", "/v1/toolsets", body, 201), 201)
 	path := "/v1/toolsets/" + ts.ID
 	f("POST", "/v1/toolsets", body, 200)
 	f("GET", "/v1/toolsets", nil, 200)
@@ -179,7 +180,7 @@ func TestAnswersFollowTheDocument(t *testing.T) {
 	f("GET", "/v1/audit", nil, 200)
 	f("GET", "/v1/me", nil, 200)
 	w.until("the job ends", func() bool {
-		return want[admin.Job](w, w.do("GET", a.Header.Get("Location"), nil), 200).State != "running"
+		return want[job.Job](w, w.do("GET", a.Header.Get("Location"), nil), 200).State != "running"
 	})
 	f("DELETE", path, nil, 204, "If-Match", "*")
 }

@@ -2,32 +2,14 @@ package admin
 
 import (
 	"context"
-	"html"
-	"log/slog"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/login"
-	"github.com/sluicegate/sluice/admin/oidc"
-	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/admin/pages"
 )
 
-const (
-	signInPath = "/v1/sign-in"
-	// openIDPath begins a login at the OpenID provider, and openIDCallback is where that
-	// sends the browser back to.
-	openIDPath     = "/openid/login"
-	openIDCallback = "/openid/callback"
-	// openIDCookie keeps a login in a browser until it comes back.
-	openIDCookie = "sluice-openid"
-	// closeWindow is what the window of a login that was opened beside a page wants in the
-	// end: to be closed.
-	closeWindow = "/close"
-)
+const signInPath = "/v1/sign-in"
 
 // SignInWays says how people sign in to the console.
 type SignInWays struct {
@@ -53,7 +35,7 @@ type OpenIDConnect struct {
 	RedirectURL string            `json:"redirectUrl" doc:"What the client at the provider must allow." example:"https://sluice.example.com/openid/callback"`
 }
 
-func (s *Server) registerOpenID() {
+func registerOpenID(s *Server) {
 	tags := []string{"access"}
 	// No role: who looks has signed in nowhere yet.
 	huma.Register(s.api, huma.Operation{
@@ -62,7 +44,7 @@ func (s *Server) registerOpenID() {
 	}, func(context.Context, *struct{}) (*bodyOutput[SignInWays], error) {
 		out := SignInWays{}
 		if s.openID.Enabled() {
-			out.OpenID = &SignInProvider{Name: s.openID.Config().Name, URL: openIDPath}
+			out.OpenID = &SignInProvider{Name: s.openID.Config().Name, URL: pages.OpenIDPath}
 		}
 		return &bodyOutput[SignInWays]{out}, nil
 	})
@@ -73,99 +55,7 @@ func (s *Server) registerOpenID() {
 		c := s.openID.Config()
 		return &bodyOutput[OpenIDConnect]{OpenIDConnect{
 			Enabled: s.openID.Enabled(), Name: c.Name, Issuer: c.Issuer, ClientID: c.ClientID, Secret: !c.ClientSecret.IsZero(), Scopes: c.Scopes, GroupsClaim: c.GroupsClaim,
-			Roles: c.Roles, RedirectURL: s.consoleURL(ctx) + openIDCallback,
+			Roles: c.Roles, RedirectURL: s.front.ConsoleURL(ctx) + pages.OpenIDCallback,
 		}}, nil
 	})
-}
-
-// openIDLogin is the cookie of a login. Browsers take a __Host- cookie only over TLS and from
-// this host itself, so no neighbour in the domain can plant one.
-func (s *Server) openIDLogin(ctx context.Context) login.Cookie {
-	if strings.HasPrefix(s.consoleURL(ctx), "https:") {
-		return login.Cookie{Name: "__Host-" + openIDCookie, Path: "/", Secure: true}
-	}
-	return login.Cookie{Name: openIDCookie, Path: openIDCallback}
-}
-
-// serveOpenID sends a browser to the OpenID provider.
-func (s *Server) serveOpenID(w http.ResponseWriter, r *http.Request) {
-	if !s.openIDAnswers(w, r) {
-		return
-	}
-	ctx := r.Context()
-	page, kept, err := s.openID.Begin(ctx, s.consoleURL(ctx)+openIDCallback, r.URL.Query().Get("back"))
-	if err != nil {
-		s.signInPage(w, r, err)
-		return
-	}
-	s.openIDLogin(ctx).Set(w, kept, int(oidc.Life.Seconds()))
-	http.Redirect(w, r, page, http.StatusSeeOther) //nolint:gosec // the operator named the provider
-}
-
-// openIDAnswers reports whether there is something at the addresses of a login.
-func (s *Server) openIDAnswers(w http.ResponseWriter, r *http.Request) bool {
-	switch {
-	case !s.openID.Enabled():
-		s.writeProblem(w, r, notHere(r))
-	case r.Method != http.MethodGet:
-		w.Header().Set("Allow", http.MethodGet)
-		s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-	case len(r.URL.RawQuery) > login.MaxCallback:
-		s.signInPage(w, r, problem.New(problem.TooLarge, "the answer of the OpenID provider is too long"))
-	default:
-		return true
-	}
-	return false
-}
-
-// serveOpenIDCallback is where a browser comes back to from the OpenID provider: it gets a
-// session, and goes on to the page that it wanted.
-func (s *Server) serveOpenIDCallback(w http.ResponseWriter, r *http.Request) {
-	if !s.openIDAnswers(w, r) {
-		return
-	}
-	ctx, q := r.Context(), r.URL.Query()
-	cookie := s.openIDLogin(ctx)
-	var kept, old secrets.Secret
-	if c, err := r.Cookie(cookie.Name); err == nil {
-		kept = secrets.New(c.Value)
-	}
-	if c, err := r.Cookie(sessionCookie); err == nil {
-		old = secrets.New(c.Value)
-	}
-	cookie.Set(w, secrets.Secret{}, -1) // a login ends once, however it ends
-	login, err := s.openID.Finish(ctx, s.consoleURL(ctx)+openIDCallback, kept, q)
-	if err != nil {
-		s.signInPage(w, r, err)
-		return
-	}
-	opened, err := s.sessions.OpenMember(ctx, login.Workspace, login.Member, old, r.UserAgent())
-	if err != nil {
-		s.signInPage(w, r, err)
-		return
-	}
-	c := s.cookie(ctx, opened.Secret, opened.Session.ExpiresAt)
-	http.SetCookie(w, &c)
-	if login.Back == closeWindow {
-		s.page(w, http.StatusOK, "You are signed in", "<p>Close this window: the page that you came from goes on.</p>")
-		return
-	}
-	w.Header().Set("Referrer-Policy", "no-referrer")     // the code is in the address
-	http.Redirect(w, r, login.Back, http.StatusSeeOther) //nolint:gosec // a page of the console: package oidc lets nothing else through
-}
-
-// signInPage says why nobody was signed in.
-func (s *Server) signInPage(w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
-	if p.Code == codeInternal {
-		_ = s.fail(r.Context(), err) // logs it
-	} else {
-		s.log.LogAttrs(r.Context(), slog.LevelWarn, "a login at the OpenID provider did not succeed",
-			slog.String("request_id", request.Of(r.Context()).ID), slog.String("client", request.Of(r.Context()).IP), slog.Any("error", err))
-	}
-	text := p.Detail
-	if p.Remedy != "" {
-		text += ". " + p.Remedy
-	}
-	s.page(w, p.Status, "You are not signed in", "<p>"+html.EscapeString(text)+".</p><p>Request "+request.Of(r.Context()).ID+"</p><p><a href=\"/\">To the sign-in page</a></p>")
 }

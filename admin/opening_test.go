@@ -7,6 +7,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/admin/people"
 )
 
@@ -37,29 +40,29 @@ func TestClosedByDefault(t *testing.T) {
 	if opened.Mode != "token" || opened.Tokens != 1 || len(tokens.Items) != 1 || tokens.Items[0].Last4 != made.Token.Last4 {
 		t.Errorf("access %+v, tokens %+v", opened, tokens.Items)
 	}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 200); again.Token != nil || again.Access.Mode != "token" {
+	if again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 200); again.Token != nil || again.Access.Mode != "token" {
 		t.Errorf("the same again: %+v, %v", again.Access, again.Token)
 	}
 	// A slow creation is a job, whose record has no token.
-	job := want[admin.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Slow", "pets.yaml"), "Prefer", "wait=0"), 202)
-	for job.State == "running" || job.State == "queued" {
-		job = want[admin.Job](w, w.do("GET", "/v1/jobs/"+job.ID, nil), 200)
+	going := want[job.Job](w, w.do("POST", "/v1/toolsets", w.createBody("Slow", "pets.yaml"), "Prefer", "wait=0"), 202)
+	for going.State == "running" || going.State == "queued" {
+		going = want[job.Job](w, w.do("GET", "/v1/jobs/"+going.ID, nil), 200)
 	}
-	if strings.Contains(string(job.Result), "slt_") || !strings.Contains(string(job.Result), `"mode":"token"`) {
-		t.Errorf("the job has %s", job.Result)
+	if strings.Contains(string(going.Result), "slt_") || !strings.Contains(string(going.Result), `"mode":"token"`) {
+		t.Errorf("the job has %s", going.Result)
 	}
 	body := w.createBody("Open", "pets.yaml")
 	body["access"] = "none"
-	open := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	open := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	if open.Token != nil || !open.Access.Public {
 		t.Errorf("public: %+v, %v", open.Access, open.Token)
 	}
 	if n := len(slices.DeleteFunc(w.audits(), func(a string) bool { return a != "access.set" })); n != 3 {
 		t.Errorf("%d audit records of access, want one for each toolset", n)
 	}
-	want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200) // the same said again
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200) // the same said again
 	body["access"] = "token"
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 409); !strings.Contains(p.Remedy, "sluice toolset access open set token") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 409); !strings.Contains(p.Remedy, "sluice toolset access open set token") {
 		t.Errorf("another access of a toolset that is there: %+v", p)
 	}
 }
@@ -69,7 +72,7 @@ func TestTokenOnLoopbackWhenAsked(t *testing.T) {
 	w := newWorld(t)
 	body := w.createBody("Pets", "pets.yaml")
 	body["access"] = "token"
-	if made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); made.Token == nil || made.Access.Mode != "token" {
+	if made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201); made.Token == nil || made.Access.Mode != "token" {
 		t.Errorf("made %+v, %v", made.Access, made.Token)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/difference"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
@@ -23,7 +24,7 @@ type originsOutput struct {
 	Body List[login.ConnectorOrigins]
 }
 
-func (s *Server) registerOrigins() {
+func registerOrigins(s *Server) {
 	const path = "/v1/toolsets/{id}/origins"
 	tags := []string{"authentication"}
 	register(s, huma.Operation{
@@ -33,16 +34,16 @@ func (s *Server) registerOrigins() {
 		if err != nil {
 			return nil, err
 		}
-		return s.originsAnswer(ctx, d)
+		return originsAnswer(ctx, s, d)
 	})
 	register(s, huma.Operation{
 		OperationID: "confirm-origins", Method: http.MethodPost, Path: path, Summary: "Confirm new addresses for a credential", Tags: tags,
 		Description: "A credential is sent to the addresses it was given for, and to no other, whatever a specification, an edit or an upstream says. " +
 			"What would send it elsewhere waits until an administrator confirms the address here, or somebody sets the secret again. It is audited.",
-	}, s.confirmOrigins)
+	}, of(s, confirmOrigins))
 }
 
-func (s *Server) originsAnswer(ctx context.Context, d *draft.Draft) (*originsOutput, error) {
+func originsAnswer(ctx context.Context, s *Server, d *draft.Draft) (*originsOutput, error) {
 	live, err := s.logins.Origins.Live(ctx, d.Toolset)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft.Draft) (*originsOut
 		if len(p.Creds) == 0 {
 			continue
 		}
-		last, err := lastChange(ctx, s.o.Store.Workspace(d.Toolset.WorkspaceID), d.Toolset.ID, p.Row.Name)
+		last, err := difference.Last(ctx, s.o.Store.Workspace(d.Toolset.WorkspaceID), d.Toolset.ID, p.Row.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +71,7 @@ func (s *Server) originsAnswer(ctx context.Context, d *draft.Draft) (*originsOut
 	return out, nil
 }
 
-func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*originsOutput, error) {
+func confirmOrigins(ctx context.Context, s *Server, in *confirmInput) (*originsOutput, error) {
 	ws := s.workspace(ctx)
 	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
@@ -83,5 +84,5 @@ func (s *Server) confirmOrigins(ctx context.Context, in *confirmInput) (*origins
 		return nil, err
 	}
 	s.logins.Secrets.ForgetAll(d.Creds)
-	return s.originsAnswer(ctx, d)
+	return originsAnswer(ctx, s, d)
 }

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -56,7 +58,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 	w.upstream.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(rw, `[{"id":7}]`) })
 	body := w.createBody("Pets", "pets.yaml")
 	body["deploy"] = map[string]any{"skip": true}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
 	a := want[credential.Authentication](w, w.do("PUT", "/v1/toolsets/"+ts.ID+"/authentication", map[string]any{
 		"authType": "oauth2", "grant": "client_credentials", "clientId": "me", "clientSecret": upstreamKey, "issuer": as.URL,
 	}), 200)
@@ -113,7 +115,7 @@ func TestServerKeyStays(t *testing.T) {
 	}
 	check("a creation again")
 	tag := w.do("GET", "/v1/toolsets/notes", nil).Header.Get("ETag")
-	want[admin.Toolset](w, w.do("PATCH", "/v1/toolsets/notes", map[string]any{"baseUrl": evil}, "If-Match", tag), 200)
+	want[view.Toolset](w, w.do("PATCH", "/v1/toolsets/notes", map[string]any{"baseUrl": evil}, "If-Match", tag), 200)
 	if a := w.do("POST", "/v1/toolsets/notes/test", map[string]any{}); a.StatusCode != http.StatusConflict {
 		t.Errorf("tested: %s", a.body)
 	}

@@ -14,8 +14,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -107,7 +109,7 @@ func (k *kept) thiefServer() string { return "{url: " + k.evil.URL + "}" }
 // patch moves the base URL, as an editor may.
 func (k *kept) patch() {
 	k.t.Helper()
-	want[admin.Toolset](k.world, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
+	want[view.Toolset](k.world, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
 }
 
 // wayToMove is a way in which calls of a live toolset may be sent elsewhere.
@@ -119,7 +121,7 @@ type wayToMove struct {
 var waysToMove = []wayToMove{
 	{"refresh", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		r := want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
+		r := want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
 		c := r.Changes
 		if r.Deployed || r.Test != nil || c == nil || c.Breaking != 1 || c.Origins == nil || strings.Join(c.Origins.From, " ") != k.upstream.URL || strings.Join(c.Origins.To, " ") != k.evil.URL ||
 			!strings.Contains(r.Waiting, k.upstream.URL) || !strings.Contains(r.Waiting, k.evil.URL) {
@@ -128,22 +130,22 @@ var waysToMove = []wayToMove{
 	}},
 	{"dry run of a refresh", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		r := want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"dryRun": true}), 200)
+		r := want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"dryRun": true}), 200)
 		if r.Changes == nil || r.Changes.Origins == nil || len(r.Changes.Origins.New) != 1 {
 			k.t.Errorf("changes %+v", r.Changes)
 		}
 	}},
 	{"refresh that accepts what breaks", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true, "accept": true, "deploy": map[string]any{"untestedReason": "trust me"}}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true, "accept": true, "deploy": map[string]any{"untestedReason": "trust me"}}), 200)
 	}},
 	{"refresh by an administrator who accepts what breaks", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		want[admin.Refreshed](k.world, k.do("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
+		want[change.Refreshed](k.world, k.do("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
 	}},
 	{"refresh, then test", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
 		a := k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 		if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, k.upstream.URL) || !strings.Contains(a.body, k.evil.URL) || !strings.Contains(a.body, "sluice toolset origins shop --confirm") {
 			k.t.Errorf("tested: %s", a.body)
@@ -151,39 +153,39 @@ var waysToMove = []wayToMove{
 	}},
 	{"refresh, twice", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{}), 200)
 		k.spec("3", k.thiefServer(), "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
 	}},
 	{"refresh with hold", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		r := want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
+		r := want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
 		if r.Deployed || r.Changes == nil || !r.Changes.Waits || r.Changes.Origins == nil || k.get("shop").Digest != k.live {
 			k.t.Errorf("held %+v", r.Changes)
 		}
 	}},
 	{"accept of what waits, by an editor", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		r := want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
+		r := want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
 		if a := k.as("POST", "/v1/toolsets/shop/changes/"+r.Changes.ID+"/accept", map[string]any{}); a.StatusCode != http.StatusConflict {
 			k.t.Errorf("accepted: %s", a.body)
 		}
 	}},
 	{"accept of what waits, by an administrator who confirmed nothing", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
-		r := want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
+		r := want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
 		if a := k.do("POST", "/v1/toolsets/shop/changes/"+r.Changes.ID+"/accept", map[string]any{}); a.StatusCode != http.StatusConflict || k.get("shop").Digest != k.live {
 			k.t.Errorf("accepted: %s", a.body)
 		}
 	}},
 	{"schedule", func(k *kept) {
-		want[admin.Schedule](k.world, k.as("PUT", "/v1/toolsets/shop/schedule", map[string]any{"everySeconds": 300}), 200)
+		want[change.Schedule](k.world, k.as("PUT", "/v1/toolsets/shop/schedule", map[string]any{"everySeconds": 300}), 200)
 		k.spec("2", k.thiefServer(), "")
 		k.later.Add(int64(time.Hour))
-		if err := k.srv.CheckSpecifications(k.t.Context()); err != nil {
+		if err := k.srv.Changes().CheckSpecifications(k.t.Context()); err != nil {
 			k.t.Fatal(err)
 		}
-		s := want[admin.Schedule](k.world, k.as("GET", "/v1/toolsets/shop/schedule", nil), 200)
+		s := want[change.Schedule](k.world, k.as("GET", "/v1/toolsets/shop/schedule", nil), 200)
 		if s.Waiting == nil || s.Waiting.Origins == nil || k.get("shop").Digest != k.live {
 			k.t.Errorf("schedule %+v", s)
 		}
@@ -191,34 +193,34 @@ var waysToMove = []wayToMove{
 	{"default of a server variable", func(k *kept) {
 		host, port, _ := strings.Cut(strings.TrimPrefix(k.evil.URL, "http://"), ":")
 		k.spec("2", "{url: 'http://{host}:"+port+"', variables: {host: {default: "+host+"}}}", "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
 	}},
 	{"server of an operation", func(k *kept) {
 		k.spec("2", k.home(), k.thiefServer())
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true, "test": map[string]any{"tool": "list_pets"}}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true, "test": map[string]any{"tool": "list_pets"}}), 200)
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 	}},
 	{"another port", func(k *kept) {
 		k.spec("2", "{url: 'http://127.0.0.1:"+k.evil.URL[strings.LastIndexByte(k.evil.URL, ':')+1:]+"/v1'}", "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
 	}},
 	{"order of the servers", func(k *kept) {
 		k.spec("2", k.thiefServer()+", "+k.home(), "")
-		want[admin.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
+		want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"acceptBreaking": true}), 200)
 	}},
 	{"overlay", func(k *kept) {
 		overlay := "overlay: 1.0.0\ninfo: {title: t, version: '1'}\nactions:\n- {target: '$.servers[0]', update: {url: '" + k.evil.URL + "'}}\n"
 		body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL, "overlays": []any{map[string]any{"document": overlay}}}}}
-		want[admin.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
+		want[change.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
 	}},
 	{"creation again, with another base URL", func(k *kept) {
 		body := map[string]any{"slug": "shop", "baseUrl": k.evil.URL, "source": map[string]any{"openapi": map[string]any{"url": shopURL}}, "deploy": map[string]any{"untestedReason": "x"}}
-		want[admin.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
+		want[change.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
 	}},
 	{"creation again, of a moved specification", func(k *kept) {
 		k.spec("2", k.thiefServer(), "")
 		body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}}
-		want[admin.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
+		want[change.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
 	}},
 	{"base URL, then test", func(k *kept) {
 		k.patch()
@@ -228,7 +230,7 @@ var waysToMove = []wayToMove{
 	}},
 	{"base URL of the connector, then test", func(k *kept) {
 		name := k.get("shop").Connectors[0].Name
-		want[admin.ToolsetConnectorDetail](k.world, k.as("PATCH", "/v1/toolsets/shop/connectors/"+name, map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
+		want[view.ToolsetConnectorDetail](k.world, k.as("PATCH", "/v1/toolsets/shop/connectors/"+name, map[string]any{"baseUrl": k.evil.URL}, "If-Match", k.etag()), 200)
 		k.as("POST", "/v1/toolsets/shop/test", map[string]any{"tool": "list_pets"})
 	}},
 	{"base URL, then deploy untested", func(k *kept) {
@@ -310,7 +312,7 @@ func TestKeysStayAtTheirOrigins(t *testing.T) {
 					w.t = t
 					w.fetcher.put(shopURL, movable("1", k.home(), ""))
 					body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}, "authentication": auth}
-					made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
+					made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
 					if made.Status != "live" {
 						t.Fatalf("created %+v", made.Test)
 					}
@@ -338,7 +340,7 @@ func TestConfirmOrigins(t *testing.T) {
 	k.spec("1", k.home(), "")
 	auth := map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
 	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}, "authentication": auth}
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
 	if made.Authentication == nil || strings.Join(made.Authentication.Origins, " ") != w.upstream.URL {
 		t.Fatalf("created %+v", made.Authentication)
 	}
@@ -352,7 +354,7 @@ func TestConfirmOrigins(t *testing.T) {
 	}
 	// A change that waits outside of the draft.
 	k.spec("2", k.thiefServer(), "")
-	held := want[admin.Refreshed](w, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
+	held := want[change.Refreshed](w, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"hold": true}), 200)
 	if got := list(); fmt.Sprint(got.Origins, got.Draft, got.Live, got.New) != fmt.Sprintf("[%s] [%[1]s] [%[1]s] [%s]", w.upstream.URL, other.URL) {
 		t.Errorf("origins %+v", got)
 	}
@@ -362,7 +364,7 @@ func TestConfirmOrigins(t *testing.T) {
 		}
 	}
 	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/shop/origins", map[string]any{"origins": []string{other.URL + "/v1"}, "reason": "they moved"}), 200)
-	r := want[admin.Refreshed](w, k.as("POST", "/v1/toolsets/shop/changes/"+held.Changes.ID+"/accept", map[string]any{}), 200)
+	r := want[change.Refreshed](w, k.as("POST", "/v1/toolsets/shop/changes/"+held.Changes.ID+"/accept", map[string]any{}), 200)
 	if requests, bytes := other.loot(); !r.Deployed || requests != 1 || bytes != len(upstreamKey) {
 		t.Fatalf("after the confirmation: %+v, %d requests, %d bytes", r, requests, bytes)
 	}
@@ -377,12 +379,12 @@ func TestConfirmOrigins(t *testing.T) {
 		t.Errorf("audit log: %v", w.audits())
 	}
 	// Going back is to an address that the secret is for.
-	want[admin.Toolset](w, k.as("POST", "/v1/toolsets/shop/rollback", nil), 200)
+	want[view.Toolset](w, k.as("POST", "/v1/toolsets/shop/rollback", nil), 200)
 
 	// The secret again, from an editor who has it, binds it to where the draft goes and
 	// to what is live, and to nothing that was before.
 	third := newThief(t)
-	want[admin.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
+	want[view.Toolset](w, k.as("PATCH", "/v1/toolsets/shop", map[string]any{"baseUrl": third.URL}, "If-Match", k.etag()), 200)
 	a := want[credential.Authentication](w, k.as("PUT", "/v1/toolsets/shop/authentication", auth), 200)
 	if got := registry.Origins(a.Origins); !got.Has(third.URL) || !got.Has(w.upstream.URL) || got.Has(other.URL) {
 		t.Errorf("the new secret is for %v", got)
@@ -407,7 +409,7 @@ func TestServersOfOperations(t *testing.T) {
 		"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}, "deploy": map[string]any{"skip": true},
 		"authentication": map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey},
 	}
-	made := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
+	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), 201)
 	if got := registry.Origins(made.Authentication.Origins); len(got) != 2 || !got.Has(w.upstream.URL) || !got.Has(files.URL) {
 		t.Fatalf("the key is for %v", got)
 	}
@@ -427,7 +429,7 @@ func TestOldCredentials(t *testing.T) {
 	k := &kept{world: w, evil: files}
 	k.spec("1", k.home(), k.thiefServer())
 	for slug, skip := range map[string]bool{"shop": false, "draft": true} {
-		want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+		want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 			"slug": slug, "source": map[string]any{"openapi": map[string]any{"url": shopURL}}, "deploy": map[string]any{"skip": skip},
 			"authentication": map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey},
 		}, "Remote", "127.0.0.1:999"), 201)

@@ -50,7 +50,7 @@ func memberAnswer(row *store.Member, err error) (*memberOutput, error) {
 	return &memberOutput{ETag: request.ETag(row.Version), Body: people.ShowMember(row)}, nil
 }
 
-func (s *Server) registerMembers() {
+func registerMembers(s *Server) {
 	tags := []string{"access"}
 	register(s, huma.Operation{
 		OperationID: "list-members", Method: http.MethodGet, Path: "/v1/members", Summary: "List the members of the workspace, newest first", Tags: tags,
@@ -80,7 +80,7 @@ func (s *Server) registerMembers() {
 	})
 }
 
-func (s *Server) registerTokens() {
+func registerTokens(s *Server) {
 	tags := []string{"access"}
 	register(s, huma.Operation{
 		OperationID: "list-tokens", Method: http.MethodGet, Path: "/v1/tokens", Summary: "List the API tokens of the workspace, newest first", Tags: tags,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
 )
@@ -34,7 +34,7 @@ func TestPublishNamesFiles(t *testing.T) {
 		t.Helper()
 		body := publication(t, k, good)
 		body["module"] = base64.StdEncoding.EncodeToString(code)
-		e := want[admin.Problem](w, w.do("POST", "/v1/plugins", body), 422)
+		e := want[front.Problem](w, w.do("POST", "/v1/plugins", body), 422)
 		if !strings.Contains(e.Detail, "the file cannot be used as a plugin: it ") || !strings.Contains(e.Detail, detail) || !strings.Contains(e.Remedy, remedy) {
 			t.Errorf("%s: %s (%s), want %s (%s)", what, e.Detail, e.Remedy, detail, remedy)
 		}
@@ -62,7 +62,7 @@ func TestPublishNamesFiles(t *testing.T) {
 	}
 	body := publication(t, k, good)
 	body["module"] = base64.StdEncoding.EncodeToString(filterWith(""))
-	if e := want[admin.Problem](w, w.do("POST", "/v1/plugins", body), 422); strings.Contains(e.Detail, "cannot be used as a plugin") {
+	if e := want[front.Problem](w, w.do("POST", "/v1/plugins", body), 422); strings.Contains(e.Detail, "cannot be used as a plugin") {
 		t.Errorf("the same without an extension: %+v", e)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
@@ -29,10 +29,10 @@ func TestGrantsOfBindings(t *testing.T) {
 	if v := want[plugin.PluginVersion](w, w.do("GET", "/v1/plugins/mask/versions/1.0.0", nil), 200); v.Asks == nil || v.Asks.Record().String() != "hosts=a.example,deadline=2s" {
 		t.Errorf("it asks for %+v", v.Asks)
 	}
-	if e := want[admin.Problem](w, w.bind(ts.ID, map[string]any{"plugin": "mask"}), 403); !strings.Contains(e.Detail, "asks for hosts=a.example,deadline=2s") || !strings.Contains(e.Remedy, "--grant") {
+	if e := want[front.Problem](w, w.bind(ts.ID, map[string]any{"plugin": "mask"}), 403); !strings.Contains(e.Detail, "asks for hosts=a.example,deadline=2s") || !strings.Contains(e.Remedy, "--grant") {
 		t.Errorf("nothing decided: %+v", e)
 	}
-	if e := want[admin.Problem](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "grants": map[string]any{"hosts": []string{"b.example"}}}), 400); !strings.Contains(e.Detail, "does not ask for hosts=b.example") {
+	if e := want[front.Problem](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "grants": map[string]any{"hosts": []string{"b.example"}}}), 400); !strings.Contains(e.Detail, "does not ask for hosts=b.example") {
 		t.Errorf("another host: %+v", e)
 	}
 	some := map[string]any{"hosts": []string{"a.example"}}
@@ -90,7 +90,7 @@ func TestYankedStaysAway(t *testing.T) {
 	}
 	refused := func(a answer) {
 		t.Helper()
-		if e := want[admin.Problem](w, a, 409); !strings.Contains(e.Detail, "bring back plugin mask 1.0.0, which was yanked: leaks") {
+		if e := want[front.Problem](w, a, 409); !strings.Contains(e.Detail, "bring back plugin mask 1.0.0, which was yanked: leaks") {
 			t.Errorf("%+v", e)
 		}
 	}

@@ -36,7 +36,7 @@ type publisherKeyInput struct {
 	Body plugin.RevokeKey
 }
 
-func (s *Server) registerPlugins() {
+func registerPlugins(s *Server) {
 	tags := []string{"plugins"}
 	const versionPath = "/v1/plugins/{name}/versions/{version}"
 	register(s, huma.Operation{

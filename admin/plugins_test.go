@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -101,7 +102,7 @@ func TestPublishPlugin(t *testing.T) {
 	k := newPublisher(t)
 	p := maskPlugin(t, nil)
 	body := publication(t, k, p)
-	if e := want[admin.Problem](w, w.do("POST", "/v1/plugins", body), 422); e.Code != "invalid_plugin" || !strings.Contains(e.Detail, "no publisher key") {
+	if e := want[front.Problem](w, w.do("POST", "/v1/plugins", body), 422); e.Code != "invalid_plugin" || !strings.Contains(e.Detail, "no publisher key") {
 		t.Fatalf("without a key: %+v", e)
 	}
 	w.trust(k, "Ada")
@@ -117,7 +118,7 @@ func TestPublishPlugin(t *testing.T) {
 		t.Errorf("again: %+v", again)
 	}
 	other := maskPlugin(t, func(m *manifest.Manifest) { m.Description = "other bytes" })
-	if e := want[admin.Problem](w, w.do("POST", "/v1/plugins", publication(t, k, other)), 409); !strings.Contains(e.Detail, "with other bytes") {
+	if e := want[front.Problem](w, w.do("POST", "/v1/plugins", publication(t, k, other)), 409); !strings.Contains(e.Detail, "with other bytes") {
 		t.Errorf("other bytes: %+v", e)
 	}
 	w.publishMask(k, "1.1.0")
@@ -151,7 +152,7 @@ func TestPublishRefuses(t *testing.T) {
 	good := maskPlugin(t, nil)
 	f := func(what string, body map[string]any, status int, detail string) {
 		t.Helper()
-		e := want[admin.Problem](w, w.do("POST", "/v1/plugins", body), status)
+		e := want[front.Problem](w, w.do("POST", "/v1/plugins", body), status)
 		if !strings.Contains(e.Detail, detail) || e.Remedy == "" && status == 422 {
 			t.Errorf("%s: %+v, want %q", what, e, detail)
 		}
@@ -223,8 +224,8 @@ func TestPublishMultipart(t *testing.T) {
 	}
 	code := [3]string{"module", "mask.wasm", string(p.Code)}
 	signed := [3]string{"signature", "mask.wasm.sig", string(sig)}
-	want[admin.Problem](w, form(code, signed, [3]string{"case", "a.json", "{"}), 422)
-	want[admin.Problem](w, form(code, signed, [3]string{"other", "a", "{"}), 400)
+	want[front.Problem](w, form(code, signed, [3]string{"case", "a.json", "{"}), 422)
+	want[front.Problem](w, form(code, signed, [3]string{"other", "a", "{"}), 400)
 	v := want[plugin.PluginVersion](w, form(code, signed, [3]string{"case", "a.json", goodCase}), 201)
 	if v.Measured.Cases[0].Name != "a" {
 		t.Errorf("%+v", v.Measured)
@@ -265,7 +266,7 @@ func TestPublishPushed(t *testing.T) {
 			t.Errorf("%s: %d %s", ref, got.StatusCode, got.body)
 		}
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", nil)), 422)
+	want[front.Problem](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", nil)), 422)
 	v := want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins", body("mask:1.0.0", signatureOf(t, k, p))), 201)
 	if v.Manifest != string(a.Digest()) || v.Repository != "default/plugins/mask" {
 		t.Errorf("%+v", v)
@@ -327,7 +328,7 @@ func TestPublishFromElsewhere(t *testing.T) {
 		return map[string]any{"oci": ref, "cases": []any{map[string]any{"name": "masks", "case": json.RawMessage(goodCase)}}}
 	}
 	const ref = "registry.example/team/mask:1.0.0"
-	if p := want[admin.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 400); !strings.Contains(p.Detail, "another registry") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 400); !strings.Contains(p.Detail, "another registry") {
 		t.Errorf("%+v", p)
 	}
 	back, err := server.Open(server.Options{Dir: t.TempDir()})
@@ -353,9 +354,9 @@ func TestPublishFromElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("evil.example/team/mask:1.0.0")), 403)
-	want[admin.Problem](w, w.do("POST", "/v1/plugins", body("registry.example/team/mask:9.0.0")), 404)
-	want[admin.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 422) // it is not signed
+	want[front.Problem](w, w.do("POST", "/v1/plugins", body("evil.example/team/mask:1.0.0")), 403)
+	want[front.Problem](w, w.do("POST", "/v1/plugins", body("registry.example/team/mask:9.0.0")), 404)
+	want[front.Problem](w, w.do("POST", "/v1/plugins", body(ref)), 422) // it is not signed
 	sig, err := sign.SignCosign(k, "registry.example/team/mask", a.Digest())
 	if err == nil {
 		err = there.PushCosign(t.Context(), "team/mask", a.Digest(), sig)
@@ -436,7 +437,7 @@ func TestBindPlugins(t *testing.T) {
 
 	refused := func(detail string, binding map[string]any) {
 		t.Helper()
-		if e := want[admin.Problem](w, w.bind(ts.ID, binding), 400); !strings.Contains(e.Detail, detail) {
+		if e := want[front.Problem](w, w.bind(ts.ID, binding), 400); !strings.Contains(e.Detail, detail) {
 			t.Errorf("%v: %+v, want %q", binding, e, detail)
 		}
 	}
@@ -474,7 +475,7 @@ func TestYankAndRevoke(t *testing.T) {
 	want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 200)
 	w.describe(ts.ID, "it is live")
 	yank := "/v1/plugins/mask/versions/1.1.0/yank"
-	want[admin.Problem](w, w.do("POST", yank, map[string]any{}), 400)
+	want[front.Problem](w, w.do("POST", yank, map[string]any{}), 400)
 	if v := want[plugin.PluginVersion](w, w.do("POST", yank, map[string]any{"reason": "leaks"}), 200); v.Status != "yanked" || v.YankReason != "leaks" || !slices.Equal(v.UsedBy, []string{"pets"}) {
 		t.Errorf("%+v", v)
 	}
@@ -483,7 +484,7 @@ func TestYankAndRevoke(t *testing.T) {
 	}
 	w.describe(ts.ID, "it can still be changed")
 	other := w.create("Others", "locked.yaml")
-	if e := want[admin.Problem](w, w.bind(other.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 400); !strings.Contains(e.Detail, "yanked: leaks") {
+	if e := want[front.Problem](w, w.bind(other.ID, map[string]any{"plugin": "mask", "version": "1.1.0"}), 400); !strings.Contains(e.Detail, "yanked: leaks") {
 		t.Errorf("%+v", e)
 	}
 	if got := want[binding.ToolsetPlugins](w, w.bind(other.ID, map[string]any{"plugin": "mask"}), 200); got.Bindings[0].Pinned != "1.0.0" {
@@ -496,11 +497,11 @@ func TestYankAndRevoke(t *testing.T) {
 	if revoked.Yanked != 2 || !slices.Equal(revoked.Toolsets, []string{"others", "pets"}) || revoked.Status != "revoked" {
 		t.Errorf("%+v", revoked)
 	}
-	want[admin.Problem](w, w.do("POST", yank, map[string]any{"undo": true}), 409)
-	if e := want[admin.Problem](w, w.do("PATCH", "/v1/toolsets/"+ts.ID, map[string]any{"description": "no more"}, "If-Match", "*"), 409); !strings.Contains(e.Detail, "revoked: stolen") {
+	want[front.Problem](w, w.do("POST", yank, map[string]any{"undo": true}), 409)
+	if e := want[front.Problem](w, w.do("PATCH", "/v1/toolsets/"+ts.ID, map[string]any{"description": "no more"}, "If-Match", "*"), 409); !strings.Contains(e.Detail, "revoked: stolen") {
 		t.Errorf("%+v", e)
 	}
-	if e := want[admin.Problem](w, w.do("POST", "/v1/plugins", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Version = "1.2.0" }))), 422); !strings.Contains(e.Detail, "no publisher key") {
+	if e := want[front.Problem](w, w.do("POST", "/v1/plugins", publication(t, k, maskPlugin(t, func(m *manifest.Manifest) { m.Version = "1.2.0" }))), 422); !strings.Contains(e.Detail, "no publisher key") {
 		t.Errorf("%+v", e)
 	}
 	if got := want[binding.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200); got.Bindings[0].Status != "revoked" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 )
 
 // TestUnknownQuery: a mistyped filter is refused with the nearest one, also where an
@@ -17,7 +17,7 @@ func TestUnknownQuery(t *testing.T) {
 		"/v1/toolsets?limit=1&zzz=2": "takes: ",
 		"/v1/me?a=b":                 "takes none",
 	} {
-		p := want[admin.Problem](w, w.do("GET", path, nil), http.StatusBadRequest)
+		p := want[front.Problem](w, w.do("GET", path, nil), http.StatusBadRequest)
 		if !strings.Contains(p.Detail, "there is no query parameter") || !strings.Contains(p.Remedy, remedy) {
 			t.Errorf("%s: %+v", path, p)
 		}

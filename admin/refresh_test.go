@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
@@ -40,7 +43,7 @@ paths:
 const titleOverlay = "overlay: 1.0.0\ninfo: {title: t, version: '1'}\nactions:\n- {target: $.info, update: {title: Pet shop}}\n- {target: '$.paths[\"/orders\"]', remove: true}\n"
 
 // shop makes a toolset by URL and returns it as a draft.
-func (w *world) shop(overlays ...string) admin.CreatedToolset {
+func (w *world) shop(overlays ...string) change.CreatedToolset {
 	w.t.Helper()
 	w.fetcher.put(shopURL, shopSpec)
 	source := map[string]any{"url": shopURL}
@@ -51,17 +54,17 @@ func (w *world) shop(overlays ...string) admin.CreatedToolset {
 	if list != nil {
 		source["overlays"] = list
 	}
-	return want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+	return want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"slug": "shop", "source": map[string]any{"openapi": source}, "baseUrl": w.upstream.URL,
 	}, "Remote", "127.0.0.1:999"), http.StatusCreated)
 }
 
-func (w *world) refresh(body map[string]any) admin.Refreshed {
+func (w *world) refresh(body map[string]any) change.Refreshed {
 	w.t.Helper()
 	if body == nil {
 		body = map[string]any{}
 	}
-	return want[admin.Refreshed](w, w.do("POST", "/v1/toolsets/shop/refresh", body), http.StatusOK)
+	return want[change.Refreshed](w, w.do("POST", "/v1/toolsets/shop/refresh", body), http.StatusOK)
 }
 
 func TestRefreshAndDiff(t *testing.T) {
@@ -127,7 +130,7 @@ func TestRefreshAndDiff(t *testing.T) {
 	if details[`input/kind: values are not allowed any more: "dog"`] != connector.ImpactBreaking || details["output/name: it is no longer answered"] != connector.ImpactBreaking {
 		t.Errorf("details %v", details)
 	}
-	list := want[admin.List[admin.Changes]](w, w.do("GET", "/v1/toolsets/shop/changes", nil), 200)
+	list := want[admin.List[difference.Changes]](w, w.do("GET", "/v1/toolsets/shop/changes", nil), 200)
 	if len(list.Items) < 2 || list.Items[0].Breaking != 1 || list.Items[0].At.IsZero() || len(list.Items[0].Tools) != 1 {
 		t.Errorf("changes %+v", list.Items)
 	}
@@ -138,7 +141,7 @@ func TestRefreshAndDiff(t *testing.T) {
 
 	// What cannot be read again says so.
 	up := w.create("Uploaded", "pets.yaml")
-	p := want[admin.Problem](w, w.do("POST", "/v1/toolsets/"+up.ID+"/refresh", map[string]any{}), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", "/v1/toolsets/"+up.ID+"/refresh", map[string]any{}), http.StatusConflict)
 	if !strings.Contains(p.Remedy, "sluice add") {
 		t.Errorf("%+v", p)
 	}
@@ -156,15 +159,15 @@ func TestOverlaysAreKept(t *testing.T) {
 	}
 	// The same source again without a word about overlays keeps them; an empty list drops them.
 	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200); again.Source.Title != "Pet shop" || again.Changes != nil {
+	if again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200); again.Source.Title != "Pet shop" || again.Changes != nil {
 		t.Errorf("again: %+v", again.Source)
 	}
 	body["source"] = map[string]any{"openapi": map[string]any{"url": shopURL, "overlays": []any{}}}
-	if again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200); again.Source.Title != "Shop" || again.Changes == nil || again.Changes.Added != 1 {
+	if again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 200); again.Source.Title != "Shop" || again.Changes == nil || again.Changes.Added != 1 {
 		t.Errorf("dropped: %+v %+v", again.Source, again.Changes)
 	}
 	body["source"] = map[string]any{"openapi": map[string]any{"url": shopURL, "overlays": []any{map[string]any{"document": "overlay: 9"}}}}
-	if p := want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), 422); !strings.Contains(p.Detail, "overlay") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/toolsets", body), 422); !strings.Contains(p.Detail, "overlay") {
 		t.Errorf("%+v", p)
 	}
 }
@@ -177,7 +180,7 @@ var shopFiles = map[string]string{
 
 func TestManyFiles(t *testing.T) {
 	w := newWorld(t)
-	check := func(ts admin.CreatedToolset) {
+	check := func(ts change.CreatedToolset) {
 		t.Helper()
 		tool := want[toolset.Tool](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/tools/"+ts.Tools[0].Name, nil), 200)
 		if !strings.Contains(string(tool.InputSchema), `"enum":["x","y"]`) || len(ts.Warnings) > 1 {
@@ -185,7 +188,7 @@ func TestManyFiles(t *testing.T) {
 		}
 	}
 	// As texts.
-	check(want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+	check(want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"slug": "texts", "source": map[string]any{"openapi": map[string]any{"files": shopFiles}},
 	}), 201))
 	// As a zip.
@@ -219,7 +222,7 @@ func TestManyFiles(t *testing.T) {
 	if err := mw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	zipped := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", b.String(), "Content-Type", mw.FormDataContentType()), 201)
+	zipped := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", b.String(), "Content-Type", mw.FormDataContentType()), 201)
 	check(zipped)
 	if zipped.Source.Title != "Zipped" || zipped.Slug != "zipped" {
 		t.Errorf("%+v", zipped.Source)
@@ -228,13 +231,13 @@ func TestManyFiles(t *testing.T) {
 	for name, text := range shopFiles {
 		w.fetcher.put("https://many.example/"+name, text)
 	}
-	byURL := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+	byURL := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"slug": "by-url", "source": map[string]any{"openapi": map[string]any{"url": "https://many.example/api/openapi.yaml"}},
 	}), 201)
 	check(byURL)
 	// Not by its ETag: that speaks for the main document alone.
 	w.fetcher.put("https://many.example/q.json", `{"type":"string","enum":["x"]}`)
-	r := want[admin.Refreshed](w, w.do("POST", "/v1/toolsets/by-url/refresh", map[string]any{}), 200)
+	r := want[change.Refreshed](w, w.do("POST", "/v1/toolsets/by-url/refresh", map[string]any{}), 200)
 	if !r.Changed || r.Changes == nil || r.Changes.Breaking != 1 {
 		t.Errorf("another document changed: %+v", r)
 	}
@@ -248,13 +251,13 @@ func TestManyFiles(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &source); err != nil {
 			t.Fatal(err)
 		}
-		p := want[admin.Problem](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": map[string]any{"openapi": source}}), 422)
+		p := want[front.Problem](w, w.do("POST", "/v1/connectors/preview", map[string]any{"source": map[string]any{"openapi": source}}), 422)
 		if !strings.Contains(p.Detail, words) {
 			t.Errorf("%s: %s", body, p.Detail)
 		}
 	}
 	both := map[string]any{"source": map[string]any{"openapi": map[string]any{"files": shopFiles, "url": "https://many.example"}}}
-	if p := want[admin.Problem](w, w.do("POST", "/v1/connectors/preview", both), 400); !strings.Contains(p.Detail, "exactly one") {
+	if p := want[front.Problem](w, w.do("POST", "/v1/connectors/preview", both), 400); !strings.Contains(p.Detail, "exactly one") {
 		t.Errorf("%+v", p)
 	}
 }

@@ -19,10 +19,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
@@ -233,12 +235,12 @@ func (w *world) enrolEdge(joinBody string) *edgeClient {
 		w.t.Fatal(err)
 	}
 	in := registry.EdgeEnrolment{JoinToken: secrets.Wire{Secret: secrets.New(join.Token)}, Name: "far", SealKey: seal.Public(), SignKey: public}
-	if p := want[admin.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401); p.Code != "unauthenticated" {
+	if p := want[front.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401); p.Code != "unauthenticated" {
 		w.t.Fatalf("not signed: %+v", p)
 	}
 	in.Signature = ed25519.Sign(private, in.Signed())
 	e := &edgeClient{w: w, seal: seal, id: want[registry.EdgeIdentity](w, w.do("POST", registry.EdgeEnrolPath, in), 200)}
-	want[admin.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401) // used up
+	want[front.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401) // used up
 	return e
 }
 
@@ -286,7 +288,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	everywhere, eu := w.create("Everywhere", "pets.yaml"), w.create("Europe", "locked.yaml")
 	w.putAuth(eu.ID, map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey})
 	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+eu.ID+"/labels", `{"labels":{"region":"eu"}}`), 200)
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+eu.ID+"/deploy", `{"reason":"a test"}`), 200)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+eu.ID+"/deploy", `{"reason":"a test"}`), 200)
 	home, abroad := w.enrolEdge(`{"labels":{"region":"eu","tier":"1"}}`), w.enrolEdge(`{"labels":{"region":"us"}}`)
 	if home.id.Group == abroad.id.Group {
 		t.Fatal("other labels are the same group")
@@ -316,7 +318,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 			t.Errorf("what is known is sent again: %d", a.StatusCode)
 		}
 	}
-	at := func(ts admin.CreatedToolset) string {
+	at := func(ts change.CreatedToolset) string {
 		return "/v2/" + ts.Connector.Repository + "/manifests/" + ts.Connector.Manifest
 	}
 	if home.pull(at(eu)) != 200 || home.pull(at(everywhere)) != 200 || abroad.pull(at(everywhere)) != 200 {
@@ -348,7 +350,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 		t.Fatalf("changed credentials: %d %v", status, changed.Credentials)
 	}
 	// Its token opens nothing of the API, and after its end nothing at all.
-	want[admin.Problem](w, home.get("/v1/toolsets"), 401)
+	want[front.Problem](w, home.get("/v1/toolsets"), 401)
 	if a := w.do("POST", registry.EdgeStatusPath, registry.EdgeStatus{Ready: true, Epoch: 1, Revision: 1, Following: "cut off"}, "Authorization", "Bearer "+home.id.Token.Reveal()); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("status: %d %s", a.StatusCode, a.body)
 	}
@@ -359,7 +361,7 @@ func TestEdgeGetsItsOwn(t *testing.T) {
 	if a := w.do("DELETE", "/v1/edges/"+home.id.Edge, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("revoke: %d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, home.get(registry.EdgeReleasePath), 403)
+	want[front.Problem](w, home.get(registry.EdgeReleasePath), 403)
 	if _, status := home.credentials(""); status != 403 {
 		t.Errorf("a revoked edge asks for credentials: %d", status)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // erase deletes a content of the registry as the administrator.
@@ -64,7 +64,7 @@ func TestRegistryDeleteOfLiveContent(t *testing.T) {
 	want[fleet.LabelsBody](w, w.do("PUT", "/v1/toolsets/"+other.ID+"/labels", `{"labels":{"region":"us"}}`), 200)
 	only := w.get(other.ID).LiveDigest
 	w.describe(ts.ID, "one more draft")
-	want[admin.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"one more release"}`), 200)
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"one more release"}`), 200)
 	if code, body := w.erase("/v2/default/toolsets/labelled/manifests/" + only); code != http.StatusConflict || strings.Contains(body, `\"default\"`) {
 		t.Errorf("delete of what only one group needs: %d %s", code, body)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -62,7 +64,7 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 		}
 		return w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"a test"}`)
 	}
-	refused := want[admin.Problem](w, deploy(), http.StatusConflict)
+	refused := want[front.Problem](w, deploy(), http.StatusConflict)
 	if !strings.Contains(refused.Detail, "publishing is stopped") || !strings.Contains(refused.Remedy, "sluice release resume") {
 		t.Errorf("deploy: %+v", refused)
 	}
@@ -84,9 +86,9 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 	}
 	// A restart does not forget it.
 	w.restart()
-	want[admin.Problem](w, deploy(), http.StatusConflict)
+	want[front.Problem](w, deploy(), http.StatusConflict)
 
-	want[admin.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":""}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":""}`), http.StatusUnprocessableEntity)
 	list = want[admin.List[fleet.Release]](w, w.do("POST", "/v1/releases/resume", `{"reason":"the copy is what is left"}`), 200)
 	for _, r := range list.Items {
 		if r.Stopped != "" || r.Epoch <= newest.Release().Epoch {
@@ -96,8 +98,8 @@ func TestRecordsOlderThanTheirRelease(t *testing.T) {
 	if actions := w.audits(); actions[len(actions)-1] != "release.resume" {
 		t.Errorf("audited as %v", actions)
 	}
-	want[admin.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":"again"}`), http.StatusConflict)
-	want[admin.Toolset](w, deploy(), 200)
+	want[front.Problem](w, w.do("POST", "/v1/releases/resume", `{"reason":"again"}`), http.StatusConflict)
+	want[view.Toolset](w, deploy(), 200)
 	if doc, status := e.credentials(""); status != 200 || len(doc.Credentials) != 1 || doc.Release.Epoch <= newest.Release().Epoch {
 		t.Errorf("credentials after the decision: %d, %+v", status, doc.Release)
 	}

@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -120,20 +123,20 @@ func TestSchedule(t *testing.T) {
 	up := newAPI(t)
 	up.publish("1", watchedSpec)
 	const at = "/v1/toolsets/shop"
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
 		"slug": "shop", "baseUrl": up.URL, "source": map[string]any{"openapi": map[string]any{"url": up.URL + "/openapi.yaml"}},
 	}, "Remote", "127.0.0.1:999"), http.StatusCreated)
 	if ts.Status != "live" {
 		t.Fatalf("%+v", ts.Test)
 	}
-	schedule := func() admin.Schedule {
+	schedule := func() change.Schedule {
 		t.Helper()
-		return want[admin.Schedule](w, w.do("GET", at+"/schedule", nil), http.StatusOK)
+		return want[change.Schedule](w, w.do("GET", at+"/schedule", nil), http.StatusOK)
 	}
 	check := func(ahead time.Duration) {
 		t.Helper()
 		w.later.Add(int64(ahead))
-		if err := w.srv.CheckSpecifications(t.Context()); err != nil {
+		if err := w.srv.Changes().CheckSpecifications(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,10 +170,10 @@ func TestSchedule(t *testing.T) {
 	if schedule().EverySeconds != 0 || revision() != 1 {
 		t.Error("it was read without a schedule")
 	}
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":299}`), http.StatusBadRequest)
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":2592001}`), http.StatusUnprocessableEntity)
-	want[admin.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`, "If-Match", `"v99"`), http.StatusPreconditionFailed)
-	if s := want[admin.Schedule](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`), http.StatusOK); s.EverySeconds != 3600 || s.Connector != "shop" || s.CheckedAt == nil {
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":299}`), http.StatusBadRequest)
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":2592001}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`, "If-Match", `"v99"`), http.StatusPreconditionFailed)
+	if s := want[change.Schedule](w, w.do("PUT", at+"/schedule", `{"everySeconds":3600}`), http.StatusOK); s.EverySeconds != 3600 || s.Connector != "shop" || s.CheckedAt == nil {
 		t.Errorf("%+v", s)
 	}
 
@@ -205,17 +208,17 @@ func TestSchedule(t *testing.T) {
 
 	// What is accepted is what was shown.
 	accept := func(change string) answer { return w.do("POST", at+"/changes/"+change+"/accept", `{}`) }
-	want[admin.Problem](w, accept("chg_nothing"), http.StatusNotFound)
+	want[front.Problem](w, accept("chg_nothing"), http.StatusNotFound)
 	up.publish("4", strings.Replace(v3, "  /pets:\n    get: {operationId: listPets", "  /pets:\n    get: {operationId: listPets, parameters: [{name: q, in: query, required: true, schema: {type: string}}]", 1))
-	want[admin.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
+	want[front.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	up.publish("3", v3)
-	if r := want[admin.Refreshed](w, accept(s.Waiting.ID), http.StatusOK); !r.Deployed || r.Toolset.Revision != 3 {
+	if r := want[change.Refreshed](w, accept(s.Waiting.ID), http.StatusOK); !r.Deployed || r.Toolset.Revision != 3 {
 		t.Fatalf("accepted %+v", r)
 	}
 	if tools() != "list_pets list_owners" || schedule().Waiting != nil {
 		t.Errorf("tools %s, %+v", tools(), schedule().Waiting)
 	}
-	want[admin.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
+	want[front.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	events("toolset.deployed published", "spec.drifted deployed")
 
 	// What cannot be read, or is no specification any more, changes nothing, is told of
@@ -249,7 +252,7 @@ func TestSchedule(t *testing.T) {
 		t.Errorf("%+v, tools %s", s.Waiting, tools())
 	}
 	events("spec.drifted waiting")
-	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"renamed"}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"renamed"}`), http.StatusOK)
 	up.mu.Lock()
 	up.down = true
 	up.mu.Unlock()
@@ -269,5 +272,5 @@ func TestSchedule(t *testing.T) {
 	}
 	// An uploaded document cannot be watched.
 	pets := w.create("Pets", "pets.yaml")
-	want[admin.Problem](w, w.do("PUT", "/v1/toolsets/"+pets.ID+"/schedule", `{"everySeconds":3600}`), http.StatusConflict)
+	want[front.Problem](w, w.do("PUT", "/v1/toolsets/"+pets.ID+"/schedule", `{"everySeconds":3600}`), http.StatusConflict)
 }

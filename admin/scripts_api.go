@@ -2,40 +2,20 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/workflow"
-	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
-
-// SaveScript makes a tool of a script.
-type SaveScript struct {
-	Name        string               `json:"name" minLength:"1" maxLength:"64" doc:"Of the tool. A script of the same name is replaced."`
-	Run         string               `json:"run,omitempty" maxLength:"64" doc:"A run of run_code in the call log that succeeded." example:"call_1042"`
-	Code        string               `json:"code,omitempty" maxLength:"65536" doc:"The script. Not with run."`
-	Title       string               `json:"title,omitempty" maxLength:"200"`
-	Description string               `json:"description,omitempty" maxLength:"16384" doc:"What agents choose it by."`
-	Parameters  []workflow.Parameter `json:"parameters,omitempty" maxItems:"32" doc:"Values of the script that become arguments."`
-	Calls       []string             `json:"calls,omitempty" maxItems:"64" doc:"What it calls, as GROUP.NAME, beside what its text and its run show."`
-	Inputs      json.RawMessage      `json:"inputSchema,omitempty" doc:"Of the arguments, which the script has as args. Default: of parameters, and of what it reads of args."`
-	Outputs     json.RawMessage      `json:"outputSchema,omitempty" doc:"Of its value. Default: of the value of the run."`
-	DryRun      bool                 `json:"dryRun,omitempty" doc:"Show the tool, and change nothing."`
-}
 
 type saveScriptInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body SaveScript
+	Body draft.SaveScript
 }
 
 type scriptInput struct {
@@ -49,28 +29,17 @@ type deleteScriptInput struct {
 	Name string `path:"name" maxLength:"64" doc:"Of the script's tool."`
 }
 
-type scriptsOutput struct {
-	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body List[workflow.ToolsetScript]
-}
-
 type scriptOutput struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
 	Body workflow.ToolsetScript
 }
 
-func (s *Server) registerScripts() {
+func registerScripts(s *Server) {
 	const path = "/v1/toolsets/{id}/scripts"
 	tags := []string{"workflows"}
 	register(s, huma.Operation{
 		OperationID: "list-scripts", Method: http.MethodGet, Path: path, Summary: "List the scripts of a toolset that are tools", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*scriptsOutput, error) {
-		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return showScripts(d)
-	})
+	}, listOffered(s, (*draft.Draft).ShowScripts))
 	register(s, huma.Operation{
 		OperationID: "get-script", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a script with its code", Tags: tags,
 	}, func(ctx context.Context, in *scriptInput) (*scriptOutput, error) {
@@ -82,142 +51,44 @@ func (s *Server) registerScripts() {
 		if err != nil {
 			return nil, err
 		}
-		return showScript(d, &list[i])
+		operations, err := d.WorkflowOperations(false)
+		if err != nil {
+			return nil, err
+		}
+		return &scriptOutput{ETag: request.ETag(d.Toolset.Version), Body: workflow.ShowScript(&list[i], operations, true)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "save-script", Method: http.MethodPost, Path: path, Summary: "Make a tool of a script", Tags: tags,
 		Description: "Of the code of a request, or of a run of run_code that succeeded: it is kept for 7 days, sealed, where all calls of the toolset are captured, and only if nothing in it looks like a secret or names a person. " +
 			"Makes a new draft, as every change.",
-	}, s.saveScript)
+	}, func(ctx context.Context, in *saveScriptInput) (*scriptOutput, error) {
+		if in.Body.Run != "" {
+			settleUsage(ctx, s) // the run may be of this moment
+		}
+		d, shown, err := s.drafts.SaveScript(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &scriptOutput{ETag: request.ETag(d.Toolset.Version), Body: *shown}, nil
+	})
 	register(s, huma.Operation{
 		OperationID: "delete-script", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove the tool of a script", Tags: tags, DefaultStatus: http.StatusOK,
-	}, func(ctx context.Context, in *deleteScriptInput) (*scriptsOutput, error) {
-		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
+	}, func(ctx context.Context, in *deleteScriptInput) (*offeredOutput[workflow.ToolsetScript], error) {
+		d, err := s.drafts.RemoveWorkflow(ctx, s.workspace(ctx), in.ID, &in.MatchInput, in.Name, true)
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.WorkflowNamed(in.Name, true)
-		if err != nil {
-			return nil, err
-		}
-		d.ForgetEdits(&before[i])
-		if err := s.storeWorkflows(ctx, ws, d, "toolset.scripts", before, slices.Delete(slices.Clone(before), i, i+1)); err != nil {
-			return nil, err
-		}
-		return showScripts(d)
+		return offered(d, d.Toolset.Workflows, (*draft.Draft).ShowScripts)
 	})
 }
 
-func (s *Server) saveScript(ctx context.Context, in *saveScriptInput) (*scriptOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
-	if err != nil {
-		return nil, err
+// settleUsage reads what the gateway of this node counted. What cannot be read is not
+// there yet.
+func settleUsage(ctx context.Context, s *Server) {
+	if s.o.SettleUsage == nil {
+		return
 	}
-	b := &in.Body
-	script := &workflow.NewScript{
-		Name: b.Name, Title: b.Title, Description: b.Description, Code: b.Code, Parameters: b.Parameters, Calls: b.Calls, Inputs: b.Inputs, Outputs: b.Outputs,
+	if err := s.o.SettleUsage(ctx); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "what the gateway of this node counted could not be read", slog.Any("error", err))
 	}
-	switch {
-	case (b.Run == "") == (b.Code == ""):
-		return nil, request.FieldFault("/run", "a tool is made of a run or of code: give one of the two")
-	case b.Run != "":
-		if script.Run, err = s.scriptRun(ctx, ws, d, b.Run); err != nil {
-			return nil, err
-		}
-		script.Code = script.Run.Code
-	}
-	before, err := workflow.Read(d.Toolset.Workflows)
-	if err != nil {
-		return nil, err
-	}
-	operations, err := d.WorkflowOperations(false)
-	if err != nil {
-		return nil, err
-	}
-	after, err := workflow.Save(before, script, operations)
-	if err != nil {
-		return nil, err
-	}
-	if !b.DryRun {
-		if err := s.storeWorkflows(ctx, ws, d, "toolset.scripts", before, after); err != nil {
-			return nil, err
-		}
-	}
-	i := slices.IndexFunc(after, func(w registry.Workflow) bool { return w.Name == b.Name })
-	return showScript(d, &after[i])
-}
-
-// scriptRun opens the run of a script that was kept. Its faults say why there is none.
-func (s *Server) scriptRun(ctx context.Context, ws *store.Workspace, d *draft.Draft, id string) (*registry.ScriptRun, error) {
-	fault := func(format string, a ...any) *problem.Error {
-		return problem.New(problem.InvalidArgument, format, a...).At("", 0, 0, "/run")
-	}
-	if s.o.SettleUsage != nil { // the run may be of this moment
-		if err := s.o.SettleUsage(ctx); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "what the gateway of this node counted could not be read", slog.Any("error", err))
-		}
-	}
-	c, err := ws.Call(ctx, id)
-	switch {
-	case err != nil:
-		return nil, problem.As(err).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
-	case c.ToolsetID != d.Toolset.ID:
-		return nil, fault("%s is a call of another toolset", id).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
-	case c.Script == "" && !strings.HasSuffix(c.Tool, "run_code"):
-		return nil, fault("%s is no run of a script, but a call of %.80q", id, c.Tool).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
-	case c.Outcome != "ok":
-		return nil, fault("the run %s failed: only one that succeeded can become a tool", id)
-	case c.Inner || !strings.HasSuffix(c.Tool, "run_code"): // also sluice_run_code
-		return nil, fault("%s is a call of the tool %.80q, which a script is already", id, c.Tool)
-	case ws.Now().Sub(c.At.Time) > store.ScriptRunAge:
-		return nil, fault("the run %s is older than 7 days, and is not kept any more", id).Fix("run the script again, or save it from a file")
-	case len(c.Run) == 0:
-		return nil, fault("the run %s was not kept: calls of %s are not all captured, or were not when it ran", id, d.Toolset.Slug).
-			Fix("sluice logs capture %s all, and run the script again; or save it from a file", d.Toolset.Slug)
-	}
-	text, err := s.o.Keyring.OpenBytes(store.RunRecord(c.WorkspaceID, c.ToolsetID, c.Script), c.Run)
-	if err != nil {
-		return nil, problem.New(problem.Conflict, "the run %s cannot be opened any more: the key that sealed it is gone", id).At("", 0, 0, "/run").
-			Fix("run the script again, or save it from a file").Because(err)
-	}
-	run := &registry.ScriptRun{}
-	if err := json.Unmarshal(text, run); err != nil {
-		return nil, err
-	}
-	switch run.Withheld {
-	case "":
-		return run, nil
-	case registry.WithheldPersonal:
-		return nil, fault("the run %s was not kept: something in the script looks like a secret, or names a person", id).
-			Fix("write the script into a file without that, with args in its place, and save it from there")
-	}
-	return nil, fault("the run %s was not kept: its node captured too much at that time", id).Fix("run the script again, or save it from a file")
-}
-
-func showScripts(d *draft.Draft) (*scriptsOutput, error) {
-	list, err := workflow.Read(d.Toolset.Workflows)
-	if err != nil {
-		return nil, err
-	}
-	operations, err := d.WorkflowOperations(false)
-	if err != nil {
-		return nil, err
-	}
-	out := &scriptsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[workflow.ToolsetScript]{Items: []workflow.ToolsetScript{}}}
-	for i := range list {
-		if list[i].Script != nil {
-			out.Body.Items = append(out.Body.Items, workflow.ShowScript(&list[i], operations, false))
-		}
-	}
-	return out, nil
-}
-
-func showScript(d *draft.Draft, w *registry.Workflow) (*scriptOutput, error) {
-	operations, err := d.WorkflowOperations(false)
-	if err != nil {
-		return nil, err
-	}
-	return &scriptOutput{ETag: request.ETag(d.Toolset.Version), Body: workflow.ShowScript(w, operations, true)}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/workflow"
@@ -92,7 +93,7 @@ func TestScripts(t *testing.T) {
 	if renamed.Name != "read_one_pet" || renamed.OriginalName != "a_pet" || renamed.Description != "Reads one pet." {
 		t.Errorf("renamed %+v", renamed)
 	}
-	if e := want[admin.Problem](w, w.do("PATCH", at+"/tools/read_one_pet", map[string]any{"name": "get_pet"}), 409); !strings.Contains(e.Detail, "another tool is named") {
+	if e := want[front.Problem](w, w.do("PATCH", at+"/tools/read_one_pet", map[string]any{"name": "get_pet"}), 409); !strings.Contains(e.Detail, "another tool is named") {
 		t.Errorf("a name that is taken: %+v", e)
 	}
 	doc, _ := w.export("")
@@ -112,7 +113,7 @@ func TestScripts(t *testing.T) {
 	if w.importing("", doc).Changes != 1 || !want[toolset.Tool](w, w.do("GET", at+"/tools/read_one_pet", nil), 200).Enabled {
 		t.Error("an import did not bring it back")
 	}
-	if e := want[admin.Problem](w, w.do("POST", at+"/scripts", map[string]any{"name": "x", "run": "call_1", "code": "1", "description": "x"}), 400); !strings.Contains(e.Detail, "one of the two") {
+	if e := want[front.Problem](w, w.do("POST", at+"/scripts", map[string]any{"name": "x", "run": "call_1", "code": "1", "description": "x"}), 400); !strings.Contains(e.Detail, "one of the two") {
 		t.Errorf("%+v", e)
 	}
 	want[admin.List[workflow.ToolsetScript]](w, w.do("DELETE", at+"/scripts/a_pet", nil), http.StatusOK)
@@ -145,18 +146,18 @@ func TestDocumentTools(t *testing.T) {
 	if renamed.Name != "read_it" || renamed.Title != "Read it" {
 		t.Errorf("%+v", renamed)
 	}
-	if e := want[admin.Problem](w, w.do("PATCH", at+"/tools/read_it", map[string]any{"answers": map[string]any{"format": "json"}}), 400); !strings.Contains(e.Detail, "the tool of a workflow") {
+	if e := want[front.Problem](w, w.do("PATCH", at+"/tools/read_it", map[string]any{"answers": map[string]any{"format": "json"}}), 400); !strings.Contains(e.Detail, "the tool of a workflow") {
 		t.Errorf("%+v", e)
 	}
 	dry := want[rollout.WorkflowRun](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": 1}, "dryRun": true}), 200)
 	if dry.Ran || !strings.Contains(dry.Plan, "get_pet, GET /pets/{id}") {
 		t.Errorf("%+v", dry)
 	}
-	if e := want[admin.Problem](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": "x y"}}), 400); !strings.Contains(e.Detail, "not valid") {
+	if e := want[front.Problem](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": "x y"}}), 400); !strings.Contains(e.Detail, "not valid") {
 		t.Errorf("%+v", e)
 	}
 	want[toolset.Tool](w, w.do("PATCH", at+"/tools/read_it", map[string]any{"enabled": false}), 200)
-	if e := want[admin.Problem](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": 1}}), 409); !strings.Contains(e.Detail, "is disabled") {
+	if e := want[front.Problem](w, w.do("POST", at+"/workflows/read/run", map[string]any{"arguments": map[string]any{"id": 1}}), 409); !strings.Contains(e.Detail, "is disabled") {
 		t.Errorf("%+v", e)
 	}
 }

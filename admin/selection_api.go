@@ -7,27 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/choice"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
-
-func (t *Toolset) showSelection(ts *store.Toolset) error {
-	c, err := choice.Of(ts)
-	if err != nil {
-		return err
-	}
-	t.Selection, t.UseCase, t.Learn, t.Batch, t.Destructive, t.ScriptLimits = c.Mode, c.UseCase, c.Learn, c.Batch, c.Destructive, c.Limits
-	return nil
-}
-
-// given is s, or nil when it is empty.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
 
 type searchInput struct {
 	ToolsetInput
@@ -42,7 +23,7 @@ type previewSelectionInput struct {
 	}
 }
 
-func (s *Server) registerSelection() {
+func registerSelection(s *Server) {
 	tags := []string{"selection"}
 	register(s, huma.Operation{
 		OperationID: "search-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/search", Tags: tags,
@@ -82,5 +63,5 @@ func (s *Server) registerSelection() {
 		}
 		return answer(s.advices.Selection(ctx, d))
 	})
-	s.registerExamples()
+	registerExamples(s)
 }

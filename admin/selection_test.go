@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/selection"
@@ -57,7 +57,7 @@ func TestSelection(t *testing.T) {
 	openapi := body["source"].(map[string]any)["openapi"].(map[string]any)
 	openapi["document"] = strings.Replace(fixture(t, "pets.yaml"), "components:\n", "  /pets/{id}/delete:\n    post:\n      operationId: deletePetForGood\n      summary: Delete a pet for good\n      parameters:\n"+
 		"        - {name: id, in: path, required: true, schema: {type: integer}}\n      responses:\n        \"204\": {description: Gone}\ncomponents:\n", 1)
-	again := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
+	again := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusOK)
 	if after := show(); len(again.Tools) != 5 || len(after.Tools) != len(s.Tools) || after.Tools[0].Name != s.Tools[0].Name {
 		t.Errorf("%d tools; chosen %+v, before %+v", len(again.Tools), after.Tools, s.Tools)
 	}

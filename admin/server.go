@@ -8,12 +8,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -23,9 +20,12 @@ import (
 	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/artifact"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/authentication"
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/compile"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/admin/console/serve"
@@ -33,7 +33,9 @@ import (
 	"github.com/sluicegate/sluice/admin/domain"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/fleet"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
@@ -41,17 +43,19 @@ import (
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/oidc"
+	"github.com/sluicegate/sluice/admin/pages"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/publish"
-	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/transfer"
 	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/oauth"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -171,7 +175,7 @@ type Options struct {
 	// listener that others than this machine reach. Default: nobody is asked.
 	GuardMetrics bool
 	// Ready are the checks of /readyz, in this order.
-	Ready []Check
+	Ready []front.Check
 	// SettleUsage posts what the gateway of this node counted, before usage is read.
 	// Default: what is read may be ten seconds old.
 	SettleUsage func(ctx context.Context) error
@@ -191,14 +195,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Check is one condition of readiness.
-type Check struct {
-	Name string
-	// Check returns nil when the condition holds. Its error's text is shown with
-	// ?verbose only.
-	Check func(ctx context.Context) error
-}
-
 // Server is the admin API. Handler may be served as soon as New returned; Run
 // does the work that goes on besides requests.
 type Server struct {
@@ -209,7 +205,8 @@ type Server struct {
 	// registry is nil without Options.Registry.
 	registry  http.Handler
 	api       huma.API
-	hosts     map[string]bool
+	front     *front.Room
+	works     *job.Room
 	opened    *toolset.Connectors
 	logins    *login.Room
 	drafts    *draft.Room
@@ -218,9 +215,11 @@ type Server struct {
 	bound     *binding.Room
 	rollouts  *rollout.Room
 	local     *local.Room
-	compiler  *compiler
-	transfers *transfer
-	checking  atomic.Bool   // a round of specifications is on its way
+	compiler  *compile.Room
+	transfers *transfer.Room
+	views     *view.Room
+	changes   *change.Room
+	auths     *authentication.Room
 	stopping  chan struct{} // closed when Run's context ended: questions that are held are answered
 
 	// work is the context of jobs; it ends when Run does. A job is counted in
@@ -238,7 +237,6 @@ type Server struct {
 	domains   *domain.Room
 	notify    *notify.Room
 	metrics   *metrics.Metrics
-	route     func(*http.Request) string // the pattern of a request, of which there are few
 	usage     *usage.Room
 	fleet     *fleet.Room
 	grants    *grant.Room
@@ -272,7 +270,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if len(o.Hosts) == 0 {
 		o.Hosts = []string{"localhost", "127.0.0.1", "::1"}
 	}
-	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), hosts: map[string]bool{}, stopping: make(chan struct{})}
+	s := &Server{o: o, log: o.Logger.With(slog.String("component", "admin")), stopping: make(chan struct{})}
 	s.opened = toolset.NewConnectors(o.Publisher)
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
@@ -280,10 +278,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
-	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}
+	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: front.MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}
 	s.openDomains()
 	s.access = &access.Room{
-		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: s.toolsetURL, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
+		Publisher: o.Publisher, Log: s.log, AwaitRelease: o.AwaitRelease, URL: func(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (string, error) {
+			return s.domains.ToolsetURL(ctx, ws, ts, o.GatewayURL)
+		}, Closed: o.Closed, PerUser: s.logins.Secrets.PerUser, Ending: s.logins.Secrets.Ending,
 	}
 	if s.catalog = o.Catalog; s.catalog == nil {
 		var err error
@@ -299,10 +299,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Store: o.Store, Publisher: o.Publisher, Events: s.events, Log: s.log, Sandbox: o.Sandbox, Policy: o.PluginPolicy, Elsewhere: o.Elsewhere, BoundBy: draft.BoundBy,
 	}
 	s.asked = &mcpserver.Room{MCP: o.MCP, Logins: s.logins}
-	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister}
+	s.advices = &advice.Room{Drafts: s.drafts, Lister: o.Lister, Suggester: o.Suggester}
 	s.bound = &binding.Room{Drafts: s.drafts, Publisher: o.Publisher, Plugins: s.plugins, Policy: o.PluginPolicy}
 	s.rollouts = &rollout.Room{
-		Drafts: s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
+		PreviewURL: o.PreviewURL,
+		Drafts:     s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
@@ -315,13 +316,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.artifacts = artifact.Open(artifact.Room{
 		Store: o.Store, Publisher: o.Publisher, Log: s.log, Audit: s.audit, Events: s.events, Fleet: s.fleet, Registry: o.Registry, Retention: o.Retention,
 	})
-	for _, h := range o.Hosts {
-		s.hosts[strings.ToLower(strings.Trim(h, "[]"))] = true
-	}
-	s.openUpstreams()
 	s.local = &local.Room{Store: o.Store, Commands: o.Commands}
-	s.compiler = &compiler{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
-	s.transfers = &transfer{
+	s.compiler = &compile.Room{Publisher: o.Publisher, Sources: s.sources, Limits: o.SpecLimits}
+	s.auths = &authentication.Room{Drafts: s.drafts, Logins: s.logins, Grants: s.grants}
+	s.openChanges()
+	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
 		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
 	}
@@ -341,13 +340,18 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		}
 		s.registry = h
 	}
+	s.front = &front.Room{
+		Store: o.Store, Keyring: o.Keyring, Log: s.log, Audit: s.audit, Metrics: s.metrics, Sessions: s.sessions, Proxies: o.Proxies, Hosts: front.HostNames(o.Hosts), PublicURL: o.PublicURL,
+		Mux: http.NewServeMux(),
+	}
+	s.works = &job.Room{Front: s.front, Store: o.Store, Work: s.work, Jobs: &s.jobs}
 	s.routes()
 	return s, nil
 }
 
 // recover ends what a process that died left behind.
 func (s *Server) recover(ctx context.Context) error {
-	p := problemOf(problem.New(problem.Unavailable, "the server stopped while this ran").Fix("start it again"))
+	p := front.ProblemOf(problem.New(problem.Unavailable, "the server stopped while this ran").Fix("start it again"))
 	n, err := s.o.Store.Recover(ctx, store.JSON(p))
 	if err != nil {
 		return err
@@ -392,7 +396,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			continue
 		case <-looks.C:
 			s.upstreams.Look()
-			s.startChecks()
+			s.changes.StartChecks()
 			continue
 		case <-renewals.C:
 			if err := s.logins.Secrets.Renew(ctx); err != nil && ctx.Err() == nil {
@@ -450,9 +454,17 @@ func (s *Server) Handler() http.Handler { return s.handler }
 // OpenAPI returns the API's own OpenAPI 3.1 document as JSON.
 func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON() }
 
+// operations are those of the API, by their subjects.
+var operations = []func(*Server){
+	registerToolsets, registerRefresh, registerSchedules, registerTools, registerItems, registerSuggestions, registerLearned, registerSelection,
+	registerAuthentication, registerTests, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
+	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerReleases, registerKeptDrafts, registerTokens,
+	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
+	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport,
+}
+
 func (s *Server) routes() {
-	humaErrors()
-	mux := http.NewServeMux()
+	front.Adapt()
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -467,7 +479,7 @@ func (s *Server) routes() {
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
-					"session": {Type: "apiKey", In: "cookie", Name: sessionCookie, Description: "The session of a browser, for requests of the console's own pages."},
+					"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The session of a browser, for requests of the console's own pages."},
 				},
 			},
 			Security: []map[string][]string{{"token": {}}, {"session": {}}},
@@ -478,64 +490,26 @@ func (s *Server) routes() {
 		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
 		DefaultFormat: "application/json",
 	}
-	s.api = humago.New(mux, config)
-	s.registerToolsets()
-	s.registerRefresh()
-	s.registerSchedules()
-	s.registerTools()
-	s.registerItems()
-	s.registerSuggestions()
-	s.registerLearned()
-	s.registerSelection()
-	s.registerAuthentication()
-	s.registerTests()
-	s.registerAccess()
-	s.registerConnectors()
-	s.registerMCP()
-	s.registerPlugins()
-	s.registerWorkflows()
-	s.registerScripts()
-	s.registerBindings()
-	s.registerCommands()
-	s.registerJobs()
-	s.registerAudit()
-	s.registerEdges()
-	s.registerReleases()
-	s.registerKeptDrafts()
-	s.registerTokens()
-	s.registerGrants()
-	s.registerMembers()
-	s.registerSessions()
-	s.registerOpenID()
-	s.registerUsage()
-	s.registerCalls()
-	s.registerAlerts()
-	s.registerCatalog()
-	s.registerConnectorRequests()
-	s.registerDomains()
-	s.registerChannels()
-	s.registerAlertRules()
-	s.registerExport()
-	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: maxIdempotencyKey, Modules: pluginsPath, Specifications: specificationPaths})
-
-	s.route = func(r *http.Request) string {
-		if _, pattern := mux.Handler(r); pattern != "" {
-			return pattern
-		}
-		return outerRoute(r.URL.Path)
+	s.api = humago.New(s.front.Mux, config)
+	for _, register := range operations {
+		register(s)
 	}
-	signIn := s.fromConsole(small(s.withBody(s.routed(mux))))
-	v1 := s.authenticated(s.withBody(s.idempotent(s.routed(mux))))
-	s.handler = s.framed(func(w http.ResponseWriter, r *http.Request) {
+	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
+
+	browser := &pages.Room{Front: s.front, Logins: s.logins, Notify: s.notify, OpenID: s.openID, Sessions: s.sessions}
+	health := &front.Health{Front: s.front, Publisher: s.o.Publisher, Ready: s.o.Ready, Metrics: s.o.Metrics, Guard: s.o.GuardMetrics}
+	signIn := s.front.FromConsole(front.Small(s.front.WithBody(s.front.Routed())))
+	v1 := s.front.Authenticated(s.front.WithBody(s.front.Idempotent(s.front.Routed())))
+	s.handler = s.front.Framed(func(w http.ResponseWriter, r *http.Request) {
 		switch at := r.URL.Path; {
 		case at == "/livez", at == "/healthz", at == "/readyz", at == "/metrics":
-			s.serveHealth(w, r)
+			health.Serve(w, r)
 		case at == "/v1/openapi.json", at == "/v1/openapi.yaml", at == signInPath && r.Method == http.MethodGet:
-			s.routed(mux)(w, r)
-		case at == sessionPath && r.Method == http.MethodPost:
+			s.front.Routed()(w, r)
+		case at == front.SessionPath && r.Method == http.MethodPost:
 			signIn(w, r)
 		case strings.HasPrefix(at, "/v1/") && r.Method == http.MethodOptions:
-			s.routed(mux)(w, r) // says no more than the document of the API
+			s.front.Routed()(w, r) // says no more than the document of the API
 		case strings.HasPrefix(at, "/v1/"):
 			v1(w, r)
 		case strings.HasPrefix(at, "/edge/v1/"):
@@ -543,58 +517,23 @@ func (s *Server) routes() {
 		case s.registry != nil && (at == "/v2" || strings.HasPrefix(at, "/v2/")):
 			s.serveRegistry(w, r)
 		case at == login.CallbackPath:
-			s.serveCallback(w, r)
+			browser.Callback(w, r)
 		case strings.HasPrefix(at, login.UserPath):
-			s.serveUserLogin(w, r)
+			browser.UserLogin(w, r)
 		case strings.HasPrefix(at, notify.UnsubscribePath):
-			s.serveUnsubscribe(w, r)
+			browser.Unsubscribe(w, r)
 		case strings.HasPrefix(at, login.ConfirmPath):
-			s.serveConfirm(w, r)
-		case at == openIDPath:
-			s.serveOpenID(w, r)
-		case at == openIDCallback:
-			s.serveOpenIDCallback(w, r)
+			browser.Confirm(w, r)
+		case at == pages.OpenIDPath:
+			browser.OpenIDLogin(w, r)
+		case at == pages.OpenIDCallback:
+			browser.ReturnFromOpenID(w, r)
 		case at == login.DocumentPath:
-			s.serveClientDocument(w, r)
+			browser.ClientDocument(w, r)
 		default:
 			s.serveConsole(w, r)
 		}
 	})
-}
-
-// routed serves what mux has a pattern for; the text answers of a ServeMux for
-// everything else become problems.
-func (s *Server) routed(mux *http.ServeMux) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		h, pattern := mux.Handler(r)
-		// A ServeMux redirects a path that is not clean, with a body of HTML; control
-		// characters are in no identifier, and a database may refuse them.
-		if path.Clean(r.URL.Path) != r.URL.Path || strings.ContainsFunc(r.URL.Path, unicode.IsControl) {
-			s.writeProblem(w, r, notHere(r))
-			return
-		}
-		if pattern != "" {
-			mux.ServeHTTP(w, r)
-			return
-		}
-		probe := &recorder{header: http.Header{}}
-		h.ServeHTTP(probe, r)
-		if probe.status == http.StatusMethodNotAllowed {
-			if r.Method == http.MethodOptions {
-				w.Header().Set("Allow", probe.header.Get("Allow")+", OPTIONS")
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
-			w.Header().Set("Allow", probe.header.Get("Allow"))
-			s.writeProblem(w, r, statusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method)))
-			return
-		}
-		s.writeProblem(w, r, notHere(r))
-	}
-}
-
-func notHere(r *http.Request) error {
-	return problem.New(problem.NotFound, "there is nothing at %.200q", r.URL.Path).Fix("see /v1/openapi.json for what there is")
 }
 
 func (s *Server) now() time.Time { return s.o.Store.Now() }
@@ -606,6 +545,6 @@ func (s *Server) serveRegistry(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.o.Publisher.Between(r.Context(), func() { s.registry.ServeHTTP(w, r) }); err != nil {
-		s.writeProblem(w, r, err)
+		s.front.WriteProblem(w, r, err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/handshake"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
@@ -45,7 +46,7 @@ func (w *world) finish(as *oauthtest.Server, page string) int {
 func TestServerLogin(t *testing.T) {
 	w, as := newWorld(t), oauthtest.New(t)
 	server := w.resource(`{"resource":"SELF/mcp","authorization_servers":["` + as.Issuer() + `"]}`)
-	p := want[admin.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": server}), http.StatusBadGateway)
+	p := want[front.Problem](w, w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": server}), http.StatusBadGateway)
 	if p.Reason != "auth" || !strings.Contains(p.Detail, "for the scopes openid offline_access") || !strings.Contains(p.Remedy, "--auth oauth") {
 		t.Errorf("%s; %s", p.Detail, p.Remedy)
 	}
@@ -57,7 +58,7 @@ func TestServerLogin(t *testing.T) {
 		t.Fatalf("begun %+v", l)
 	}
 	create := map[string]any{"source": map[string]any{"mcp": map[string]string{"url": server}}, "login": l.ID}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", create), http.StatusConflict) // not finished
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", create), http.StatusConflict) // not finished
 	if status := w.finish(as, l.AuthorizationURL); status != 200 {
 		t.Fatalf("the way back: %d", status)
 	}
@@ -65,9 +66,9 @@ func TestServerLogin(t *testing.T) {
 		t.Errorf("done: %+v", got)
 	}
 	other := map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "login": l.ID}
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusBadRequest) // of another server
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", other), http.StatusBadRequest) // of another server
 	w.servers.set(nil, "find=Finds.")
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", create), 201)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", create), 201)
 	auth := "/v1/toolsets/" + ts.ID + "/authentication"
 	a := want[credential.Authentication](w, w.do("GET", auth, nil), 200)
 	if a.State != "ok" || a.Resource != server || a.ClientID != "" {
@@ -77,7 +78,7 @@ func TestServerLogin(t *testing.T) {
 	if g, ok := as.Grant("Bearer " + tok.Reveal()); err != nil || !ok || g.Resource != server {
 		t.Fatalf("the token: %+v, %v", g, err)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 404) // it is used up
+	want[front.Problem](w, w.do("GET", "/v1/mcp/logins/"+l.ID, nil), 404) // it is used up
 	w.later.Add(int64(5 * time.Minute))
 	if _, v, err := w.secret(t.Context(), a.CredentialID); err != nil || v != version+1 {
 		t.Fatalf("renewed by the registered client: version %d, %v", v, err)
@@ -171,7 +172,7 @@ func TestServerLoginRefused(t *testing.T) {
 		as.Set(features)
 		w.stop()
 		w.open() // what was known of the server is forgotten
-		p := want[admin.Problem](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": w.resource(document)}, "Host", "localhost:7301"), status)
+		p := want[front.Problem](w, w.do("POST", "/v1/mcp/logins", map[string]any{"url": w.resource(document)}, "Host", "localhost:7301"), status)
 		if !strings.Contains(p.Detail+" "+p.Remedy, text) {
 			t.Errorf("%s; %s, want %q", p.Detail, p.Remedy, text)
 		}
@@ -196,7 +197,7 @@ func TestServerLoginRefused(t *testing.T) {
 		{"url": w.resource(good), "authentication": map[string]any{"authType": "bearer", "token": "t-0123456789"}},
 		{"url": w.resource(good), "authentication": map[string]any{"authType": "oauth2", "grant": "client_credentials", "clientId": "x", "clientSecret": "y-0123456789"}},
 	} {
-		want[admin.Problem](w, w.do("POST", "/v1/mcp/logins", body), http.StatusBadRequest)
+		want[front.Problem](w, w.do("POST", "/v1/mcp/logins", body), http.StatusBadRequest)
 	}
 	if status, _ := w.callback("state=login_x.y&code=z"); status != http.StatusNotFound {
 		t.Errorf("an unknown login: %d", status)

@@ -3,26 +3,15 @@ package admin
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
-
-// sessionCookie keeps the secret of a session in a browser.
-const sessionCookie = "sluice_session"
-
-const sessionPath = "/v1/session"
-
-// MaxSignInBytes is the largest request that signs in: several times one with every member
-// at its longest. Nobody has said yet who they are, so it is far below [MaxBodyBytes].
-const MaxSignInBytes = 16 << 10
 
 type signInInput struct {
 	Cookie string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login."`
@@ -46,36 +35,36 @@ type SessionInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-func (s *Server) registerSessions() {
+func registerSessions(s *Server) {
 	tags := []string{"access"}
 	// No role: who signs in has none yet.
 	huma.Register(s.api, huma.Operation{
-		OperationID: "sign-in", Method: http.MethodPost, Path: sessionPath, Summary: "Sign a browser in", Tags: tags, Security: []map[string][]string{{}},
+		OperationID: "sign-in", Method: http.MethodPost, Path: front.SessionPath, Summary: "Sign a browser in", Tags: tags, Security: []map[string][]string{{}},
 		BodyReadTimeout: -1, MaxBodyBytes: -1, DefaultStatus: http.StatusOK,
 		Description: "With the secret of a login link, or with the address and password of a member. The answer sets the cookie of the session. " +
 			"The request must come from a page of the console. After many failures it answers 429 with Retry-After.",
 	}, func(ctx context.Context, in *signInInput) (*signInOutput, error) {
 		out, err := s.sessions.Open(ctx, &in.Body, secrets.New(in.Cookie), in.Agent)
 		if err != nil {
-			return nil, s.fail(ctx, err)
+			return nil, s.front.Fail(ctx, err)
 		}
-		return &signInOutput{SetCookie: s.cookie(ctx, out.Secret, out.Session.ExpiresAt), Body: out.Session}, nil
+		return &signInOutput{SetCookie: s.front.Cookie(ctx, out.Secret, out.Session.ExpiresAt), Body: out.Session}, nil
 	})
 	register(s, huma.Operation{
-		OperationID: "get-session", Method: http.MethodGet, Path: sessionPath, Summary: "Who is signed in", Tags: tags,
+		OperationID: "get-session", Method: http.MethodGet, Path: front.SessionPath, Summary: "Who is signed in", Tags: tags,
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[session.Session], error) {
 		return answer(s.sessions.Current(ctx))
 	})
 	register(s, huma.Operation{
-		OperationID: "sign-out", Method: http.MethodDelete, Path: sessionPath, Summary: "Sign out", Tags: tags, DefaultStatus: http.StatusNoContent,
+		OperationID: "sign-out", Method: http.MethodDelete, Path: front.SessionPath, Summary: "Sign out", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, _ *struct{}) (*signOutOutput, error) {
 		if err := s.sessions.SignOut(ctx); err != nil {
 			return nil, err
 		}
-		return &signOutOutput{SetCookie: s.cookie(ctx, secrets.Secret{}, time.Unix(1, 0))}, nil
+		return &signOutOutput{SetCookie: s.front.Cookie(ctx, secrets.Secret{}, time.Unix(1, 0))}, nil
 	})
 	register(s, huma.Operation{
-		OperationID: "set-password", Method: http.MethodPut, Path: sessionPath + "/password", Summary: "Set your password", Tags: tags,
+		OperationID: "set-password", Method: http.MethodPut, Path: front.SessionPath + "/password", Summary: "Set your password", Tags: tags,
 		DefaultStatus: http.StatusNoContent, Description: "Ends your other sessions. Only a member who is signed in has a password.",
 	}, func(ctx context.Context, in *setPasswordInput) (*struct{}, error) {
 		return nil, s.sessions.SetPassword(ctx, &in.Body)
@@ -98,22 +87,14 @@ func (s *Server) registerSessions() {
 		OperationID: "create-own-login-link", Method: http.MethodPost, Path: "/v1/login-link", Summary: "Make a login link for yourself", Tags: tags,
 		DefaultStatus: http.StatusCreated, Description: "It signs one browser in, once and within ten minutes, as who asks: the member who is signed in, or the API token of the request.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[*session.LoginLink], error) {
-		return answer(s.sessions.OwnLink(ctx, s.consoleURL(ctx)))
+		return answer(s.sessions.OwnLink(ctx, s.front.ConsoleURL(ctx)))
 	})
 	register(s, huma.Operation{
 		OperationID: "create-login-link", Method: http.MethodPost, Path: "/v1/members/{id}/login-link", Summary: "Make a login link for a member", Tags: tags,
 		DefaultStatus: http.StatusCreated, Description: "It signs one browser in as the member, once and within ten minutes, and lets them set a password: an invitation, or a reset.",
 	}, func(ctx context.Context, in *MemberInput) (*bodyOutput[*session.LoginLink], error) {
-		return answer(s.sessions.MemberLink(ctx, s.workspace(ctx), in.ID, s.consoleURL(ctx)))
+		return answer(s.sessions.MemberLink(ctx, s.workspace(ctx), in.ID, s.front.ConsoleURL(ctx)))
 	})
-}
-
-// consoleURL is scheme and host of the console: the public URL, or what the client wrote.
-func (s *Server) consoleURL(ctx context.Context) string {
-	if s.o.PublicURL != "" {
-		return s.o.PublicURL
-	}
-	return request.Of(ctx).Base
 }
 
 // FirstLogin returns a login link for the API token of the local administrator when nobody
@@ -133,68 +114,16 @@ func (s *Server) FirstLogin(ctx context.Context, token secrets.Secret) (string, 
 	return link.URL, nil
 }
 
-// cookie keeps the secret of a session until it ends. No script reads it,
-// no page of another site sends it, and over https it is never sent in the clear.
-func (s *Server) cookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
-	base := request.Of(ctx).Base
-	scheme, host, _ := strings.Cut(base, "://")
-	return http.Cookie{ //nolint:gosec // over loopback it is not Secure: there is no https
-		Name: sessionCookie, Value: secret.Reveal(), Path: "/", Expires: until, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		// A proxy that ends TLS passes the public name on.
-		Secure: scheme == "https" || s.o.PublicURL == "https://"+host,
-	}
-}
-
-// fromConsole lets requests of the console's own pages through, and of nobody else's: no
-// page of another site, which includes other ports of this machine, can use a session or
-// open one.
-func (s *Server) fromConsole(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !session.SameOrigin(r.Method, r.Header, request.Of(r.Context()).Base, s.o.PublicURL) {
-			s.writeProblem(w, r, problem.New(problem.Forbidden, "the request does not come from a page of the console").
-				Fix("programs use an API token: Authorization: Bearer slu_…"))
-			return
-		}
-		next(w, r)
-	}
-}
-
-// small bounds the body of requests of those who are not known yet.
-func small(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, MaxSignInBytes)
-		next(w, r)
-	}
-}
-
-// withSession lets requests with the cookie of a session through.
-func (s *Server) withSession(next http.HandlerFunc) http.HandlerFunc {
-	return s.fromConsole(func(w http.ResponseWriter, r *http.Request) {
-		var secret secrets.Secret
-		if c, err := r.Cookie(sessionCookie); err == nil {
-			secret = secrets.New(c.Value)
-		}
-		row, as, err := s.sessions.Resume(r.Context(), secret)
-		if err != nil {
-			s.writeProblem(w, r, err)
-			return
-		}
-		req := request.Of(r.Context())
-		req.Session, req.Token = row, as
-		next(w, r)
-	})
-}
-
 // serveConsole serves the console, and the problem that there is nothing where it has nothing.
 func (s *Server) serveConsole(w http.ResponseWriter, r *http.Request) {
 	if s.console != nil {
 		switch ok, err := s.console.Serve(w, r); {
 		case err != nil:
-			s.writeProblem(w, r, err)
+			s.front.WriteProblem(w, r, err)
 			return
 		case ok:
 			return
 		}
 	}
-	s.writeProblem(w, r, notHere(r))
+	s.front.WriteProblem(w, r, front.NotHere(r))
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // browser is a browser that shows the console: it keeps the cookie, and says where requests
@@ -76,9 +78,9 @@ func (w *world) invite(email, role string) (people.Member, string) {
 }
 
 // loginRefused checks that an answer is a problem, and that nothing was signed in.
-func loginRefused(w *world, a answer, status int) admin.Problem {
+func loginRefused(w *world, a answer, status int) front.Problem {
 	w.t.Helper()
-	p := want[admin.Problem](w, a, status)
+	p := want[front.Problem](w, a, status)
 	if a.Header.Get("Set-Cookie") != "" {
 		w.t.Errorf("a refused login sets a cookie: %v", a.Header)
 	}
@@ -91,7 +93,7 @@ func TestSignInIsSmall(t *testing.T) {
 	b := &browser{w: w}
 	for over, status := range map[int]int{0: http.StatusUnauthorized, 1: http.StatusRequestEntityTooLarge} {
 		body := `{"link":"sll_unknown"}`
-		body += strings.Repeat(" ", admin.MaxSignInBytes+over-len(body))
+		body += strings.Repeat(" ", front.MaxSignInBytes+over-len(body))
 		loginRefused(w, b.do("POST", "/v1/session", body), status)
 	}
 }
@@ -123,7 +125,7 @@ func TestFirstLogin(t *testing.T) {
 	if read := want[session.Session](w, b.do("GET", "/v1/session", nil), http.StatusOK); read.ID != s.ID {
 		t.Errorf("%+v", read)
 	}
-	want[admin.List[admin.Toolset]](w, b.do("GET", "/v1/toolsets", nil), http.StatusOK)
+	want[admin.List[view.Toolset]](w, b.do("GET", "/v1/toolsets", nil), http.StatusOK)
 	// A member whom they add is theirs to invite, and what they do names the session.
 	want[people.Member](w, b.do("POST", "/v1/members", `{"email":"ada@example.com","role":"admin"}`, "Idempotency-Key", "k1"), http.StatusCreated)
 	if w.do("GET", "/v1/session", nil).StatusCode != http.StatusUnauthorized {
@@ -137,7 +139,7 @@ func TestFirstLogin(t *testing.T) {
 		t.Errorf("%d %v", a.StatusCode, a.Header)
 	}
 	b.cookie = c.Value
-	want[admin.Problem](w, b.do("GET", "/v1/session", nil), http.StatusUnauthorized)
+	want[front.Problem](w, b.do("GET", "/v1/session", nil), http.StatusUnauthorized)
 	if again := w.firstLogin(); again == "" {
 		t.Error("nobody can sign in, and there is no link")
 	}
@@ -212,7 +214,7 @@ func TestLoginLinks(t *testing.T) {
 	// Only administrators make links for others.
 	editor := &browser{w: w}
 	editor.signIn(want[session.LoginLink](w, w.do("POST", "/v1/members/"+m.ID+"/login-link", nil), http.StatusCreated).URL)
-	want[admin.Problem](w, editor.do("POST", "/v1/members/"+m.ID+"/login-link", nil), http.StatusForbidden)
+	want[front.Problem](w, editor.do("POST", "/v1/members/"+m.ID+"/login-link", nil), http.StatusForbidden)
 	// Everybody makes one for themselves, which lets nobody set a password.
 	own := want[session.LoginLink](w, editor.do("POST", "/v1/login-link", nil), http.StatusCreated)
 	if s := (&browser{w: w}).signIn(own.URL); s.Member.ID != m.ID || s.Password != "none" {
@@ -281,7 +283,7 @@ func TestSessionFromElsewhere(t *testing.T) {
 	}
 	// An API token is a program's, whatever page it says it is, and wins over the cookie.
 	want[admin.Me](w, w.do("GET", "/v1/me", nil, "Sec-Fetch-Site", "cross-site", "Cookie", "sluice_session="+b.cookie), http.StatusOK)
-	want[admin.Problem](w, b.do("GET", "/v1/me", nil, "Authorization", "Bearer slu_x"), http.StatusUnauthorized)
+	want[front.Problem](w, b.do("GET", "/v1/me", nil, "Authorization", "Bearer slu_x"), http.StatusUnauthorized)
 	// A cookie opens /v1 and nothing else.
 	if a := b.do("GET", "/metrics", nil); a.StatusCode != http.StatusUnauthorized {
 		t.Errorf("metrics: %d", a.StatusCode)
@@ -344,7 +346,7 @@ func TestSessionsEnd(t *testing.T) {
 
 	// A change of the role counts at once.
 	renew(b)
-	want[admin.Problem](w, b.do("GET", "/v1/members", nil), http.StatusForbidden)
+	want[front.Problem](w, b.do("GET", "/v1/members", nil), http.StatusForbidden)
 	tag := w.do("GET", "/v1/members/"+m.ID, nil).Header.Get("ETag")
 	want[people.Member](w, w.do("PATCH", "/v1/members/"+m.ID, `{"role":"admin"}`, "If-Match", tag), http.StatusOK)
 	if s := want[session.Session](w, b.do("GET", "/v1/session", nil), http.StatusOK); s.Role != "admin" {
@@ -364,8 +366,8 @@ func TestSessionsEnd(t *testing.T) {
 	if len(mine.Items) != 1 || mine.Items[0].ID != own.ID || !mine.Items[0].Current {
 		t.Errorf("%+v", mine.Items)
 	}
-	want[admin.Problem](w, v.do("DELETE", "/v1/sessions/"+all.Items[1].ID, nil), http.StatusNotFound)
-	want[admin.Problem](w, b.do("DELETE", "/v1/sessions/ses_none", nil), http.StatusNotFound)
+	want[front.Problem](w, v.do("DELETE", "/v1/sessions/"+all.Items[1].ID, nil), http.StatusNotFound)
+	want[front.Problem](w, b.do("DELETE", "/v1/sessions/ses_none", nil), http.StatusNotFound)
 	if a := b.do("DELETE", "/v1/sessions/"+own.ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Error(a.body)
 	}
@@ -409,10 +411,10 @@ func TestConsoleIsServed(t *testing.T) {
 		t.Errorf("%d %.100s", a.StatusCode, a.body)
 	}
 	for _, at := range []string{"/v1/none", "/toolsets/new", "/assets/none.js", "/v3/"} {
-		want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+		want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
 	}
-	want[admin.Problem](w, w.do("GET", "/v1/none", nil, "Accept", "text/html"), http.StatusNotFound)
-	want[admin.Problem](w, w.do("GET", "/", nil, "Host", "evil.example"), http.StatusForbidden)
+	want[front.Problem](w, w.do("GET", "/v1/none", nil, "Accept", "text/html"), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", "/", nil, "Host", "evil.example"), http.StatusForbidden)
 }
 
 const password = "correct horse battery"
@@ -444,7 +446,7 @@ func TestPasswords(t *testing.T) {
 		return a
 	}
 	for _, bad := range []string{"", "short", "ada@example.com", "aaaaaaaaaaaaaaaaa"} {
-		if p := want[admin.Problem](w, put(b, map[string]any{"password": bad}, 400), 400); p.Errors[0].Pointer != "#/password" {
+		if p := want[front.Problem](w, put(b, map[string]any{"password": bad}, 400), 400); p.Errors[0].Pointer != "#/password" {
 			t.Errorf("%q: %+v", bad, p)
 		}
 	}
@@ -471,7 +473,7 @@ func TestPasswords(t *testing.T) {
 	}
 	put(other, map[string]any{"password": "another horse battery", "current": password}, http.StatusNoContent)
 	for _, b := range []*browser{b, own} {
-		want[admin.Problem](w, b.do("GET", "/v1/session", nil), http.StatusUnauthorized)
+		want[front.Problem](w, b.do("GET", "/v1/session", nil), http.StatusUnauthorized)
 	}
 	want[session.Session](w, other.do("GET", "/v1/session", nil), http.StatusOK)
 	loginRefused(w, b.do("POST", "/v1/session", login), http.StatusUnauthorized)
@@ -490,7 +492,7 @@ func TestPasswords(t *testing.T) {
 	local := &browser{w: w}
 	local.signIn(want[session.LoginLink](w, w.do("POST", "/v1/login-link", nil), http.StatusCreated).URL)
 	put(local, map[string]any{"password": password}, http.StatusConflict)
-	want[admin.Problem](w, w.do("PUT", "/v1/session/password", map[string]any{"password": password}), http.StatusUnauthorized)
+	want[front.Problem](w, w.do("PUT", "/v1/session/password", map[string]any{"password": password}), http.StatusUnauthorized)
 	laptop := want[people.APIToken](w, w.do("POST", "/v1/tokens", `{"name":"laptop","role":"viewer","member":"ada@example.com"}`), http.StatusCreated)
 	byToken := want[session.LoginLink](w, w.do("POST", "/v1/login-link", nil, "Authorization", "Bearer "+laptop.Token), http.StatusCreated)
 	if s := local.signIn(byToken.URL); s.Role != "viewer" || s.Member.ID != m.ID || s.Password != "none" {

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // TestStatelessServer: the operator's word about an MCP server is a change of the draft
@@ -20,31 +21,31 @@ func TestStatelessServer(t *testing.T) {
 	if ts.Connectors[0].Upstream.Stateless {
 		t.Error("it is the default")
 	}
-	c := want[admin.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/"+name, map[string]any{"stateless": true}, at), http.StatusOK)
+	c := want[view.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/"+name, map[string]any{"stateless": true}, at), http.StatusOK)
 	if got := w.get(ts.ID); !c.Upstream.Stateless || !got.Upstream.Stateless || !got.Changed {
 		t.Errorf("%+v, changed %t", c.Upstream, got.Changed)
 	}
 	if r := w.records("connector.update"); len(r) != 1 || !bytes.Contains(r[0].Before, []byte(`"stateless":false`)) || !bytes.Contains(r[0].After, []byte(`"stateless":true`)) {
 		t.Errorf("audited: %+v", r)
 	}
-	want[admin.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
+	want[view.Toolset](w, w.do("POST", at+"/deploy", `{"reason":"for the test"}`), http.StatusOK)
 	if got := w.get(ts.ID); got.Changed || !got.Upstream.Stateless {
 		t.Errorf("deployed: %+v", got.Upstream)
 	}
-	if got := want[admin.Toolset](w, w.send("PATCH", at, map[string]any{"stateless": false}, at), http.StatusOK); got.Upstream.Stateless || !got.Changed {
+	if got := want[view.Toolset](w, w.send("PATCH", at, map[string]any{"stateless": false}, at), http.StatusOK); got.Upstream.Stateless || !got.Changed {
 		t.Errorf("taken back: %+v", got.Upstream)
 	}
 
 	api := w.create("Shop", "pets.yaml")
 	at = "/v1/toolsets/" + api.ID
 	for path, body := range map[string]map[string]any{at: {"stateless": true}, at + "/connectors/pet-store": {"stateless": true}} {
-		if p := want[admin.Problem](w, w.send("PATCH", path, body, at), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") && len(p.Errors) == 0 {
+		if p := want[front.Problem](w, w.send("PATCH", path, body, at), http.StatusBadRequest); !strings.Contains(p.Detail, "MCP server") && len(p.Errors) == 0 {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
 	body := w.createBody("Other", "pets.yaml")
 	body["stateless"] = true
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets", body), http.StatusBadRequest)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets", body), http.StatusBadRequest)
 	added := w.addTo(api.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "stateless": true})
 	if !added.Connector.Upstream.Stateless {
 		t.Errorf("added: %+v", added.Connector.Upstream)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/suggest"
 )
 
@@ -16,14 +16,14 @@ func TestSuggestions(t *testing.T) {
 	w := newWorld(t)
 	w.create("Pets", "pets.yaml")
 	const path = "/v1/toolsets/pets/suggestions"
-	r := want[admin.Suggestions](w, w.do("GET", path, nil), http.StatusOK)
+	r := want[advice.Suggestions](w, w.do("GET", path, nil), http.StatusOK)
 	if r.From != "rules" || r.Model != "" || r.Looked != 4 || len(r.Items) != 0 {
 		t.Errorf("generated tools need no rule: %+v", r)
 	}
 	w.create("Shop", "shop.yaml")
 	const shop = "/v1/toolsets/shop/suggestions"
-	rules := want[admin.Suggestions](w, w.do("GET", shop, nil), http.StatusOK)
-	proposed := map[string]admin.Suggestion{}
+	rules := want[advice.Suggestions](w, w.do("GET", shop, nil), http.StatusOK)
+	proposed := map[string]advice.Suggestion{}
 	tokens := 0
 	for _, p := range rules.Items {
 		proposed[p.Tool] = p
@@ -53,7 +53,7 @@ func TestSuggestions(t *testing.T) {
 	if a := w.do("POST", "/v1/toolsets/shop/tools/batch-update", map[string]any{"updates": accepted}); a.StatusCode != http.StatusOK {
 		t.Fatalf("apply: %d %s", a.StatusCode, a.body)
 	}
-	if again := want[admin.Suggestions](w, w.do("GET", shop, nil), http.StatusOK); len(again.Items) != 0 {
+	if again := want[advice.Suggestions](w, w.do("GET", shop, nil), http.StatusOK); len(again.Items) != 0 {
 		t.Errorf("proposed again: %+v", again.Items)
 	}
 	if a := w.do("POST", path, map[string]any{}); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "--suggest-url") {
@@ -92,18 +92,18 @@ func TestSuggestions(t *testing.T) {
 	w.stop()
 	w.open()
 	before := w.get("pets")
-	cost := want[admin.Suggestions](w, w.do("POST", path, map[string]any{"estimate": true}), http.StatusOK)
+	cost := want[advice.Suggestions](w, w.do("POST", path, map[string]any{"estimate": true}), http.StatusOK)
 	if cost.Estimate == nil || cost.Estimate.Questions != 1 || cost.Estimate.InputTokens < 100 || cost.Estimate.OutputTokens < 100 || len(cost.Items) != 0 || cost.Model != "tiny" {
 		t.Errorf("%+v", cost)
 	}
-	all := want[admin.Suggestions](w, w.do("POST", path, map[string]any{}), http.StatusOK)
+	all := want[advice.Suggestions](w, w.do("POST", path, map[string]any{}), http.StatusOK)
 	if all.From != "model" || all.Model != "tiny" || len(all.Items) != 4 || all.Items[0].Name != "nice_"+all.Items[0].Tool || all.Items[0].Present == "" || all.Items[0].Reason != "nicer" {
 		t.Errorf("%+v", all)
 	}
 	if after := w.get("pets"); after.Digest != before.Digest {
 		t.Error("suggestions changed the draft")
 	}
-	one := want[admin.Suggestions](w, w.do("POST", path, map[string]any{"tools": []string{all.Items[1].Tool}}), http.StatusOK)
+	one := want[advice.Suggestions](w, w.do("POST", path, map[string]any{"tools": []string{all.Items[1].Tool}}), http.StatusOK)
 	if len(one.Items) != 1 || one.Looked != 1 {
 		t.Errorf("%+v", one)
 	}
@@ -125,7 +125,7 @@ func TestSuggestions(t *testing.T) {
 	if a := w.do("PATCH", "/v1/toolsets/pets/tools/"+all.Items[0].Name, map[string]any{"name": "NicePet", "description": "Nice pet"}, "Content-Type", "application/merge-patch+json"); a.StatusCode != http.StatusOK {
 		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
-	r = want[admin.Suggestions](w, w.do("GET", path+"?tools=NicePet", nil), http.StatusOK)
+	r = want[advice.Suggestions](w, w.do("GET", path+"?tools=NicePet", nil), http.StatusOK)
 	if len(r.Items) != 1 || r.Items[0].Name != "nice_pet" || r.Items[0].Description == "" || r.Items[0].Present != "Nice pet" {
 		t.Errorf("%+v", r)
 	}

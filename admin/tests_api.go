@@ -18,7 +18,7 @@ type testInput struct {
 	Body *rollout.TestRequest
 }
 
-func (s *Server) registerTests() {
+func registerTests(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
@@ -31,14 +31,14 @@ func (s *Server) registerTests() {
 			req = *in.Body
 		}
 		return s.run(ctx, "toolset.test", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.testAndDeploy(ctx, in, &req, phase)
+			return testAndDeploy(ctx, s, in, &req, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/test", TestAnswer{}, http.StatusOK)
-	s.registerDeploy()
+	registerDeploy(s)
 }
 
-func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {
+func testAndDeploy(ctx context.Context, s *Server, in *testInput, req *rollout.TestRequest, phase func(string)) (*request.Done, error) {
 	ws := s.workspace(ctx)
 	d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) testAndDeploy(ctx context.Context, in *testInput, req *rollout.
 		}
 		deployed = true
 	}
-	t, err := s.show(ctx, ws, d)
+	t, err := s.views.Toolset(ctx, ws, d)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/keyring"
 )
 
@@ -47,7 +47,7 @@ func TestText(t *testing.T) {
 				t.Errorf("status %d, want %d: %s", a.StatusCode, row.status, a.body)
 			}
 			if row.status != http.StatusOK {
-				want[admin.Problem](w, a, row.status)
+				want[front.Problem](w, a, row.status)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestConditionalTest(t *testing.T) {
 	before := w.tester.n
 	w.tester.mu.Unlock()
 	a := w.do("POST", at+"/test", nil, "If-Match", seen)
-	want[admin.Problem](w, a, http.StatusPreconditionFailed)
+	want[front.Problem](w, a, http.StatusPreconditionFailed)
 	now := a.Header.Get("ETag")
 	w.tester.mu.Lock()
 	after := w.tester.n

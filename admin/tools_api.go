@@ -48,13 +48,13 @@ type batchInput struct {
 	Body draft.BatchUpdate
 }
 
-func (s *Server) registerTools() {
+func registerTools(s *Server) {
 	tags := []string{"tools"}
 	const path = "/v1/toolsets/{id}/tools"
 	register(s, huma.Operation{
 		OperationID: "list-tools", Method: http.MethodGet, Path: path, Summary: "List the tools of a toolset", Tags: tags,
 		Description: "In the order of the connectors and their specifications, enabled or not, with the toolset's edits applied.",
-	}, s.listTools)
+	}, of(s, listTools))
 	register(s, huma.Operation{
 		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
 	}, func(ctx context.Context, in *ToolInput) (*toolOutput, error) {
@@ -81,7 +81,7 @@ func (s *Server) registerTools() {
 		if err != nil {
 			return nil, err
 		}
-		return s.toolAfter(ctx, d, in.Name)
+		return toolAfter(ctx, s, d, in.Name)
 	})
 	register(s, huma.Operation{
 		OperationID: "batch-update-tools", Method: http.MethodPost, Path: path + "/batch-update", Summary: "Change many tools at once", Tags: tags,
@@ -95,7 +95,7 @@ func (s *Server) registerTools() {
 	})
 }
 
-func (s *Server) listTools(ctx context.Context, in *toolsInput) (*listOutput[toolset.Tool], error) {
+func listTools(ctx context.Context, s *Server, in *toolsInput) (*listOutput[toolset.Tool], error) {
 	d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func toolAnswer(d *draft.Draft, name string) (*toolOutput, error) {
 }
 
 // toolAfter is the answer for the tool that had a name before the update.
-func (s *Server) toolAfter(ctx context.Context, d *draft.Draft, name string) (*toolOutput, error) {
+func toolAfter(ctx context.Context, s *Server, d *draft.Draft, name string) (*toolOutput, error) {
 	now, err := s.drafts.Served(ctx, d, true)
 	if err != nil {
 		return nil, err

@@ -3,15 +3,12 @@ package admin
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -37,14 +34,14 @@ type deleteInput struct {
 	request.MatchInput
 }
 
-func (s *Server) registerAuthentication() {
+func registerAuthentication(s *Server) {
 	const path = "/v1/toolsets/{id}/authentication"
 	tags := []string{"authentication"}
 	register(s, huma.Operation{
 		OperationID: "get-authentication", Method: http.MethodGet, Path: path, Summary: "Read the authentication configuration", Tags: tags,
 		Description: "Never the secret: only its last four characters, when it has at least twelve.",
 	}, func(ctx context.Context, in *ToolsetInput) (*authOutput, error) {
-		return s.getAuth(ctx, in.ID, "")
+		return getAuth(ctx, s, in.ID, "")
 	})
 	register(s, huma.Operation{
 		OperationID: "set-authentication", Method: http.MethodPut, Path: path, Summary: "Set the authentication configuration", Tags: tags,
@@ -52,19 +49,19 @@ func (s *Server) registerAuthentication() {
 			"Without a secret, the stored one of the same authType stays. A new secret is used by the live toolset at once; a new shape is a new draft, to be tested. " +
 			"The items of a list are applied as the operations ask for their schemes.",
 	}, func(ctx context.Context, in *setAuthInput) (*authOutput, error) {
-		return s.setAuth(ctx, in.ID, "", &in.MatchInput, &in.Body)
+		return setAuth(ctx, s, in.ID, "", &in.MatchInput, &in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-authentication", Method: http.MethodDelete, Path: path, Summary: "Remove the authentication configuration", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 		Description:   "The secret is destroyed at once: a live toolset that uses it answers with an error until it is deployed again.",
 	}, func(ctx context.Context, in *deleteInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.auths.Set(ctx, s.workspace(ctx), in.ID, "", &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
-	s.registerConnectorAuth(tags)
-	s.registerOrigins()
-	s.registerAuthorize(path, connectorAuthPath, tags)
+	registerConnectorAuth(s, tags)
+	registerOrigins(s)
+	registerAuthorize(s, path, connectorAuthPath, tags)
 }
 
 const connectorAuthPath = "/v1/toolsets/{id}/connectors/{connector}/authentication"
@@ -76,36 +73,36 @@ type setConnectorAuthInput struct {
 }
 
 // registerConnectorAuth registers the authentication of one of several connectors.
-func (s *Server) registerConnectorAuth(tags []string) {
+func registerConnectorAuth(s *Server, tags []string) {
 	register(s, huma.Operation{
 		OperationID: "get-connector-authentication", Method: http.MethodGet, Path: connectorAuthPath, Summary: "Read the authentication configuration of a connector", Tags: tags,
 	}, func(ctx context.Context, in *ToolsetConnectorInput) (*authOutput, error) {
-		return s.getAuth(ctx, in.ID, in.Connector)
+		return getAuth(ctx, s, in.ID, in.Connector)
 	})
 	register(s, huma.Operation{
 		OperationID: "set-connector-authentication", Method: http.MethodPut, Path: connectorAuthPath, Summary: "Set the authentication configuration of a connector", Tags: tags,
 	}, func(ctx context.Context, in *setConnectorAuthInput) (*authOutput, error) {
-		return s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &in.Body)
+		return setAuth(ctx, s, in.ID, in.Connector, &in.MatchInput, &in.Body)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-connector-authentication", Method: http.MethodDelete, Path: connectorAuthPath, Summary: "Remove the authentication configuration of a connector", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *deleteConnectorInput) (*struct{}, error) {
-		_, err := s.setAuth(ctx, in.ID, in.Connector, &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
+		_, err := s.auths.Set(ctx, s.workspace(ctx), in.ID, in.Connector, &in.MatchInput, &credential.SetAuth{AuthItem: credential.AuthItem{AuthType: registry.AuthNone}})
 		return nil, err
 	})
 }
 
 // getAuth reads the authentication of the named connector; "": of the only one.
-func (s *Server) getAuth(ctx context.Context, id, connector string) (*authOutput, error) {
+func getAuth(ctx context.Context, s *Server, id, connector string) (*authOutput, error) {
 	d, err := s.drafts.Outline(ctx, id, connector)
 	if err != nil {
 		return nil, err
 	}
-	return s.authAnswer(d)
+	return authAnswer(s, d)
 }
 
-func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
+func authAnswer(s *Server, d *draft.Draft) (*authOutput, error) {
 	a, err := credential.Show(d.Creds, s.now())
 	if err != nil {
 		return nil, err
@@ -113,64 +110,11 @@ func (s *Server) authAnswer(d *draft.Draft) (*authOutput, error) {
 	return &authOutput{ETag: request.ETag(d.Toolset.Version), Body: *a}, nil
 }
 
-func (s *Server) setAuth(ctx context.Context, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.Load(ctx, ws, id)
+// setAuth sets the authentication of the named connector, and answers with what it is then.
+func setAuth(ctx context.Context, s *Server, id, connector string, match *request.MatchInput, a *credential.SetAuth) (*authOutput, error) {
+	d, err := s.auths.Set(ctx, s.workspace(ctx), id, connector, match, a)
 	if err != nil {
 		return nil, err
 	}
-	if err := match.Check(d.Toolset.Version, false); err != nil {
-		return nil, err
-	}
-	if err := d.Focus(connector); err != nil {
-		return nil, err
-	}
-	before, err := credential.Show(d.Creds, s.now())
-	if err != nil {
-		return nil, err
-	}
-	old := slices.Clone(d.Creds)
-	if d.Row.SourceKind == store.SourceMCP {
-		a.Aim(d.BaseURL())
-	}
-	if err := s.drafts.Authenticate(d, a, ""); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.BindCredentials(ctx, d); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.Push(ctx, d); err != nil {
-		return nil, err
-	}
-	var lost login.Gone
-	s.logins.Secrets.CollectLost(ctx, ws, &lost, old, d.Creds)
-	err = ws.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveToolset(ctx, d.Toolset); err != nil {
-			return err
-		}
-		if err := s.drafts.WriteAuth(ctx, tx, d); err != nil {
-			return err
-		}
-		rec := request.Audit(ctx, "authentication.set", d.Toolset.ID)
-		rec.Before, rec.After = store.JSON(before), store.JSON(credential.Audited(s.o.Keyring, d.Creds))
-		if len(d.Creds) == 0 {
-			rec.Action = "authentication.delete"
-		}
-		return tx.Audit(ctx, rec)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.logins.Secrets.ForgetAll(old, d.Creds)
-	s.logins.Secrets.RevokeGone(ctx, ws, d.Toolset.ID, &lost)
-	if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, a.Addresses()...); err != nil {
-		return nil, err
-	}
-	if d, err = draft.Outline(ctx, ws, d.Toolset); err != nil { // what was sealed has a version now
-		return nil, err
-	}
-	if err := d.Focus(connector); err != nil {
-		return nil, err
-	}
-	return s.authAnswer(d)
+	return authAnswer(s, d)
 }

@@ -9,8 +9,12 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -22,9 +26,9 @@ func (w *world) tools(id string) (names []string) {
 	return names
 }
 
-func (w *world) addTo(id string, status int, body map[string]any) admin.AddedConnector {
+func (w *world) addTo(id string, status int, body map[string]any) change.AddedConnector {
 	w.t.Helper()
-	return want[admin.AddedConnector](w, w.do("POST", "/v1/toolsets/"+id+"/connectors", body), status)
+	return want[change.AddedConnector](w, w.do("POST", "/v1/toolsets/"+id+"/connectors", body), status)
 }
 
 func (w *world) petsBody(name string) map[string]any {
@@ -81,25 +85,25 @@ func TestSeveralConnectors(t *testing.T) {
 		t.Errorf("tools %v", got)
 	}
 	taken := w.petsBody("notes")
-	want[admin.Problem](w, w.do("POST", at+"/connectors", taken), http.StatusConflict)
-	want[admin.Problem](w, w.do("POST", "/v1/toolsets/none/connectors", taken), http.StatusNotFound)
-	want[admin.Problem](w, w.do("POST", at+"/connectors", map[string]any{}), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at+"/connectors", taken), http.StatusConflict)
+	want[front.Problem](w, w.do("POST", "/v1/toolsets/none/connectors", taken), http.StatusNotFound)
+	want[front.Problem](w, w.do("POST", at+"/connectors", map[string]any{}), http.StatusUnprocessableEntity)
 
 	// Credentials belong to one connector, and what does not say which is refused.
-	want[admin.Problem](w, w.do("GET", at+"/authentication", nil), http.StatusConflict)
+	want[front.Problem](w, w.do("GET", at+"/authentication", nil), http.StatusConflict)
 	auth := map[string]any{"authType": "header", "headerName": "X-Api-Key", "apiKey": upstreamKey}
 	want[credential.Authentication](w, w.do("PUT", at+"/connectors/pets-eu/authentication", auth), http.StatusOK)
 	want[credential.Authentication](w, w.do("PUT", at+"/connectors/notes/authentication", map[string]any{"authType": "bearer", "token": "one-of-the-server"}), http.StatusOK)
-	want[admin.Problem](w, w.do("PUT", at+"/connectors/none/authentication", auth), http.StatusNotFound)
+	want[front.Problem](w, w.do("PUT", at+"/connectors/none/authentication", auth), http.StatusNotFound)
 	shown := w.get(ts.ID)
 	if c := shown.Connectors; c[0].Authentication != nil || c[1].Authentication.AuthType != "bearer" || c[2].Authentication.AuthType != "header" {
 		t.Errorf("authentication %+v", c)
 	}
 	// So do address, policy and settings of answers.
 	patch := map[string]any{"baseUrl": w.upstream.URL + "/eu", "answers": map[string]any{"profile": "concise", "fields": "-owner"}}
-	want[admin.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/pets-eu", patch, at), http.StatusOK)
-	want[admin.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
-	want[admin.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
+	want[view.ToolsetConnectorDetail](w, w.send("PATCH", at+"/connectors/pets-eu", patch, at), http.StatusOK)
+	want[front.Problem](w, w.do("PATCH", at+"/connectors/pets-eu", patch), http.StatusPreconditionRequired)
+	want[front.Problem](w, w.send("PATCH", at, map[string]any{"baseUrl": w.upstream.URL}, at), http.StatusConflict)
 	// An edit is of one connector's operation, though the other has the same.
 	want[toolset.Tool](w, w.do("PATCH", at+"/tools/pets_eu_list_pets", map[string]any{"description": "Pets of Europe."}), http.StatusOK)
 	one := want[toolset.Tool](w, w.do("GET", at+"/tools/list_pets", nil), http.StatusOK)
@@ -125,16 +129,16 @@ func TestSeveralConnectors(t *testing.T) {
 
 	// The first connector goes; the others and their names stay.
 	names := w.tools(ts.ID)[4:]
-	removed := want[admin.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
+	removed := want[view.Toolset](w, w.send("DELETE", at+"/connectors/pet-store", nil, at), http.StatusOK)
 	if len(removed.Connectors) != 2 || removed.Source.Kind != "mcp" || !removed.Changed || !slices.Equal(w.tools(ts.ID), names) {
 		t.Errorf("left %+v with %v, want %v", removed.Connectors, w.tools(ts.ID), names)
 	}
-	want[admin.Toolset](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusOK)
+	want[view.Toolset](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusOK)
 	if row, err := w.credential(ts.ID, "notes"); row != nil || err != nil {
 		t.Errorf("the credential of what was removed is %v, %v", row, err)
 	}
-	want[admin.Problem](w, w.send("DELETE", at+"/connectors/pets-eu", nil, at), http.StatusConflict)
-	want[admin.Problem](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusNotFound)
+	want[front.Problem](w, w.send("DELETE", at+"/connectors/pets-eu", nil, at), http.StatusConflict)
+	want[front.Problem](w, w.send("DELETE", at+"/connectors/notes", nil, at), http.StatusNotFound)
 	// One connector again: what names none means it.
 	if got := want[credential.Authentication](w, w.do("GET", at+"/authentication", nil), http.StatusOK); got.AuthType != "header" {
 		t.Errorf("authentication %+v", got)
@@ -155,16 +159,16 @@ func TestRefreshOfSeveral(t *testing.T) {
 	w.fetcher.put(url, spec)
 	body := w.createBody("Shop", "pets.yaml")
 	body["source"] = map[string]any{"openapi": map[string]any{"url": url}}
-	ts := want[admin.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), http.StatusCreated)
 	at := "/v1/toolsets/" + ts.ID
 	w.addTo(ts.ID, http.StatusCreated, map[string]any{"source": map[string]any{"mcp": map[string]string{"url": "https://mcp.example.com/mcp"}}, "upstreamPolicy": "warn"})
 
-	p := want[admin.Problem](w, w.do("POST", at+"/refresh", map[string]any{}), http.StatusConflict)
+	p := want[front.Problem](w, w.do("POST", at+"/refresh", map[string]any{}), http.StatusConflict)
 	if !strings.Contains(p.Detail, "pet-store, notes") {
 		t.Errorf("which one: %+v", p)
 	}
 	w.fetcher.put(url, strings.Replace(spec, "  /pets/{id}:\n", "  /find:\n    get:\n      operationId: find\n      summary: Find a pet\n      responses:\n        \"200\": {description: OK}\n  /pets/{id}:\n", 1))
-	r := want[admin.Refreshed](w, w.do("POST", at+"/refresh", map[string]any{"connector": "pet-store"}), http.StatusOK)
+	r := want[change.Refreshed](w, w.do("POST", at+"/refresh", map[string]any{"connector": "pet-store"}), http.StatusOK)
 	if r.Changes == nil || r.Changes.Added != 1 || r.Changes.Connector != "pet-store" || !r.Deployed {
 		t.Errorf("refreshed %+v", r)
 	}
@@ -182,7 +186,7 @@ func TestRefreshOfSeveral(t *testing.T) {
 		t.Errorf("tools %v", got)
 	}
 	for name, n := range map[string]int{"": 2, "?connector=notes": 1, "?connector=pet-store": 1} {
-		if l := want[admin.List[admin.Changes]](w, w.do("GET", at+"/changes"+name, nil), http.StatusOK); len(l.Items) != n {
+		if l := want[admin.List[difference.Changes]](w, w.do("GET", at+"/changes"+name, nil), http.StatusOK); len(l.Items) != n {
 			t.Errorf("changes%s: %d", name, len(l.Items))
 		}
 	}

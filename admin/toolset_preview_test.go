@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -18,13 +19,13 @@ func TestDraftPreview(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")
 	at := "/v1/toolsets/" + ts.ID + "/preview"
-	want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
 	if a := w.do("PATCH", "/v1/toolsets/"+ts.ID, `{"description":"changed"}`, "If-Match", "*"); a.StatusCode != http.StatusOK {
 		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
 	draft := w.get(ts.ID)
 	release := w.pub.Current().Digest()
-	p := want[admin.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":600}`, "Idempotency-Key", "k"), http.StatusCreated)
+	p := want[rollout.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":600}`, "Idempotency-Key", "k"), http.StatusCreated)
 	id, ok := strings.CutPrefix(p.URL, previewBase)
 	if !ok || len(id) != 26 || !strings.HasPrefix(p.Token, "slt_") || p.Digest != draft.Digest || !p.Current || p.Live || p.ExpiresAt.Sub(w.now()) > 10*time.Minute {
 		t.Fatalf("%+v", p)
@@ -50,11 +51,11 @@ func TestDraftPreview(t *testing.T) {
 			t.Errorf("%s tells of the preview: %s", path, a.body)
 		}
 	}
-	if again := want[admin.DraftPreview](w, w.do("GET", at, nil), http.StatusOK); again.URL != p.URL || again.Token != "" {
+	if again := want[rollout.DraftPreview](w, w.do("GET", at, nil), http.StatusOK); again.URL != p.URL || again.Token != "" {
 		t.Errorf("%+v", again)
 	}
 	w.renameTool(ts.ID, "list_pets", "all_pets")
-	if again := want[admin.DraftPreview](w, w.do("GET", at, nil), http.StatusOK); again.Current || again.Digest != p.Digest {
+	if again := want[rollout.DraftPreview](w, w.do("GET", at, nil), http.StatusOK); again.Current || again.Digest != p.Digest {
 		t.Errorf("%+v", again)
 	}
 	gone := func(what string) {
@@ -63,15 +64,15 @@ func TestDraftPreview(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	next := want[admin.DraftPreview](w, w.do("POST", at, nil), http.StatusCreated)
+	next := want[rollout.DraftPreview](w, w.do("POST", at, nil), http.StatusCreated)
 	gone("replaced")
 	id = strings.TrimPrefix(next.URL, previewBase)
-	w.later.Store(int64(admin.DefaultPreviewLife + time.Second))
+	w.later.Store(int64(rollout.DefaultPreviewLife + time.Second))
 	gone("expired")
-	want[admin.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
-	id = strings.TrimPrefix(want[admin.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":86400}`), http.StatusCreated).URL, previewBase)
-	want[admin.Problem](w, w.do("POST", at, `{"ttlSeconds":86401}`), http.StatusUnprocessableEntity)
-	want[admin.Problem](w, w.do("POST", at, `{"ttlSeconds":59}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("GET", at, nil), http.StatusNotFound)
+	id = strings.TrimPrefix(want[rollout.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":86400}`), http.StatusCreated).URL, previewBase)
+	want[front.Problem](w, w.do("POST", at, `{"ttlSeconds":86401}`), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at, `{"ttlSeconds":59}`), http.StatusUnprocessableEntity)
 	if a := w.do("DELETE", at, nil); a.StatusCode != http.StatusNoContent {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
@@ -82,5 +83,5 @@ func TestDraftPreview(t *testing.T) {
 	w.noPreviews = true
 	w.stop()
 	w.open()
-	want[admin.Problem](w, w.do("POST", at, nil), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("POST", at, nil), http.StatusUnprocessableEntity)
 }

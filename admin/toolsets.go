@@ -6,17 +6,16 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 type createInput struct {
-	Body CreateToolset
+	Body change.CreateToolset
 }
 
 type getInput struct {
@@ -26,13 +25,13 @@ type getInput struct {
 
 type detailOutput struct {
 	ETag string `header:"ETag"`
-	Body ToolsetDetail
+	Body view.ToolsetDetail
 }
 
 type patchInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body PatchToolset `contentType:"application/merge-patch+json"`
+	Body draft.PatchToolset `contentType:"application/merge-patch+json"`
 }
 
 type revisionsInput struct {
@@ -40,7 +39,7 @@ type revisionsInput struct {
 	ListInput
 }
 
-func (s *Server) registerToolsets() {
+func registerToolsets(s *Server) {
 	tags := []string{"toolsets"}
 	register(s, huma.Operation{
 		OperationID: "create-toolset", Method: http.MethodPost, Path: "/v1/toolsets", Summary: "Create a toolset from an OpenAPI specification", Tags: tags,
@@ -48,13 +47,13 @@ func (s *Server) registerToolsets() {
 			"The same slug with the same source refreshes that toolset (200) and keeps its edits. A failed test leaves a draft; every other failure leaves nothing.",
 	}, func(ctx context.Context, in *createInput) (*jobOutput, error) {
 		return s.run(ctx, "toolset.create", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return (&change{s: s, ws: s.workspace(ctx), in: &in.Body, phase: phase}).run(ctx)
+			return s.changes.Create(ctx, &in.Body, phase)
 		})
 	})
-	documentJob(s.api.OpenAPI(), "/v1/toolsets", CreatedToolset{}, http.StatusCreated, http.StatusOK)
+	documentJob(s.api.OpenAPI(), "/v1/toolsets", change.CreatedToolset{}, http.StatusCreated, http.StatusOK)
 	register(s, huma.Operation{
 		OperationID: "list-toolsets", Method: http.MethodGet, Path: "/v1/toolsets", Summary: "List toolsets, newest first", Tags: tags,
-	}, s.listToolsets)
+	}, of(s, listToolsets))
 	register(s, huma.Operation{
 		OperationID: "get-toolset", Method: http.MethodGet, Path: "/v1/toolsets/{id}", Summary: "Read a toolset", Tags: tags,
 	}, func(ctx context.Context, in *getInput) (*detailOutput, error) {
@@ -64,23 +63,33 @@ func (s *Server) registerToolsets() {
 			return nil, err
 		}
 		if in.IfNoneMatch != "" && request.Matches(in.IfNoneMatch, ts.Version) {
-			return nil, huma.ErrorWithHeaders(&Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
+			return nil, huma.ErrorWithHeaders(&front.Problem{Status: http.StatusNotModified}, http.Header{"Etag": {request.ETag(ts.Version)}})
 		}
 		d, err := draft.Outline(ctx, ws, ts)
 		if err != nil {
 			return nil, err
 		}
-		t, err := s.show(ctx, ws, d)
+		t, err := s.views.Toolset(ctx, ws, d)
 		if err != nil {
 			return nil, err
 		}
-		return &detailOutput{ETag: request.ETag(ts.Version), Body: detailOf(d, t)}, nil
+		return &detailOutput{ETag: request.ETag(ts.Version), Body: view.DetailOf(d, t)}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
 		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
 	}, func(ctx context.Context, in *patchInput) (*toolsetOutput, error) {
-		return s.patchToolset(ctx, in.ID, &in.MatchInput, &in.Body)
+		ws := s.workspace(ctx)
+		d, err := s.drafts.Patch(ctx, ws, in.ID, &in.MatchInput, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		if in.Body.BaseURL != nil {
+			if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.Body.BaseURL); err != nil {
+				return nil, err
+			}
+		}
+		return s.toolsetAnswer(ctx, ws, d)
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-toolset", Method: http.MethodDelete, Path: "/v1/toolsets/{id}", Summary: "Delete a toolset", Tags: tags,
@@ -99,14 +108,14 @@ func (s *Server) registerToolsets() {
 	})
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
-	}, s.listRevisions)
-	s.registerToolsetConnectors()
-	s.registerLifecycle()
-	s.registerPreviews()
-	s.registerKeys()
+	}, of(s, listRevisions))
+	registerToolsetConnectors(s)
+	registerLifecycle(s)
+	registerPreviews(s)
+	registerKeys(s)
 }
 
-func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[Toolset], error) {
+func listToolsets(ctx context.Context, s *Server, in *ListInput) (*listOutput[view.Toolset], error) {
 	p, err := in.page("/v1/toolsets")
 	if err != nil {
 		return nil, err
@@ -116,20 +125,20 @@ func (s *Server) listToolsets(ctx context.Context, in *ListInput) (*listOutput[T
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]Toolset, len(rows))
+	shown := make([]view.Toolset, len(rows))
 	for i := range rows {
 		d, err := draft.Outline(ctx, ws, &rows[i])
 		if err != nil {
 			return nil, err
 		}
-		if shown[i], err = s.show(ctx, ws, d); err != nil {
+		if shown[i], err = s.views.Toolset(ctx, ws, d); err != nil {
 			return nil, err
 		}
 	}
-	return list(in, "/v1/toolsets", shown, next, func(t *Toolset) Toolset { return *t }), nil
+	return list(in, "/v1/toolsets", shown, next, same), nil
 }
 
-func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOutput[Revision], error) {
+func listRevisions(ctx context.Context, s *Server, in *revisionsInput) (*listOutput[view.Revision], error) {
 	ws := s.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, in.ID)
 	if err != nil {
@@ -144,75 +153,7 @@ func (s *Server) listRevisions(ctx context.Context, in *revisionsInput) (*listOu
 	if err != nil {
 		return nil, err
 	}
-	return list(&in.ListInput, path, rows, next, func(r *store.Revision) Revision {
-		return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, State: string(r.State), Restores: r.Restores, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
+	return list(&in.ListInput, path, rows, next, func(r *store.Revision) view.Revision {
+		return view.ShowRevision(ts, r)
 	}), nil
-}
-
-func (s *Server) patchToolset(ctx context.Context, id string, match *request.MatchInput, in *PatchToolset) (*toolsetOutput, error) {
-	ws := s.workspace(ctx)
-	d, err := s.drafts.Load(ctx, ws, id)
-	if err != nil {
-		return nil, err
-	}
-	if err := match.Check(d.Toolset.Version, true); err != nil {
-		return nil, err
-	}
-	if in.BaseURL != nil || in.Policy != nil || in.Stateless != nil {
-		if err := d.Focus(""); err != nil { // which of several is meant is not clear
-			return nil, err
-		}
-	}
-	before := draft.Fields(d)
-	for _, f := range []struct{ to, from *string }{
-		{&d.Toolset.Name, in.Name},
-		{&d.Toolset.Description, in.Description},
-		{&d.Toolset.Instructions, in.Instructions},
-		{&d.Row.BaseURL, in.BaseURL},
-		{&d.Toolset.Profile, in.Profile},
-		{&d.Row.UpstreamPolicy, in.Policy},
-	} {
-		if f.from != nil {
-			*f.to = *f.from
-		}
-	}
-	toolset.Put(&d.Row.Stateless, in.Stateless)
-	if err := draft.CheckStateless(&d.Row, "/stateless"); err != nil {
-		return nil, err
-	}
-	if d.Toolset.Name == "" {
-		d.Toolset.Name = clip(d.Report.Title, registry.MaxNameRunes)
-	}
-	if in.Cache != nil {
-		d.Toolset.CacheSeconds = int64(in.Cache.TTLSeconds)
-	}
-	if in.Answers != nil {
-		if d.Toolset.Answers, err = toolset.ChangeAnswers(d.Toolset.Answers, in.Answers, "/answers", registry.OfToolset, nil); err != nil {
-			return nil, err
-		}
-	}
-	if err := source.CheckBaseURL(d.Row.BaseURL, "/baseUrl"); err != nil {
-		return nil, err
-	}
-	if err := d.ChooseAnew(in.Selection, in.UseCase, in.Learn); err != nil {
-		return nil, err
-	}
-	if err := choice.SetBatch(d.Toolset, in.Batch); err != nil {
-		return nil, err
-	}
-	if err := choice.SetDestructive(d.Toolset, in.Destructive); err != nil {
-		return nil, err
-	}
-	if err := choice.SetLimits(d.Toolset, in.ScriptLimits); err != nil {
-		return nil, err
-	}
-	if err := s.drafts.Save(ctx, ws, d, "toolset.update", before, draft.Fields(d), false); err != nil {
-		return nil, err
-	}
-	if in.BaseURL != nil {
-		if err := s.grants.GrantNamed(ctx, ws, d.Toolset.ID, *in.BaseURL); err != nil {
-			return nil, err
-		}
-	}
-	return s.toolsetAnswer(ctx, ws, d)
 }

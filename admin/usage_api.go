@@ -38,7 +38,7 @@ type setCaptureInput struct {
 	Body access.CaptureSettings
 }
 
-func (s *Server) registerUsage() {
+func registerUsage(s *Server) {
 	tags := []string{"usage"}
 	register(s, huma.Operation{
 		OperationID: "get-usage", Method: http.MethodGet, Path: "/v1/usage", Summary: "Read usage", Tags: tags,
@@ -50,7 +50,7 @@ func (s *Server) registerUsage() {
 	}, answered(s, s.usage.Errors))
 }
 
-func (s *Server) registerCalls() {
+func registerCalls(s *Server) {
 	tags := []string{"calls"}
 	register(s, huma.Operation{
 		OperationID: "list-calls", Method: http.MethodGet, Path: "/v1/calls", Summary: "Read the call log, newest first", Tags: tags,

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/rollup"
 	"github.com/sluicegate/sluice/registry"
@@ -105,7 +105,7 @@ func TestUsage(t *testing.T) {
 
 	bad := func(query string) {
 		t.Helper()
-		want[admin.Problem](w, w.do("GET", "/v1/usage"+query, nil), http.StatusBadRequest)
+		want[front.Problem](w, w.do("GET", "/v1/usage"+query, nil), http.StatusBadRequest)
 	}
 	bad("?range=0h")
 	bad("?range=x")
@@ -115,13 +115,13 @@ func TestUsage(t *testing.T) {
 	bad("?range=30d&step=1m")
 	bad("?range=60d&step=10m")
 	bad("?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z")
-	want[admin.Problem](w, w.do("GET", "/v1/usage?by=tool,user", nil), http.StatusUnprocessableEntity)
-	want[admin.Problem](w, w.do("GET", "/v1/usage?toolset=nothing", nil), http.StatusNotFound)
+	want[front.Problem](w, w.do("GET", "/v1/usage?by=tool,user", nil), http.StatusUnprocessableEntity)
+	want[front.Problem](w, w.do("GET", "/v1/usage?toolset=nothing", nil), http.StatusNotFound)
 
 	// What is not a report, what is too large, and who is no edge.
-	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, `{}`, "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusBadRequest)
-	want[admin.Problem](w, e.w.do("POST", registry.EdgeUsagePath, strings.Repeat(" ", registry.MaxUsageBytes+1), "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusRequestEntityTooLarge)
-	want[admin.Problem](w, w.do("POST", registry.EdgeUsagePath, w.counted("default", ts.ID, "x", 5, 1)), http.StatusUnauthorized)
+	want[front.Problem](w, e.w.do("POST", registry.EdgeUsagePath, `{}`, "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusBadRequest)
+	want[front.Problem](w, e.w.do("POST", registry.EdgeUsagePath, strings.Repeat(" ", registry.MaxUsageBytes+1), "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusRequestEntityTooLarge)
+	want[front.Problem](w, w.do("POST", registry.EdgeUsagePath, w.counted("default", ts.ID, "x", 5, 1)), http.StatusUnauthorized)
 	if a := e.get(registry.EdgeUsagePath); a.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", a.StatusCode)
 	}

@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -46,14 +48,14 @@ func (w *world) page(method, address string, cookies []*http.Cookie, headers ...
 }
 
 // userWorld is a live toolset at which each caller logs in, with two access tokens.
-func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts admin.CreatedToolset, cred string, ann, bob registry.User) {
+func userWorld(t *testing.T) (w *world, as *oauthtest.Server, ts change.CreatedToolset, cred string, ann, bob registry.User) {
 	t.Helper()
 	w, as, ts = oauthWorld(t)
 	path := "/v1/toolsets/" + ts.ID
 	conf := person(as)
 	conf["perUser"] = true
 	cred = want[credential.Authentication](w, w.do("PUT", path+"/authentication", conf), 200).CredentialID
-	want[admin.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
+	want[view.Toolset](w, w.do("POST", path+"/deploy", map[string]any{"reason": "test"}), 200)
 	user := func(name string) registry.User {
 		made := want[access.CreatedAccessToken](w, w.do("POST", path+"/access-tokens", map[string]any{"name": name}), 201)
 		return registry.User{Kind: registry.UserToken, ID: made.ID, Toolset: ts.ID}
@@ -208,7 +210,7 @@ func TestUserLogin(t *testing.T) {
 	if a := w.do("DELETE", path+"/"+list[0].ID, nil); a.StatusCode != http.StatusNoContent {
 		t.Fatalf("revoked: %d %s", a.StatusCode, a.body)
 	}
-	want[admin.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
+	want[front.Problem](w, w.do("DELETE", path+"/"+list[0].ID, nil), 404)
 	w.link(cred, ann)
 	if _, err := w.srv.Secrets().UserSecret(t.Context(), cred, bob, 0, nil); err != nil {
 		t.Errorf("bob after ann was revoked: %v", err)

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,18 +14,10 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// AddWorkflows is a document whose workflows become tools.
-type AddWorkflows struct {
-	Document  string   `json:"document" minLength:"1" maxLength:"524288" doc:"Arazzo 1.0 or 1.1, YAML or JSON."`
-	FileName  string   `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
-	Workflows []string `json:"workflows,omitempty" maxItems:"64" doc:"Only those with these workflowIds."`
-	DryRun    bool     `json:"dryRun,omitempty" doc:"Check the document and draw its plans, and change nothing."`
-}
-
 type addWorkflowsInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body AddWorkflows
+	Body draft.AddWorkflows
 }
 
 type workflowInput struct {
@@ -40,23 +31,42 @@ type deleteWorkflowInput struct {
 	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
 }
 
-type workflowsOutput struct {
+// offeredOutput lists what a toolset offers beside its connectors' tools.
+type offeredOutput[T any] struct {
 	ETag string `header:"ETag" doc:"Of the toolset."`
-	Body List[workflow.ToolsetWorkflow]
+	Body List[T]
 }
 
-func (s *Server) registerWorkflows() {
-	const path = "/v1/toolsets/{id}/workflows"
-	tags := []string{"workflows"}
-	register(s, huma.Operation{
-		OperationID: "list-workflows", Method: http.MethodGet, Path: path, Summary: "List the workflows of a toolset with their plans", Tags: tags,
-	}, func(ctx context.Context, in *ToolsetInput) (*workflowsOutput, error) {
+// offered answers with what stored says, in one of the two forms that it has.
+func offered[T any](d *draft.Draft, stored string, show func(*draft.Draft, []registry.Workflow) ([]T, error)) (*offeredOutput[T], error) {
+	list, err := workflow.Read(stored)
+	if err != nil {
+		return nil, err
+	}
+	items, err := show(d, list)
+	if err != nil {
+		return nil, err
+	}
+	return &offeredOutput[T]{ETag: request.ETag(d.Toolset.Version), Body: List[T]{Items: items}}, nil
+}
+
+// listOffered serves the list of one of the two.
+func listOffered[T any](s *Server, show func(*draft.Draft, []registry.Workflow) ([]T, error)) func(context.Context, *ToolsetInput) (*offeredOutput[T], error) {
+	return func(ctx context.Context, in *ToolsetInput) (*offeredOutput[T], error) {
 		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
-		return showWorkflows(d, d.Toolset.Workflows)
-	})
+		return offered(d, d.Toolset.Workflows, show)
+	}
+}
+
+func registerWorkflows(s *Server) {
+	const path = "/v1/toolsets/{id}/workflows"
+	tags := []string{"workflows"}
+	register(s, huma.Operation{
+		OperationID: "list-workflows", Method: http.MethodGet, Path: path, Summary: "List the workflows of a toolset with their plans", Tags: tags,
+	}, listOffered(s, (*draft.Draft).ShowWorkflows))
 	register(s, huma.Operation{
 		OperationID: "get-workflow", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a workflow with its document", Tags: tags,
 	}, func(ctx context.Context, in *workflowInput) (*bodyOutput[workflow.ToolsetWorkflow], error) {
@@ -77,28 +87,12 @@ func (s *Server) registerWorkflows() {
 	register(s, huma.Operation{
 		OperationID: "add-workflows", Method: http.MethodPost, Path: path, Summary: "Make tools of the workflows of a document", Tags: tags,
 		Description: "Each workflow becomes a tool; one of the same name is replaced. Makes a new draft, as every change.",
-	}, func(ctx context.Context, in *addWorkflowsInput) (*workflowsOutput, error) {
-		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
+	}, func(ctx context.Context, in *addWorkflowsInput) (*offeredOutput[workflow.ToolsetWorkflow], error) {
+		d, after, err := s.drafts.AddWorkflows(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body)
 		if err != nil {
 			return nil, err
 		}
-		before, err := workflow.Read(d.Toolset.Workflows)
-		if err != nil {
-			return nil, err
-		}
-		operations, err := d.WorkflowOperations(false)
-		if err != nil {
-			return nil, err
-		}
-		after, err := workflow.Add(before, in.Body.FileName, in.Body.Document, in.Body.Workflows, operations)
-		if err != nil {
-			return nil, err
-		}
-		if in.Body.DryRun {
-			return showWorkflows(d, store.JSON(after))
-		}
-		return s.saveWorkflows(ctx, ws, d, before, after)
+		return offered(d, store.JSON(after), (*draft.Draft).ShowWorkflows)
 	})
 	register(s, huma.Operation{
 		OperationID: "run-workflow", Method: http.MethodPost, Path: path + "/{name}/run", Summary: "Run a workflow of the draft", Tags: tags,
@@ -114,62 +108,13 @@ func (s *Server) registerWorkflows() {
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-workflow", Method: http.MethodDelete, Path: path + "/{name}", Summary: "Remove a workflow", Tags: tags, DefaultStatus: http.StatusOK,
-	}, func(ctx context.Context, in *deleteWorkflowInput) (*workflowsOutput, error) {
-		ws := s.workspace(ctx)
-		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
+	}, func(ctx context.Context, in *deleteWorkflowInput) (*offeredOutput[workflow.ToolsetWorkflow], error) {
+		d, err := s.drafts.RemoveWorkflow(ctx, s.workspace(ctx), in.ID, &in.MatchInput, in.Name, false)
 		if err != nil {
 			return nil, err
 		}
-		before, i, err := d.WorkflowNamed(in.Name, false)
-		if err != nil {
-			return nil, err
-		}
-		return s.removeWorkflow(ctx, ws, d, before, i)
+		return offered(d, d.Toolset.Workflows, (*draft.Draft).ShowWorkflows)
 	})
-}
-
-func (s *Server) saveWorkflows(ctx context.Context, ws *store.Workspace, d *draft.Draft, before, after []registry.Workflow) (*workflowsOutput, error) {
-	if err := s.storeWorkflows(ctx, ws, d, "toolset.workflows", before, after); err != nil {
-		return nil, err
-	}
-	return showWorkflows(d, d.Toolset.Workflows)
-}
-
-func (s *Server) storeWorkflows(ctx context.Context, ws *store.Workspace, d *draft.Draft, action string, before, after []registry.Workflow) error {
-	if d.Toolset.Workflows = ""; len(after) > 0 {
-		d.Toolset.Workflows = store.JSON(after)
-	}
-	return s.drafts.Save(ctx, ws, d, action, workflow.Names(before), workflow.Names(after), true)
-}
-
-// removeWorkflow takes a workflow away, with the edits of its tool: another of the name
-// begins without.
-func (s *Server) removeWorkflow(ctx context.Context, ws *store.Workspace, d *draft.Draft, before []registry.Workflow, i int) (*workflowsOutput, error) {
-	d.ForgetEdits(&before[i])
-	return s.saveWorkflows(ctx, ws, d, before, slices.Delete(slices.Clone(before), i, i+1))
-}
-
-func showWorkflows(d *draft.Draft, stored string) (*workflowsOutput, error) {
-	list, err := workflow.Read(stored)
-	if err != nil {
-		return nil, err
-	}
-	operations, err := d.WorkflowOperations(false)
-	if err != nil {
-		return nil, err
-	}
-	out := &workflowsOutput{ETag: request.ETag(d.Toolset.Version), Body: List[workflow.ToolsetWorkflow]{Items: []workflow.ToolsetWorkflow{}}}
-	for i := range list {
-		if list[i].Script != nil {
-			continue
-		}
-		shown, err := workflow.Show(&list[i], operations, false)
-		if err != nil {
-			return nil, err
-		}
-		out.Body.Items = append(out.Body.Items, shown)
-	}
-	return out, nil
 }
 
 type runWorkflowInput struct {

@@ -13,8 +13,10 @@ import (
 	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 
@@ -72,11 +74,11 @@ func TestWorkflowEdits(t *testing.T) {
 		t.Errorf("the other binding: %+v", first)
 	}
 	for _, taken := range []string{"get_pet", "Issue_With_Comments"} {
-		if e := want[admin.Problem](w, patch("read_pet", map[string]any{"name": taken}, 409), 409); !strings.Contains(e.Detail, "another tool is named") {
+		if e := want[front.Problem](w, patch("read_pet", map[string]any{"name": taken}, 409), 409); !strings.Contains(e.Detail, "another tool is named") {
 			t.Errorf("named %s: %+v", taken, e)
 		}
 	}
-	if e := want[admin.Problem](w, patch("read_pet", map[string]any{"answers": map[string]any{"format": "json"}}, 400), 400); !strings.Contains(e.Detail, "tool of a workflow") {
+	if e := want[front.Problem](w, patch("read_pet", map[string]any{"answers": map[string]any{"format": "json"}}, 400), 400); !strings.Contains(e.Detail, "tool of a workflow") {
 		t.Errorf("settings of answers: %+v", e)
 	}
 
@@ -138,7 +140,7 @@ func TestWorkflowEdits(t *testing.T) {
 	}
 
 	// Exactly what enable names is enabled, tools of workflows too.
-	want[admin.ToolsetDetail](w, w.do("POST", at+"/tools/batch-update", map[string]any{"enable": []string{"*_pet*"}}), 200)
+	want[view.ToolsetDetail](w, w.do("POST", at+"/tools/batch-update", map[string]any{"enable": []string{"*_pet*"}}), 200)
 	var on []string
 	for _, tool := range want[admin.List[toolset.Tool]](w, w.do("GET", at+"/tools", nil), 200).Items {
 		if tool.Plugin != "" && tool.Enabled {

@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -16,8 +17,10 @@ import (
 type Room struct {
 	Drafts *draft.Room
 	// Lister renders tools/list; nil: tokens are estimated from the definitions.
-	Lister  Lister
-	indexes toolset.IndexCache
+	Lister Lister
+	// Suggester is asked for names and descriptions of tools; nil: only rules make some.
+	Suggester *suggest.Model
+	indexes   toolset.IndexCache
 }
 
 // Lister renders what a client would list of a draft, as the gateway does.

@@ -268,3 +268,19 @@ func causeOf(err error) string {
 	}
 	return request.ClipText(text, maxCause)
 }
+
+// OfToolset reads a domain of a toolset.
+func OfToolset(ctx context.Context, ws *store.Workspace, toolset, host string) (*store.Domain, error) {
+	ts, err := ws.FindToolset(ctx, toolset)
+	if err != nil {
+		return nil, err
+	}
+	row, err := ws.Domain(ctx, Name(host))
+	if err != nil {
+		return nil, err
+	}
+	if row.ToolsetID != ts.ID {
+		return nil, problem.New(problem.NotFound, "toolset %s has no domain %s", ts.Slug, row.Host).Fix("list those of the workspace: sluice domain list")
+	}
+	return row, nil
+}

@@ -1,7 +1,9 @@
 package draft
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/request"
@@ -109,4 +111,36 @@ func CheckPrompts(items []toolset.Item) error {
 		}
 	}
 	return nil
+}
+
+// UpdateItems changes prompts, resources and resource templates of a draft: all changes or
+// none.
+func (r *Room) UpdateItems(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, in *ItemsUpdate) (*Draft, error) {
+	d, err := r.LoadMatching(ctx, ws, id, match)
+	if err != nil {
+		return nil, err
+	}
+	before := d.Items()
+	for i := range in.Updates {
+		if err := d.PatchItem(before, &in.Updates[i], "/updates/"+strconv.Itoa(i)); err != nil {
+			return nil, err
+		}
+	}
+	after := d.Items()
+	if err := CheckPrompts(after); err != nil {
+		return nil, err
+	}
+	if d.Empty() {
+		return nil, NothingEnabled()
+	}
+	var b, a []toolset.Item
+	for i := range before { // the same items in the same order
+		if before[i] != after[i] {
+			b, a = append(b, before[i]), append(a, after[i])
+		}
+	}
+	if err := r.Save(ctx, ws, d, "items.update", b, a, true); err != nil {
+		return nil, err
+	}
+	return d, nil
 }

@@ -173,27 +173,28 @@ func (in *MatchInput) Check(version uint64, needed bool) error {
 		return problem.New(problem.PreconditionNeed, "the request needs If-Match").
 			Fix("read it first and send its ETag, now %s, so that nobody's change is lost", ETag(version))
 	case in.IfMatch != "" && !Matches(in.IfMatch, version):
-		return &staleError{
-			error: problem.New(problem.Precondition, "it was changed meanwhile; its ETag is %s", ETag(version)).
-				Fix("read it again and repeat the change").Because(store.ErrStale),
-			version: version,
-		}
+		return Stale(problem.New(problem.Precondition, "it was changed meanwhile; its ETag is %s", ETag(version)).
+			Fix("read it again and repeat the change"), ETag(version))
 	}
 	return nil
 }
 
-// staleError refuses a write for another version than the present one. Its answer has
-// the present ETag.
+// Stale refuses a write for another version than the present one, whose ETag the answer
+// has.
+func Stale(p *problem.Error, etag string) error {
+	return &staleError{error: p.Because(store.ErrStale), etag: etag}
+}
+
 type staleError struct {
 	error
-	version uint64
+	etag string
 }
 
 // Unwrap returns the problem.
 func (e *staleError) Unwrap() error { return e.error }
 
 // GetHeaders returns the headers of the answer.
-func (e *staleError) GetHeaders() http.Header { return http.Header{"Etag": {ETag(e.version)}} }
+func (e *staleError) GetHeaders() http.Header { return http.Header{"Etag": {e.etag}} }
 
 // Done is the answer of finished work.
 type Done struct {

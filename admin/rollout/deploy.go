@@ -188,3 +188,33 @@ func (r *Room) draftAfterRollback(ctx context.Context, ws *store.Workspace, id s
 		r.Log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
 	}
 }
+
+// DeployAsIs deploys the draft as it is: one that has no passed test needs a reason, which
+// is recorded.
+func (r *Room) DeployAsIs(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, reason string) (*draft.Draft, error) {
+	d, err := r.Drafts.LoadMatching(ctx, ws, id, match)
+	if err != nil {
+		return nil, err
+	}
+	row, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
+	if err != nil {
+		return nil, err
+	}
+	var test *TestRun
+	if row != nil && row.Passed {
+		if test, err = ShowTest(row); err != nil {
+			return nil, err
+		}
+		reason = "" // it is tested: a reason would claim otherwise
+	} else if reason == "" {
+		return nil, problem.New(problem.TestFailed, "this draft has no passed test").
+			Fix("test it, or deploy it untested with a reason, which is recorded")
+	}
+	if err := d.CheckServers(); err != nil {
+		return nil, err
+	}
+	if err := r.Deploy(ctx, ws, d, test, reason); err != nil {
+		return nil, err
+	}
+	return d, nil
+}

@@ -20,6 +20,8 @@ type Room struct {
 	Events    *publish.Events
 	Log       *slog.Logger
 	Servers   *mcpserver.Room
+	// PreviewURL is what the URLs of previews begin with; "": nothing serves them.
+	PreviewURL string
 	// Tester runs a tool of a draft; nil: nothing can be tested.
 	Tester Tester
 	// AwaitLive waits until the gateway of this node serves a revision of a toolset, or has

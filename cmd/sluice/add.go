@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/catalog"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -132,10 +133,10 @@ sluice toolset diff and wait for sluice toolset accept.`,
 	return cmd
 }
 
-// createToolset is admin.CreateToolset with a key that is written out: secrets
+// createToolset is change.CreateToolset with a key that is written out: secrets
 // print as [redacted] everywhere else.
 type createToolset struct {
-	admin.CreateToolset
+	change.CreateToolset
 	Auth *upstreamauth.Request `json:"authentication,omitempty"`
 }
 
@@ -151,14 +152,14 @@ func (a *app) newToolset(ctx context.Context, spec specification.Document, f *ad
 		in.Access = registry.AccessNone
 	}
 	if f.cacheSeconds > 0 {
-		in.Cache = &admin.CachePolicy{TTLSeconds: f.cacheSeconds}
+		in.Cache = &view.CachePolicy{TTLSeconds: f.cacheSeconds}
 	}
 	if f.entry != nil {
 		in.Source.Catalog, in.Profile = f.entry, "" // answers are optimized as the entry has it
 		return in, a.addRest(ctx, &in, f)
 	}
 	if f.mcp {
-		in.Source.MCP, in.Policy, in.Stateless = &admin.MCPSource{URL: spec.URL, Command: f.command}, f.policy, f.stateless
+		in.Source.MCP, in.Policy, in.Stateless = &change.MCPSource{URL: spec.URL, Command: f.command}, f.policy, f.stateless
 		if !f.profileGiven() {
 			in.Profile = "lossless" // what a server says beside the text is kept
 		}
@@ -265,7 +266,7 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 }
 
 // showMade prints what was made. It fails when that is not live although it was to be.
-func (a *app) showMade(made *admin.CreatedToolset, f *addFlags) error {
+func (a *app) showMade(made *change.CreatedToolset, f *addFlags) error {
 	if err := a.Object(made, func(w io.Writer) { a.printMade(w, made) }); err != nil {
 		return err
 	}
@@ -274,7 +275,7 @@ func (a *app) showMade(made *admin.CreatedToolset, f *addFlags) error {
 
 // leftDraft is the failure of a command that adds something when that stays in the draft,
 // unless the draft was asked for. What is the matter was said before.
-func leftDraft(t *admin.Toolset, f *addFlags) error {
+func leftDraft(t *view.Toolset, f *addFlags) error {
 	if f.noDeploy || t.Status == "live" && !t.Changed {
 		return nil
 	}
@@ -288,7 +289,7 @@ func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, 
 
 // fromSource makes a toolset of what is added, or with --dry-run shows it and
 // returns none.
-func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) (*admin.CreatedToolset, error) {
+func (a *app) fromSource(ctx context.Context, c *client.Client, spec specification.Document, f *addFlags) (*change.CreatedToolset, error) {
 	in, err := a.newToolset(ctx, spec, f)
 	if err != nil {
 		return nil, err
@@ -297,7 +298,7 @@ func (a *app) fromSource(ctx context.Context, c *client.Client, spec specificati
 		return nil, a.preview(ctx, c, in)
 	}
 	if f.noDeploy {
-		in.Deploy = &admin.CreateDeploy{Skip: true}
+		in.Deploy = &change.CreateDeploy{Skip: true}
 	}
 	return a.create(ctx, c, spec, in)
 }
@@ -316,8 +317,8 @@ func (a *app) openForNode(ctx context.Context, source string, f *addFlags) (spec
 }
 
 // create asks the node for the toolset and says what was done, phase by phase.
-func (a *app) create(ctx context.Context, c *client.Client, spec specification.Document, in createToolset) (*admin.CreatedToolset, error) {
-	made := new(admin.CreatedToolset)
+func (a *app) create(ctx context.Context, c *client.Client, spec specification.Document, in createToolset) (*change.CreatedToolset, error) {
+	made := new(change.CreatedToolset)
 	err := c.Post(ctx, "/v1/toolsets", in, made, client.Wait)
 	if err != nil {
 		if p := problem.As(err); p != nil && p.Kind == problem.InvalidSpec && p.Place.File == "" && !strings.Contains(p.Detail, spec.Name) {
@@ -329,7 +330,7 @@ func (a *app) create(ctx context.Context, c *client.Client, spec specification.D
 	if err := a.firstToken(ctx, c, made); err != nil {
 		return nil, err
 	}
-	var detail admin.ConnectorDetail
+	var detail view.ConnectorDetail
 	if err := c.Get(ctx, "/v1/connectors/"+url.PathEscape(made.Connector.Name), &detail); err != nil {
 		return nil, err
 	}
@@ -339,7 +340,7 @@ func (a *app) create(ctx context.Context, c *client.Client, spec specification.D
 
 // firstToken makes the access token of a new toolset that took so long to make that the
 // answer with it could not be waited for.
-func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.CreatedToolset) error {
+func (a *app) firstToken(ctx context.Context, c *client.Client, made *change.CreatedToolset) error {
 	if !made.Created || made.Access.Mode != registry.AccessToken || made.Token != nil {
 		return nil
 	}
@@ -349,7 +350,7 @@ func (a *app) firstToken(ctx context.Context, c *client.Client, made *admin.Crea
 }
 
 // sayMade says what was made of a specification or a server.
-func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+func (a *app) sayMade(spec specification.Document, made *change.CreatedToolset, detail *view.ConnectorDetail) {
 	if made.Source.Kind == "mcp" {
 		a.phase("connect", "%-18s %9s   MCP %s%s", made.Source.Title, terminal.ByteSize(made.Source.SizeBytes), made.Source.Spec, describe.Items(detail.Report.Items))
 		a.sayGenerated(made, detail)
@@ -360,7 +361,7 @@ func (a *app) sayMade(spec specification.Document, made *admin.CreatedToolset, d
 	a.sayGenerated(made, detail)
 }
 
-func (a *app) sayGenerated(made *admin.CreatedToolset, detail *admin.ConnectorDetail) {
+func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDetail) {
 	size := ""
 	if detail.Report.ModuleBytes > 0 {
 		size = "   wasm " + terminal.ByteSize(detail.Report.ModuleBytes)
@@ -404,7 +405,7 @@ func (a *app) sayTest(t *rollout.TestRun) {
 }
 
 // printMade tells what the toolset is now and what to do next.
-func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
+func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 	what := "made"
 	if !t.Created {
 		what = "refreshed"
@@ -446,7 +447,7 @@ func (a *app) printMade(w io.Writer, t *admin.CreatedToolset) {
 }
 
 // size says how much clients are given.
-func size(t *admin.CreatedToolset) string {
+func size(t *change.CreatedToolset) string {
 	if t.ToolCount == 0 {
 		return "prompts or resources only"
 	}
@@ -454,7 +455,7 @@ func size(t *admin.CreatedToolset) string {
 }
 
 // adviseCount warns when clients will not show all tools.
-func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
+func (a *app) adviseCount(w io.Writer, t *view.Toolset) {
 	const cursorShows, requestTakes = 40, 128
 	switch {
 	case t.ToolCount == 0:
@@ -469,9 +470,9 @@ func (a *app) adviseCount(w io.Writer, t *admin.Toolset) {
 
 // preview shows what would be made.
 func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) error {
-	var p admin.Preview
+	var p change.Preview
 	request := struct {
-		Source admin.CreateSource    `json:"source"`
+		Source change.CreateSource   `json:"source"`
 		Auth   *upstreamauth.Request `json:"authentication,omitempty"`
 	}{in.Source, nil}
 	if in.Source.MCP != nil || in.Source.Catalog != nil {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -38,24 +38,24 @@ func (a *app) connectorList() *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List connectors of the node", Args: command.Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c := a.Client()
-			items, raw, err := client.All[admin.Connector](cmd.Context(), c, filter.Of("/v1/connectors"))
+			items, raw, err := client.All[view.Connector](cmd.Context(), c, filter.Of("/v1/connectors"))
 			if err != nil {
 				return err
 			}
 			now := time.Now()
-			return terminal.List(&a.Terminal, items, raw, []terminal.Column[admin.Connector]{
-				{Header: "name", Value: func(c admin.Connector) string { return c.Name }},
-				{Header: "version", Value: func(c admin.Connector) string { return c.Latest.Version }},
-				{Header: "kind", Value: func(c admin.Connector) string { return c.Kind }},
-				{Header: "tools", Value: func(c admin.Connector) string { return terminal.Thousands(c.Tools) }},
-				{Header: "updated", Value: func(c admin.Connector) string { return terminal.Ago(c.UpdatedAt, now) }},
-				{Header: "digest", Value: func(c admin.Connector) string {
+			return terminal.List(&a.Terminal, items, raw, []terminal.Column[view.Connector]{
+				{Header: "name", Value: func(c view.Connector) string { return c.Name }},
+				{Header: "version", Value: func(c view.Connector) string { return c.Latest.Version }},
+				{Header: "kind", Value: func(c view.Connector) string { return c.Kind }},
+				{Header: "tools", Value: func(c view.Connector) string { return terminal.Thousands(c.Tools) }},
+				{Header: "updated", Value: func(c view.Connector) string { return terminal.Ago(c.UpdatedAt, now) }},
+				{Header: "digest", Value: func(c view.Connector) string {
 					if a.Format == "wide" {
 						return c.Latest.Digest
 					}
 					return terminal.ShortDigest(c.Latest.Digest)
 				}},
-			}, func(c admin.Connector) string { return c.Name })
+			}, func(c view.Connector) string { return c.Name })
 		},
 	}
 	filter = command.FilterOf(cmd)

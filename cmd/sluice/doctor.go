@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -201,7 +202,7 @@ func (d *doctor) node(ctx context.Context) {
 		d.warn("version", fmt.Sprintf("this program is %s, the server %s", versionOrDevel(), me.Version), "use the same version for both")
 	}
 	d.clock(ctx, c, before)
-	items, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
+	items, _, err := client.All[view.Toolset](ctx, c, "/v1/toolsets")
 	if err != nil {
 		d.failErr("toolsets", err)
 		return
@@ -306,7 +307,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 }
 
 // bindings warns of plugins that let through what they were to take out.
-func (d *doctor) bindings(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) {
+func (d *doctor) bindings(ctx context.Context, c *client.Client, t *view.ToolsetDetail) {
 	var bound binding.ToolsetPlugins
 	if err := c.Get(ctx, client.ToolsetPath(t, "plugins"), &bound); err != nil {
 		d.failErr("plugins", err)
@@ -386,7 +387,7 @@ func (d *doctor) clients(name, slug string, tools []*mcp.Tool) {
 
 // public names the toolsets that everybody who reaches the gateway may call.
 func (d *doctor) public(ctx context.Context, c *client.Client) {
-	list, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
+	list, _, err := client.All[view.Toolset](ctx, c, "/v1/toolsets")
 	if err != nil {
 		d.failErr("access", err)
 		return

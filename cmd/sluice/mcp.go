@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -53,7 +55,7 @@ be connected to, the cause and what to do about it.`,
 }
 
 // connection asks the node what an MCP server is.
-func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *upstreamauth.Flags) (*admin.Connection, error) {
+func (a *app) connection(ctx context.Context, c *client.Client, url string, auth *upstreamauth.Flags) (*change.Connection, error) {
 	in := struct {
 		URL   string                `json:"url"`
 		Auth  *upstreamauth.Request `json:"authentication,omitempty"`
@@ -73,14 +75,14 @@ func (a *app) connection(ctx context.Context, c *client.Client, url string, auth
 		}
 		in.Auth = &request
 	}
-	got := new(admin.Connection)
+	got := new(change.Connection)
 	if err := c.Post(ctx, "/v1/mcp/test-connection", in, got); err != nil {
 		return nil, err
 	}
 	return got, nil
 }
 
-func printConnection(w io.Writer, c *admin.Connection) {
+func printConnection(w io.Writer, c *change.Connection) {
 	transport := map[string]string{"streamable": "Streamable HTTP", "sse": "HTTP with SSE"}[c.Transport]
 	title := strings.TrimSpace(terminal.Printable(c.Title))
 	if title == "" {
@@ -187,8 +189,8 @@ the draft.`,
 				if len(servers) > 1 {
 					return exit.Usagef("toolset %s has several MCP servers: name one with --connector", t.Slug)
 				}
-				var out admin.ToolsetConnectorDetail
-				var in admin.PatchConnector
+				var out view.ToolsetConnectorDetail
+				var in draft.PatchConnector
 				if len(args) == 2 {
 					in.Policy = &args[1]
 				}
@@ -219,8 +221,8 @@ the draft.`,
 }
 
 // serversOf are the MCP servers of a toolset, or the one that is named.
-func serversOf(t *admin.ToolsetDetail, name string) ([]*admin.ToolsetConnector, error) {
-	var out []*admin.ToolsetConnector
+func serversOf(t *view.ToolsetDetail, name string) ([]*view.ToolsetConnector, error) {
+	var out []*view.ToolsetConnector
 	for i := range t.Connectors {
 		if c := &t.Connectors[i]; c.Upstream != nil && (name == "" || name == c.Name) {
 			out = append(out, c)
@@ -235,7 +237,7 @@ func serversOf(t *admin.ToolsetDetail, name string) ([]*admin.ToolsetConnector, 
 	return nil, problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
 }
 
-func printUpstream(w io.Writer, t *admin.ToolsetDetail, c *admin.ToolsetConnector) {
+func printUpstream(w io.Writer, t *view.ToolsetDetail, c *view.ToolsetConnector) {
 	u, name, of := c.Upstream, t.Slug, ""
 	if len(t.Connectors) > 1 {
 		name, of = t.Slug+" "+c.Name, " --connector "+c.Name

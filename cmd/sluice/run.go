@@ -20,7 +20,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/clientcmd"
@@ -430,7 +432,7 @@ func (r *runner) addSpecification(ctx context.Context, c *client.Client, spec sp
 	if err != nil {
 		return err
 	}
-	in.Deploy = &admin.CreateDeploy{UntestedReason: untested}
+	in.Deploy = &change.CreateDeploy{UntestedReason: untested}
 	made, err := r.create(ctx, c, spec, in)
 	if err != nil {
 		return err
@@ -486,7 +488,7 @@ func (r *runner) grantWhileRunning(ctx context.Context, c *client.Client, toolse
 }
 
 // printLive is printMade with the lines that are pasted next.
-func (r *runner) printLive(w io.Writer, t *admin.CreatedToolset) {
+func (r *runner) printLive(w io.Writer, t *change.CreatedToolset) {
 	r.printMade(w, t)
 	if t.Status == "live" {
 		clientcmd.UseFrom(w, t)
@@ -500,7 +502,7 @@ func (r *runner) printToolsets(ctx context.Context, c *client.Client) {
 	if err := r.node.AwaitRelease(ctx); err != nil {
 		return // the node is stopping
 	}
-	var page admin.List[admin.Toolset]
+	var page admin.List[view.Toolset]
 	if err := c.Get(ctx, fmt.Sprintf("/v1/toolsets?limit=%d", printedToolsets), &page); err != nil {
 		return // the node is stopping, or its log says why
 	}

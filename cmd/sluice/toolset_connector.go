@@ -8,7 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -76,13 +79,13 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 	if err != nil {
 		return err
 	}
-	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
-		{Header: "name", Value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{Header: "source", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.SourceKind(&c.Source) }},
-		{Header: "tools", Value: func(c admin.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
-		{Header: "auth", Value: func(c admin.ToolsetConnector) string { return toolsetcmd.AuthText(toolsetcmd.OfConnector(&c)) }},
-		{Header: "base url", Value: func(c admin.ToolsetConnector) string { return c.BaseURL }},
-		{Header: "state", Value: func(c admin.ToolsetConnector) string {
+	return terminal.List(&a.Terminal, t.Connectors, nil, []terminal.Column[view.ToolsetConnector]{
+		{Header: "name", Value: func(c view.ToolsetConnector) string { return c.Name }},
+		{Header: "source", Value: func(c view.ToolsetConnector) string { return toolsetcmd.SourceKind(&c.Source) }},
+		{Header: "tools", Value: func(c view.ToolsetConnector) string { return terminal.Thousands(c.ToolCount) }},
+		{Header: "auth", Value: func(c view.ToolsetConnector) string { return toolsetcmd.AuthText(toolsetcmd.OfConnector(&c)) }},
+		{Header: "base url", Value: func(c view.ToolsetConnector) string { return c.BaseURL }},
+		{Header: "state", Value: func(c view.ToolsetConnector) string {
 			switch {
 			case c.Upstream == nil:
 				return ""
@@ -93,15 +96,15 @@ func (a *app) listConnectors(ctx context.Context, toolset string) error {
 			}
 			return "policy " + c.Upstream.Policy
 		}},
-		{Header: "profile", Value: func(c admin.ToolsetConnector) string {
+		{Header: "profile", Value: func(c view.ToolsetConnector) string {
 			if c.Answers != nil && c.Answers.Profile != "" {
 				return c.Answers.Profile
 			}
 			return t.Profile
 		}, Wide: true},
-		{Header: "version", Value: func(c admin.ToolsetConnector) string { return c.Connector.Version }, Wide: true},
-		{Header: "from", Value: func(c admin.ToolsetConnector) string { return c.Source.URL }, Wide: true},
-	}, func(c admin.ToolsetConnector) string { return c.Name })
+		{Header: "version", Value: func(c view.ToolsetConnector) string { return c.Connector.Version }, Wide: true},
+		{Header: "from", Value: func(c view.ToolsetConnector) string { return c.Source.URL }, Wide: true},
+	}, func(c view.ToolsetConnector) string { return c.Name })
 }
 
 // addTo gives a toolset another connector.
@@ -118,15 +121,15 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 		return a.preview(ctx, c, made)
 	}
 	in := struct {
-		admin.AddConnector
+		change.AddConnector
 		Auth *upstreamauth.Request `json:"authentication,omitempty"`
-	}{admin.AddConnector{
+	}{change.AddConnector{
 		Name: f.name, Source: made.Source, BaseURL: made.BaseURL, Tools: made.Tools, Profile: made.Profile, Policy: made.Policy, Stateless: made.Stateless, Test: made.Test,
 	}, made.Auth}
 	if f.noDeploy {
-		in.Deploy = &admin.CreateDeploy{Skip: true}
+		in.Deploy = &change.CreateDeploy{Skip: true}
 	}
-	var out admin.AddedConnector
+	var out change.AddedConnector
 	if err := c.Post(ctx, client.ToolsetPath(t, "connectors"), in, &out, client.Wait); err != nil {
 		return err
 	}
@@ -140,7 +143,7 @@ func (a *app) addTo(ctx context.Context, c *client.Client, spec specification.Do
 	return leftDraft(&out.Toolset, f)
 }
 
-func (a *app) printAdded(w io.Writer, out *admin.AddedConnector) {
+func (a *app) printAdded(w io.Writer, out *change.AddedConnector) {
 	t, one := &out.Toolset, &out.Connector
 	what := "added to"
 	if !out.Created {
@@ -169,7 +172,7 @@ func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) e
 	if err != nil {
 		return err
 	}
-	var in admin.PatchConnector
+	var in draft.PatchConnector
 	fs := cmd.Flags()
 	if fs.Changed("base-url") {
 		in.BaseURL = &f.baseURL
@@ -186,7 +189,7 @@ func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) e
 	if in.BaseURL == nil && in.Policy == nil && in.Answers == nil && in.Stateless == nil {
 		return exit.Usagef("set takes --base-url, --profile, --upstream-policy and --stateless")
 	}
-	var out admin.ToolsetConnectorDetail
+	var out view.ToolsetConnectorDetail
 	if err := c.Patch(cmd.Context(), client.ToolsetPath(t, "connectors", name), in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
@@ -208,7 +211,7 @@ func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft b
 	if err := a.Confirm(ctx, fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {
 		return err
 	}
-	var out admin.Toolset
+	var out view.Toolset
 	if err := c.Delete(ctx, client.ToolsetPath(t, "connectors", name), &out, client.IfMatch(etag)); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -194,7 +195,7 @@ const keyedSpec = `{"openapi":"3.0.3","info":{"title":"%s","version":"1"},"serve
 // keyed makes a live toolset with a key and returns its id.
 func (c *control) keyed(name, key string) string {
 	c.t.Helper()
-	var made admin.CreatedToolset
+	var made change.CreatedToolset
 	c.api("POST", "/v1/toolsets", map[string]any{"name": name, "source": map[string]any{"openapi": map[string]any{"document": fmt.Sprintf(keyedSpec, name)}}}, &made)
 	c.rotate(made.ID, key)
 	c.api("POST", "/v1/toolsets/"+made.ID+"/deploy", map[string]any{"reason": "a test"}, nil)

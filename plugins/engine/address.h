@@ -10,9 +10,40 @@ INLINE int starts(const u8 *s, const u8 *e, u64 w, u32 n) {
 
 INLINE int is(const u8 *s, const u8 *e, u64 w, u32 n) { return (u32)(e - s) == n && starts(s, e, w, n); }
 
-static const u8 *host_end(const u8 *s, const u8 *e) {
-  while (s < e && *s != '/' && *s != '\\' && *s != '?' && *s != '#') s++;
-  return s;
+INLINE const u8 *host_end(const u8 *s, const u8 *e) {
+  const v128_t S = wasm_i8x16_splat('/'), B = wasm_i8x16_splat('\\'), Q = wasm_i8x16_splat('?'), F = wasm_i8x16_splat('#');
+  for (; s < e; s += 16) {
+    v128_t v = wasm_v128_load(s);
+    u32 m = wasm_i8x16_bitmask(wasm_v128_or(wasm_v128_or(wasm_i8x16_eq(v, S), wasm_i8x16_eq(v, B)), wasm_v128_or(wasm_i8x16_eq(v, Q), wasm_i8x16_eq(v, F))));
+    if (m) { s += __builtin_ctz(m); break; }
+  }
+  return s < e ? s : e;
+}
+
+INLINE int has_brace(const u8 *s, const u8 *e) {
+  const v128_t B = wasm_i8x16_splat('{');
+  for (; s < e; s += 16) {
+    u32 m = wasm_i8x16_bitmask(wasm_i8x16_eq(wasm_v128_load(s), B));
+    if (m) return s + __builtin_ctz(m) < e;
+  }
+  return 0;
+}
+
+// What a host says of its addresses. The one that was looked at last is remembered:
+// most addresses of an answer have the same.
+enum { HOST_PATH = 0, HOST_PAGES = 1, HOST_PROGRAMS = 2 };
+static struct { const u8 *name; u32 len, says; } host;
+
+NOINLINE u32 host_says(const u8 *s, const u8 *h) {
+  if (starts(s, h, 0x636f64, 3) || starts(s, h, 0x706f6c65766564ull, 7) || starts(s, h, 0x706c6568, 4) || // doc, develop, help
+      starts(s, h, 0x74726f70707573ull, 7)) // support
+    return HOST_PAGES;
+  for (const u8 *word = s, *q = s; q <= h; q++) {
+    if (q < h && *q != '.' && *q != '-' && *q != ':') continue;
+    if (is(word, q, 0x697061, 3) || starts(word, q, 0x726174617661ull, 6) || starts(word, q, 0x7261746176617267ull, 8)) return HOST_PROGRAMS; // api, avatar, gravatar
+    word = q + 1;
+  }
+  return HOST_PATH;
 }
 
 static int is_version(const u8 *s, const u8 *e, int api) {
@@ -51,8 +82,7 @@ static int api_path(const u8 *s, const u8 *e) {
 // for_programs tells whether the URL from s to e, which is_url accepted, is one that
 // programs follow and people do not open.
 NOINLINE int for_programs(const u8 *s, const u8 *e) {
-  for (const u8 *q = s; q < e; q++)
-    if (*q == '{') return 1;
+  if (has_brace(s, e)) return 1;
   while (*s != ':') s++;
   s++;
   for (int i = 0; i < 2; i++) {
@@ -60,13 +90,11 @@ NOINLINE int for_programs(const u8 *s, const u8 *e) {
     s++;
   }
   const u8 *h = host_end(s, e);
-  if (starts(s, h, 0x636f64, 3) || starts(s, h, 0x706f6c65766564ull, 7) || starts(s, h, 0x706c6568, 4) || // doc, develop, help
-      starts(s, h, 0x74726f70707573ull, 7)) // support
-    return 0;
-  for (const u8 *word = s, *q = s; q <= h; q++) {
-    if (q < h && *q != '.' && *q != '-' && *q != ':') continue;
-    if (is(word, q, 0x697061, 3) || starts(word, q, 0x726174617661ull, 6) || starts(word, q, 0x7261746176617267ull, 8)) return 1; // api, avatar, gravatar
-    word = q + 1;
+  u32 n = (u32)(h - s);
+  if (!host.name || host.len != n || !same_bytes(s, host.name, n)) {
+    host.name = s;
+    host.len = n;
+    host.says = host_says(s, h);
   }
-  return api_path(h, e);
+  return host.says == HOST_PATH ? api_path(h, e) : host.says == HOST_PROGRAMS;
 }

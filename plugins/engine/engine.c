@@ -120,6 +120,7 @@ EXPORT("run") u32 run(Control *c) {
   known.row = 0;
   known.asked = 0;
   bet = NO_BET;
+  forget();
   c->fields_dropped = c->rows = c->rows_dropped = c->rows_cut = c->strings_cut = c->bytes_cut = c->told = 0;
   c->out_len = 0;
   // No program writes more than it reads, but for a comma between documents.

@@ -131,31 +131,39 @@ static u32 mark(u8 *d, u32 n) {
   return k;
 }
 
+INLINE u32 max_string(i32 node) {
+  u32 x = node_at(node)->ext;
+  return x ? ((const Ext *)(tab + x))->max_string : 0;
+}
+
 // text keeps the string at p under the node's cap.
 NOINLINE int text(i32 node) {
-  u32 escaped = 0, x = node_at(node)->ext;
+  u32 escaped = 0, limit = max_string(node);
   const u8 *s = p + 1, *e = strict_string_far(s, &escaped);
   if (!e) return fail(NOT_JSON);
   p = e;
   u32 n = (u32)(e - 1 - s);
-  if (x) {
-    u32 limit = ((const Ext *)(tab + x))->max_string;
-    if (limit && n > limit) {
-      u8 m[32];
-      u32 cut = cut_string(s, n, limit), k = mark(m, n - cut);
-      if (cut + k < n) {
-        ctl->strings_cut++;
-        ctl->bytes_cut += n - cut;
-        *out++ = '"';
-        emit(s, cut);
-        emit(m, k);
-        *out++ = '"';
-        return charge(n >> 6);
-      }
+  if (limit && n > limit) {
+    u8 m[32];
+    u32 cut = cut_string(s, n, limit), k = mark(m, n - cut);
+    if (cut + k < n) {
+      ctl->strings_cut++;
+      ctl->bytes_cut += n - cut;
+      *out++ = '"';
+      emit(s, cut);
+      emit(m, k);
+      *out++ = '"';
+      return charge(n >> 6);
     }
   }
   emit(s - 1, n + 2);
   return charge(n >> 6);
+}
+
+// plain is value for what is no container and has no cap, without the calls.
+INLINE int plain(i32 node, int outer) {
+  if ((*p | 0x20) == '{' || (*p == '"' && node >= 0 && max_string(node))) return value(node, outer);
+  return charge(1) && keep();
 }
 
 // dropped tells whether a rule leaves out the value at q.
@@ -261,7 +269,7 @@ INLINE int element(i32 node, Rows *r, int *first) {
   }
   if (!*first) *out++ = ',';
   *first = 0;
-  return value(node, 0);
+  return plain(node, 0);
 }
 
 // numbers cuts the array of numbers whose first element is at p: 1 done, 0 it is
@@ -302,6 +310,8 @@ NOINLINE int numbers(u32 most) {
   return charge(bytes >> 6) ? 1 : -1;
 }
 
+NOINLINE int element_far(i32 node, Rows *r, int *first) { return element(node, r, first); }
+
 static int array(i32 node, int outer) {
   if (!enter()) return 0;
   *out++ = '[';
@@ -339,6 +349,21 @@ NOINLINE void keep_lone(const Lone *l, u32 n) {
   }
 }
 
+// The objects of a list mostly have the same names in the same order: what was found for
+// a name is tried first where the next object of its node has its own. A guess is of one
+// run, whose input name lies in, and of a name that a colon follows at once.
+enum { GUESSES = 128 };
+typedef struct { u64 of; const u8 *name; u32 len; const Entry *field; int ending; } Guess;
+static Guess guesses[GUESSES];
+static u32 run_number;
+
+INLINE void forget(void) {
+  host.name = 0;
+  if (++run_number) return;
+  for (u32 i = 0; i < GUESSES; i++) guesses[i].of = 0;
+  run_number = 1;
+}
+
 // object keeps its own position q; p is set before others look at it.
 static int object(i32 node) {
   // Of the row of a bet, where the members are is noted for its condition.
@@ -359,31 +384,46 @@ static int object(i32 node) {
   int first = 1;
   Lone lone[MAX_LONE];
   u32 lones = 0;
+  u32 guess = (u32)node * 8;
+  const u64 guess_of = (u64)run_number << 32 | (u32)node;
   const u8 *q = p;
   for (;;) {
     q = space_at(q);
     if (UNLIKELY(*q != '"')) return fail(NOT_JSON);
-    const u8 *start = q, *s = q + 1, *name = s;
-    u32 escaped = 0;
-    const u8 *e = strict_string(s, &escaped);
-    if (UNLIKELY(!e)) return fail(NOT_JSON);
-    u32 len = (u32)(e - 1 - s);
-    q = space_at(e);
-    if (UNLIKELY(*q != ':')) return fail(NOT_JSON);
-    q = space_at(q + 1);
+    const u8 *start = q, *s = q + 1, *e;
+    u32 len, escaped = 0;
+    const Entry *f;
+    int ending; // a suffix leaves it out, if no field names it
+    Guess *g = &guesses[(guess++) & (GUESSES - 1)];
+    if (LIKELY(g->of == guess_of) && same_bytes(s, g->name, g->len + 2)) {
+      len = g->len; f = g->field; ending = g->ending;
+      e = s + len + 1;
+      q = space_at(e + 1);
+    } else {
+      const u8 *name = s;
+      e = strict_string(s, &escaped);
+      if (UNLIKELY(!e)) return fail(NOT_JSON);
+      len = (u32)(e - 1 - s);
+      q = space_at(e);
+      if (UNLIKELY(*q != ':')) return fail(NOT_JSON);
+      u32 bytes = len;
+      if (UNLIKELY(escaped)) { // behind the output there is room for at least the name
+        name = out + 16;
+        bytes = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
+      }
+      f = find(n, name, bytes);
+      ending = !f && x && x->suffixes && drop_suffix(x, name, bytes);
+      if (LIKELY(!escaped && q == e)) { g->of = guess_of; g->name = s; g->len = len; g->field = f; g->ending = ending; }
+      q = space_at(q + 1);
+    }
     const u8 *at = q;
     if (UNLIKELY(note != 0)) {
       note->name = s; note->len = escaped ? (u32)ESCAPED : len; note->value = q; note->cost = cost;
       known.n++;
       if (++note == noted) note = 0;
     }
-    if (UNLIKELY(escaped)) { // behind the output there is room for at least the name
-      name = out + 16;
-      len = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
-    }
     i32 child = rest;
     u32 exempt = 0, address = 0, by = rules;
-    const Entry *f = find(n, name, len);
     if (f) {
       child = f->child;
       exempt = f->len & ENTRY_EXEMPT;
@@ -395,7 +435,7 @@ static int object(i32 node) {
         if (UNLIKELY(*w & b)) child = DROP;
         else { *w |= b; found++; }
       }
-    } else if (child != DROP && x && x->suffixes && drop_suffix(x, name, len)) {
+    } else if (child != DROP && ending) {
       child = DROP;
       address = rules & KEEP_LONE && first && dropped(q, DROP_URL);
     }
@@ -414,12 +454,15 @@ static int object(i32 node) {
       }
     } else {
       u8 *before = out;
-      if (!first) *out++ = ',';
-      emit(start, (u32)(e - start));
-      *out++ = ':';
+      if (LIKELY(!first && start[-1] == ',' && at == e + 1)) emit(start - 1, (u32)(at - start) + 1);
+      else {
+        if (!first) *out++ = ',';
+        emit(start, (u32)(e - start));
+        *out++ = ':';
+      }
       u8 *written = out;
       p = q;
-      if (!value(child, 1)) return 0;
+      if (!plain(child, 1)) return 0;
       q = p;
       if (rules & DROP_EMPTY && !exempt && out - written == 2 && (*written == '"' || (*written | 0x20) == '{')) {
         out = before;
@@ -445,11 +488,12 @@ static int object(i32 node) {
 
 static int value(i32 node, int outer) {
   if (!charge(1)) return 0;
-  if (node < 0) return keep();
   u8 c = *p;
-  if (c == '{') return object(node);
-  if (c == '[') return array(node, outer);
-  if (c == '"') return text(node);
+  if (node >= 0) {
+    if (c == '{') return object(node);
+    if (c == '[') return array(node, outer);
+    if (c == '"') return text(node);
+  }
   return keep();
 }
 
@@ -462,7 +506,7 @@ static int stream(i32 root) {
     while (is_space(*p) || *p == 0x1e) p++;
     if (p >= end) { *out++ = ']'; return p == end; }
     u8 start = *p;
-    if (!element(root, &rows, &first)) return 0;
+    if (!element_far(root, &rows, &first)) return 0;
     if ((start | 0x20) != '{' && start != '"' && p < end) {
       u8 n = *p;
       if (!is_space(n) && n != 0x1e && (n | 0x20) != '{' && n != '"') return fail(NOT_JSON);

@@ -160,6 +160,61 @@ func TestAgreeCases(t *testing.T) {
 	}
 }
 
+// TestAgreeRemembered holds what an engine gets wrong that remembers names and hosts from
+// one object to the next.
+func TestAgreeRemembered(t *testing.T) {
+	h := newPool(t, Options{})
+	self := &engine.Node{Fields: []engine.Field{{Name: "drop", Drop: true}, {Name: "keep", Exempt: true}}, DropSuffixes: []string{"_url"},
+		Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepLone | engine.KeepPages}
+	self.Rest = self
+	other := &engine.Node{Fields: []engine.Field{{Name: "drop"}, {Name: "keep", Drop: true}, {Name: "in", Node: self}}}
+	var wide, wider, places strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&wide, `"n%d":%d,`, i, i)
+		fmt.Fprintf(&wider, `"n%d_url":%d,`, i, i)
+	}
+	for i := range 40 { // a name at each place of an object that has the same name in it
+		var fill strings.Builder
+		for k := range i {
+			fmt.Fprintf(&fill, `"f%d":%d,`, k, k)
+		}
+		fmt.Fprintf(&places, `,{%[1]s"keep":1,"in":{"keep":2,"drop":3}},{"keep":1,"in":{%[1]s"keep":2,"drop":3}}`, fill.String())
+	}
+	long := strings.Repeat("n", 520)
+	for _, in := range []string{
+		`[{"drop":1,"keep":"","a":1},{"drop":2,"keep":null,"a":2},{"keep":3,"drop":3}]`,
+		`[{"dro":1,"a":1},{"drop":2,"a":1},{"drop":2,"ab":1},{"drop2":1}]`,
+		`[{"drop":1},{"dr\u006fp":2},{"drop" :3},{"drop": 4},{ "drop":5},{"drop":6}]`,
+		`[{"dr\u006fp":1},{"dr\u006fp":2},{"drop":3}]`,
+		`[{"a_url":1,"b":2},{"a_url":"https://x","b":"https://y"},{"b_url":1,"a":2},{"a_url":null}]`,
+		`[{"drop":{"drop":1,"a":{"drop":2}},"a":{"drop":3,"a":{"drop":4,"keep":[]}}},{"a":{"drop":{"drop":3}},"drop":4}]`,
+		`[{"drop":1,"in":{"drop":1,"keep":1}},{"drop":2,"in":{"drop":2,"keep":2}},{"keep":1,"drop":2}]`,
+		`[{"":1,"a":2},{"":3,"a":4},{"a":5,"":6}]`,
+		`[{"a":1,"a":2,"drop":1,"drop":2},{"a":1,"a":2,"keep":1,"keep":2}]`,
+		`[{"a":1},{"a"1}]`, `[{"a":1},{"a`, `[{"a":1},{"a"`, `[{"a":1},{"a":`, `[{"abcdefgh":1},{"abcdefgh`, "[{\"a\":1},{\"a\x00:1}]", `[{"a":1},{'a":1}]`,
+		`[{` + wide.String() + `"drop":1},{` + wide.String() + `"drop":1},{` + wider.String() + `"drop":1}]`,
+		`[{"` + long + `":1,"drop":2},{"` + long + `":1,"drop":2},{"` + long[:512] + `":1}]`,
+		`[{"u":"https://api.x.com/a"},{"u":"https://apx.x.com/a"},{"u":"https://api.x.com"},{"u":"https://api.x.co"},{"u":"https://api.x.com/b"}]`,
+		`[0` + places.String() + `]`,
+		`[{"u":"https://ab.apix/q","v":1},{"u":"https://ab.api/q","v":1},{"u":"https://ab.apix/q","v":1}]`,
+		`[{"u":"https://docs.x/api/1","v":1},{"u":"https://doct.x/api/1","v":1},{"u":"https://x/v1/y","v":1},{"u":"https://x?{a}","v":1}]`,
+		`{"u":"https://"}`, `{"v":1,"u":"http://a"}`, `{"v":1,"u":"https:\/\/api.x.com\/y","w":"https://api.x.com/y","x":"https://aaaaaaaaaaaaaaaaaaaaaaa.api/{"}`,
+	} {
+		for _, n := range []*engine.Node{self, other} {
+			agree(t, h, &engine.Program{Root: n}, []byte(in), engine.Limits{})
+		}
+	}
+	// Of one answer, nothing is remembered for the next, which lies where it was.
+	for range 2 {
+		for _, suffix := range []string{"_url", "_uri"} {
+			agree(t, h, &engine.Program{Root: &engine.Node{DropSuffixes: []string{suffix}}}, []byte(`[{"a_url":1,"a_uri":2},{"a_url":3,"a_uri":4}]`), engine.Limits{})
+		}
+		for _, host := range []string{"api", "abi"} {
+			agree(t, h, &engine.Program{Root: self}, []byte(`{"u":"https://`+host+`.x.com/y","v":1}`), engine.Limits{})
+		}
+	}
+}
+
 // FuzzTransform compares the implementations on any input, with a program made
 // from a seed.
 func FuzzTransform(f *testing.F) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -43,7 +43,7 @@ search_tools would find, best first. --explain shows what each score is made of.
 				}
 				toolsets = []string{t.Slug}
 			} else {
-				all, _, err := client.All[admin.Toolset](cmd.Context(), c, "/v1/toolsets")
+				all, _, err := client.All[view.Toolset](cmd.Context(), c, "/v1/toolsets")
 				if err != nil {
 					return err
 				}

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -273,7 +273,7 @@ const jobWait = 10 * time.Minute
 func (c *Client) waitForJob(ctx context.Context, answer []byte, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, max(jobWait, c.Timeout))
 	defer cancel()
-	var job admin.Job
+	var job job.Job
 	if err := json.Unmarshal(answer, &job); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
 	}

@@ -6,20 +6,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // Toolset reads one toolset by slug or identifier, with its ETag.
-func (c *Client) Toolset(ctx context.Context, name string) (*admin.ToolsetDetail, string, error) {
-	t := new(admin.ToolsetDetail)
+func (c *Client) Toolset(ctx context.Context, name string) (*view.ToolsetDetail, string, error) {
+	t := new(view.ToolsetDetail)
 	etag, err := c.GetTag(ctx, "/v1/toolsets/"+url.PathEscape(name), t)
 	if !problem.Is(err, problem.NotFound) {
 		return t, etag, err
 	}
 	p := problem.New(problem.NotFound, "there is no toolset %q", name).Fix("see: sluice toolset list")
-	list, _, listErr := All[admin.Toolset](ctx, c, "/v1/toolsets")
+	list, _, listErr := All[view.Toolset](ctx, c, "/v1/toolsets")
 	if listErr != nil {
 		return nil, "", p
 	}
@@ -34,7 +34,7 @@ func (c *Client) Toolset(ctx context.Context, name string) (*admin.ToolsetDetail
 }
 
 // ToolsetPath is the path of a toolset in the admin API, and of what is below it.
-func ToolsetPath(t *admin.ToolsetDetail, more ...string) string {
+func ToolsetPath(t *view.ToolsetDetail, more ...string) string {
 	var b strings.Builder
 	b.WriteString("/v1/toolsets/" + url.PathEscape(t.ID))
 	for _, m := range more {

@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -96,12 +97,12 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	if c.file == nil && (f.install || f.uninstall) {
 		return exit.Usagef("%s has no configuration file; do this:\n%s", c.Title, c.Snippet(s))
 	}
-	change := change{clients: a, app: c, at: s, toolset: t, ttl: ttl}
+	install := installation{clients: a, app: c, at: s, toolset: t, ttl: ttl}
 	switch {
 	case f.install:
-		return change.install(cmd.Context())
+		return install.install(cmd.Context())
 	case f.uninstall:
-		return change.uninstall(cmd.Context())
+		return install.uninstall(cmd.Context())
 	}
 	if c.Note != "" {
 		a.Say("%s", c.Note)
@@ -109,19 +110,19 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	if err := a.WriteResult([]byte(c.Snippet(s) + "\n")); err != nil {
 		return err
 	}
-	change.sayWhatIsMissing()
+	install.sayWhatIsMissing()
 	return nil
 }
 
 // endpoint resolves a toolset for the configuration of applications. The toolset is nil
 // for a URL, and for one that is gone when its configuration is to be removed.
-func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (clientconfig.Endpoint, *admin.ToolsetDetail, error) {
+func (a clients) endpoint(cmd *cobra.Command, toolset string, f *clientFlags) (clientconfig.Endpoint, *view.ToolsetDetail, error) {
 	exe, err := executable()
 	if err != nil {
 		return clientconfig.Endpoint{}, nil, err
 	}
 	s := clientconfig.Endpoint{Executable: exe}
-	var t *admin.ToolsetDetail
+	var t *view.ToolsetDetail
 	if command.IsURL(toolset) {
 		u, err := url.Parse(toolset)
 		if err != nil || u.Host == "" {
@@ -200,7 +201,7 @@ func (a clients) printAll(s clientconfig.Endpoint) error {
 
 // UseFrom writes how the common applications are pointed at a new toolset, and a request
 // to paste into a shell.
-func UseFrom(w io.Writer, t *admin.CreatedToolset) {
+func UseFrom(w io.Writer, t *change.CreatedToolset) {
 	exe, err := executable()
 	if err != nil {
 		exe = "sluice"

@@ -133,7 +133,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 // A file larger than any configuration is not read.
 func TestFileIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp.json")
-	c := change{app: application{Application: clientconfig.Application{Title: "X"}, file: func(config.Environment) string { return path }}, clients: clients{new(command.Session)}}
+	c := installation{app: application{Application: clientconfig.Application{Title: "X"}, file: func(config.Environment) string { return path }}, clients: clients{new(command.Session)}}
 	for size, want := range map[int64]error{maxFileBytes: nil, maxFileBytes + 1: errFileTooLarge} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)

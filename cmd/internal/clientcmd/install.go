@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/clientconfig"
@@ -34,13 +34,13 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// change is one change of an application's configuration file.
-type change struct {
+// installation is one change of an application's configuration file.
+type installation struct {
 	clients
 	app     application
 	at      clientconfig.Endpoint
-	toolset *admin.ToolsetDetail // nil: only its URL is known, or its name
-	ttl     time.Duration        // of an access token that is made. 0: forever
+	toolset *view.ToolsetDetail // nil: only its URL is known, or its name
+	ttl     time.Duration       // of an access token that is made. 0: forever
 }
 
 // configuration is an application's file as it was read.
@@ -51,7 +51,7 @@ type configuration struct {
 }
 
 // read reads the file of the application; one that is not there is empty.
-func (c *change) read() (*configuration, error) {
+func (c *installation) read() (*configuration, error) {
 	f := &configuration{path: c.app.file(c.Env), perm: 0o600}
 	if target, err := filepath.EvalSymlinks(f.path); err == nil {
 		f.path = target
@@ -78,19 +78,19 @@ func (c *change) read() (*configuration, error) {
 	return f, nil
 }
 
-func (c *change) failed(doing string, err error) error {
+func (c *installation) failed(doing string, err error) error {
 	return fmt.Errorf("%s the configuration of %s: %w", doing, c.app.Title, err)
 }
 
 // refused is the error of a file that cannot be changed.
-func (c *change) refused(f *configuration, err error) error {
+func (c *installation) refused(f *configuration, err error) error {
 	return problem.New(problem.Conflict, "%s was not changed: %s", f.path, err).
 		Fix("correct the file, or change it by hand: sluice client %s --for %s", c.at.Name, c.app.Name).Because(err)
 }
 
 // install writes a toolset into an application's configuration file: shows the change,
 // asks, and keeps the old file as .bak. It is another program's file.
-func (c *change) install(ctx context.Context) error {
+func (c *installation) install(ctx context.Context) error {
 	f, err := c.read()
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (c *change) install(ctx context.Context) error {
 }
 
 // write keeps the old file and writes the new one, and the token of sluice connect.
-func (c *change) write(f *configuration, changed []byte, token *access.CreatedAccessToken) error {
+func (c *installation) write(f *configuration, changed []byte, token *access.CreatedAccessToken) error {
 	if token != nil && c.app.Secret == clientconfig.FromBridge {
 		if err := os.MkdirAll(filepath.Dir(c.at.Headers), 0o700); err != nil {
 			return fmt.Errorf("keeping the access token: %w", err)
@@ -160,7 +160,7 @@ func (c *change) write(f *configuration, changed []byte, token *access.CreatedAc
 // uninstall takes a toolset out of an application's configuration file and revokes the
 // access token that install made. A file that has only changed by the installation gets
 // its old bytes back.
-func (c *change) uninstall(ctx context.Context) error {
+func (c *installation) uninstall(ctx context.Context) error {
 	f, err := c.read()
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (c *change) uninstall(ctx context.Context) error {
 func hasComment(doc []byte) bool { return bytes.ContainsAny(doc, "#/") }
 
 // sayWhatIsMissing tells what the application still needs.
-func (c *change) sayWhatIsMissing() {
+func (c *installation) sayWhatIsMissing() {
 	for _, line := range c.app.missing(c.at, c.Env.Getenv) {
 		c.Say("! %s", line)
 	}
@@ -215,7 +215,7 @@ func (c *change) sayWhatIsMissing() {
 
 // tokenName is the name of the access token that install makes for a file: one for each
 // machine, application and file.
-func (c *change) tokenName(f *configuration) string {
+func (c *installation) tokenName(f *configuration) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this machine"
@@ -232,12 +232,12 @@ func (c *change) tokenName(f *configuration) string {
 	return name
 }
 
-func (c *change) tokenPath(id string) string {
+func (c *installation) tokenPath(id string) string {
 	return client.ToolsetPath(c.toolset, "access-tokens") + "/" + url.PathEscape(id)
 }
 
 // tokens are the valid access tokens that install made for a file.
-func (c *change) tokens(ctx context.Context, f *configuration) ([]access.AccessToken, error) {
+func (c *installation) tokens(ctx context.Context, f *configuration) ([]access.AccessToken, error) {
 	all, _, err := client.All[access.AccessToken](ctx, c.Client(), client.ToolsetPath(c.toolset, "access-tokens"))
 	if err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (c *change) tokens(ctx context.Context, f *configuration) ([]access.AccessT
 
 // makeToken makes an access token when the application needs one and there is none that it
 // refers to; nil: it made none.
-func (c *change) makeToken(ctx context.Context, f *configuration) (*access.CreatedAccessToken, error) {
+func (c *installation) makeToken(ctx context.Context, f *configuration) (*access.CreatedAccessToken, error) {
 	if !c.at.Token || c.toolset == nil || c.app.Secret == clientconfig.NoSecret {
 		return nil, nil
 	}
@@ -282,7 +282,7 @@ func (c *change) makeToken(ctx context.Context, f *configuration) (*access.Creat
 }
 
 // revokeToken revokes what makeToken made, and removes the file it is in.
-func (c *change) revokeToken(ctx context.Context, f *configuration) error {
+func (c *installation) revokeToken(ctx context.Context, f *configuration) error {
 	if c.app.Secret == clientconfig.FromBridge {
 		if err := os.Remove(c.at.Headers); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the access token: %w", err)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 )
 
@@ -26,8 +26,8 @@ type source func(ctx context.Context, c *client.Client, args []string) (iter.Seq
 // sources are the placeholders of usage lines whose names the node knows.
 var sources = map[string]source{
 	"TOOLSET": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
-		list, _, err := client.All[admin.Toolset](ctx, c, "/v1/toolsets")
-		return namesOf(list, func(t *admin.Toolset) string { return t.Slug }), err
+		list, _, err := client.All[view.Toolset](ctx, c, "/v1/toolsets")
+		return namesOf(list, func(t *view.Toolset) string { return t.Slug }), err
 	},
 	"ENTRY": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
 		list, _, err := client.All[catalog.EntryOutline](ctx, c, "/v1/catalog")
@@ -37,17 +37,17 @@ var sources = map[string]source{
 		list, _, err := client.All[plugin.Plugin](ctx, c, "/v1/plugins")
 		return namesOf(list, func(p *plugin.Plugin) string { return p.Name }), err
 	},
-	"TOOL": ofToolset(func(ctx context.Context, c *client.Client, t *admin.ToolsetDetail) (iter.Seq[string], error) {
+	"TOOL": ofToolset(func(ctx context.Context, c *client.Client, t *view.ToolsetDetail) (iter.Seq[string], error) {
 		list, _, err := client.All[toolset.Tool](ctx, c, client.ToolsetPath(t, "tools"))
 		return namesOf(list, func(t *toolset.Tool) string { return t.Name }), err
 	}),
-	"CONNECTOR": ofToolset(func(_ context.Context, _ *client.Client, t *admin.ToolsetDetail) (iter.Seq[string], error) {
-		return namesOf(t.Connectors, func(c *admin.ToolsetConnector) string { return c.Name }), nil
+	"CONNECTOR": ofToolset(func(_ context.Context, _ *client.Client, t *view.ToolsetDetail) (iter.Seq[string], error) {
+		return namesOf(t.Connectors, func(c *view.ToolsetConnector) string { return c.Name }), nil
 	}),
 }
 
 // ofToolset reads names that are a toolset's; the toolset is the first argument.
-func ofToolset(read func(context.Context, *client.Client, *admin.ToolsetDetail) (iter.Seq[string], error)) source {
+func ofToolset(read func(context.Context, *client.Client, *view.ToolsetDetail) (iter.Seq[string], error)) source {
 	return func(ctx context.Context, c *client.Client, args []string) (iter.Seq[string], error) {
 		if len(args) == 0 {
 			return slices.Values[[]string](nil), nil

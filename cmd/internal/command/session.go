@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
@@ -233,7 +233,7 @@ func (s *Session) DataDir() string {
 
 // Toolset reads the toolset that a command names, by slug or identifier. It returns the
 // client, for more about it, and the toolset's ETag.
-func (s *Session) Toolset(ctx context.Context, name string) (*client.Client, *admin.ToolsetDetail, string, error) {
+func (s *Session) Toolset(ctx context.Context, name string) (*client.Client, *view.ToolsetDetail, string, error) {
 	c := s.Client()
 	t, etag, err := c.Toolset(ctx, name)
 	return c, t, etag, err

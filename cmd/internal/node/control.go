@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog/follow"
 	"github.com/sluicegate/sluice/admin/certificate"
+	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
@@ -154,7 +155,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		Sandbox: c.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: c.plugins.runner.Usage,
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Proxies: c.o.Proxies, Version: c.o.Version, Logger: c.o.Logger,
 		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
-		Ready: []admin.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
+		Ready: []front.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
 	if o.Catalog, err = c.openCatalog(ctx, &ao.Catalogs); err != nil {
 		return err
@@ -171,8 +172,8 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		o.PreviewURL, o.AwaitLive, o.AwaitRelease = c.URL()+gateway.PreviewPath, c.awaitLive, c.awaitRevision
 		o.Metrics = c.writeMetrics()
 		o.Ready = append(o.Ready,
-			admin.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
-			admin.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
+			front.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
+			front.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
 		)
 	} else {
 		o.Metrics = []func(io.Writer){c.writeProcessMetrics}

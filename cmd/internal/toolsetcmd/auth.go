@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -150,13 +150,13 @@ func (e *edit) authStatus() error {
 
 // aim makes what is shown of a toolset that of the named connector: the first of
 // Connectors is then the one that a command is about. Of several one must be named.
-func aim(t *admin.ToolsetDetail, name string) error {
+func aim(t *view.ToolsetDetail, name string) error {
 	if name == "" && len(t.Connectors) == 1 {
 		return nil
 	}
 	for _, c := range t.Connectors {
 		if c.Name == name {
-			t.Methods, t.Authentication, t.Connectors = c.Methods, c.Authentication, []admin.ToolsetConnector{c}
+			t.Methods, t.Authentication, t.Connectors = c.Methods, c.Authentication, []view.ToolsetConnector{c}
 			return nil
 		}
 	}
@@ -177,11 +177,11 @@ func (e *edit) authPath() string {
 
 // authOfAll shows the authentication of every connector.
 func (e *edit) authOfAll() error {
-	return terminal.List(&e.Terminal, e.t.Connectors, nil, []terminal.Column[admin.ToolsetConnector]{
-		{Header: "connector", Value: func(c admin.ToolsetConnector) string { return c.Name }},
-		{Header: "configured", Value: func(c admin.ToolsetConnector) string { return AuthText(OfConnector(&c)) }},
-		{Header: "specified", Value: func(c admin.ToolsetConnector) string { return describe.Methods(c.Methods) }},
-	}, func(c admin.ToolsetConnector) string { return c.Name })
+	return terminal.List(&e.Terminal, e.t.Connectors, nil, []terminal.Column[view.ToolsetConnector]{
+		{Header: "connector", Value: func(c view.ToolsetConnector) string { return c.Name }},
+		{Header: "configured", Value: func(c view.ToolsetConnector) string { return AuthText(OfConnector(&c)) }},
+		{Header: "specified", Value: func(c view.ToolsetConnector) string { return describe.Methods(c.Methods) }},
+	}, func(c view.ToolsetConnector) string { return c.Name })
 }
 
 // matchesAny says whether name matches one of the globs; * stands for anything.

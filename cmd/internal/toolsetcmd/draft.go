@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -23,12 +23,12 @@ func draftList(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List drafts that were set aside, newest first", Args: command.Exactly(1, "one toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			r := command.Resource[admin.KeptDraft]{Columns: []terminal.Column[admin.KeptDraft]{
-				{Header: "name", Value: func(d admin.KeptDraft) string { return d.Name }},
-				{Header: "kept", Value: func(d admin.KeptDraft) string { return terminal.Since(d.CreatedAt) }},
-				{Header: "reason", Value: func(d admin.KeptDraft) string { return terminal.Printable(d.Reason) }},
-				{Header: "digest", Value: func(d admin.KeptDraft) string { return terminal.ShortDigest(d.Digest) }, Wide: true},
-			}, Name: func(d admin.KeptDraft) string { return d.Name }}
+			r := command.Resource[rollout.KeptDraft]{Columns: []terminal.Column[rollout.KeptDraft]{
+				{Header: "name", Value: func(d rollout.KeptDraft) string { return d.Name }},
+				{Header: "kept", Value: func(d rollout.KeptDraft) string { return terminal.Since(d.CreatedAt) }},
+				{Header: "reason", Value: func(d rollout.KeptDraft) string { return terminal.Printable(d.Reason) }},
+				{Header: "digest", Value: func(d rollout.KeptDraft) string { return terminal.ShortDigest(d.Digest) }, Wide: true},
+			}, Name: func(d rollout.KeptDraft) string { return d.Name }}
 			return r.Show(cmd.Context(), e.Session, e.path("drafts"))
 		}),
 	}
@@ -38,7 +38,7 @@ func draftShow(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show TOOLSET NAME", Short: "Show a draft that was set aside: settings, connectors and edits of tools", Args: command.Exactly(2, "a toolset and a name"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			return command.Get(cmd.Context(), e.Session, e.path("drafts", args[1]), func(w io.Writer, out *admin.KeptDraftDetail) {
+			return command.Get(cmd.Context(), e.Session, e.path("drafts", args[1]), func(w io.Writer, out *rollout.KeptDraftDetail) {
 				var text bytes.Buffer
 				if json.Indent(&text, out.Document, "", "  ") == nil {
 					_, _ = w.Write(append(text.Bytes(), '\n'))

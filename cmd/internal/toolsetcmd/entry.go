@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/adoption"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -74,8 +75,8 @@ func updateEntries(ctx context.Context, cli *command.Session, name string, in *a
 }
 
 // updateEntry updates one connector; title goes before what is printed.
-func updateEntry(ctx context.Context, cli *command.Session, t *admin.ToolsetDetail, in *adoption.UpdateRequest, title string) error {
-	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "catalog-update"), In: in, Wait: true}, func(w io.Writer, out *admin.Refreshed) {
+func updateEntry(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, in *adoption.UpdateRequest, title string) error {
+	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "catalog-update"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s has its entry as the catalog has it\n", t.Slug)
@@ -118,7 +119,7 @@ func printEntry(w io.Writer, slug string, e *adoption.EntryChange) {
 }
 
 // entryText says which entry a connector was made of; "": of none.
-func entryText(c *admin.ToolsetConnector, slug string) string {
+func entryText(c *view.ToolsetConnector, slug string) string {
 	switch e := c.Entry; {
 	case e == nil:
 		return ""

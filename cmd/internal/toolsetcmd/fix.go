@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -70,7 +70,7 @@ func (e *edit) fix(ctx context.Context, f *fixFlags, pairs []string) error {
 		}
 		name = e.t.Connectors[0].Name
 	}
-	return settle(ctx, e, e.path("connectors", name), len(change) > 0, admin.PatchConnector{Fixed: change}, func(w io.Writer, out *admin.ToolsetConnectorDetail) {
+	return settle(ctx, e, e.path("connectors", name), len(change) > 0, draft.PatchConnector{Fixed: change}, func(w io.Writer, out *view.ToolsetConnectorDetail) {
 		printFixed(w, out.Name, out.Fixed)
 	})
 }
@@ -117,7 +117,7 @@ func (e *edit) fixedArguments(ctx context.Context, f *fixFlags, pairs []string) 
 func (e *edit) fixesText(items []toolset.Tool, name string) bool {
 	isText := func(fixed map[string]json.RawMessage) bool { return strings.HasPrefix(string(fixed[name]), `"`) }
 	return slices.ContainsFunc(items, func(t toolset.Tool) bool { return isText(t.Fixed) }) ||
-		slices.ContainsFunc(e.t.Connectors, func(c admin.ToolsetConnector) bool { return isText(c.Fixed) })
+		slices.ContainsFunc(e.t.Connectors, func(c view.ToolsetConnector) bool { return isText(c.Fixed) })
 }
 
 // takesText reports whether a tool takes a string as the argument of a name.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -35,7 +35,7 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("rollback"), In: in}, func(w io.Writer, out *admin.Toolset) {
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("rollback"), In: in}, func(w io.Writer, out *view.Toolset) {
 				fmt.Fprintf(w, "%s is at revision %d, with the content of an older one; it was %d\n", out.Slug, out.Revision, e.t.Revision)
 			})
 		},
@@ -48,19 +48,19 @@ func historyCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
 		Use: "history TOOLSET", Short: "List the published revisions", Args: command.Exactly(1, "one toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			r := command.Resource[admin.Revision]{Columns: []terminal.Column[admin.Revision]{
-				{Header: "revision", Value: func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) }},
-				{Header: "state", Value: func(r admin.Revision) string { return r.State }},
-				{Header: "restores", Value: func(r admin.Revision) string {
+			r := command.Resource[view.Revision]{Columns: []terminal.Column[view.Revision]{
+				{Header: "revision", Value: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }},
+				{Header: "state", Value: func(r view.Revision) string { return r.State }},
+				{Header: "restores", Value: func(r view.Revision) string {
 					if r.Restores == 0 {
 						return ""
 					}
 					return strconv.FormatUint(r.Restores, 10)
 				}},
-				{Header: "digest", Value: func(r admin.Revision) string { return terminal.ShortDigest(r.Digest) }},
-				{Header: "published", Value: func(r admin.Revision) string { return terminal.Since(r.At) }},
-				{Header: "reason", Value: func(r admin.Revision) string { return r.Reason }},
-			}, Name: func(r admin.Revision) string { return strconv.FormatUint(r.N, 10) }}
+				{Header: "digest", Value: func(r view.Revision) string { return terminal.ShortDigest(r.Digest) }},
+				{Header: "published", Value: func(r view.Revision) string { return terminal.Since(r.At) }},
+				{Header: "reason", Value: func(r view.Revision) string { return r.Reason }},
+			}, Name: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }}
 			return r.Show(cmd.Context(), e.Session, e.path("revisions"))
 		}),
 	}

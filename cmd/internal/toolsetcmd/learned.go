@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -81,7 +82,7 @@ func (e *edit) listLearned(ctx context.Context, tool string) error {
 	if tool != "" {
 		q.Set("tool", tool)
 	}
-	var out admin.LearnedRequests
+	var out advice.LearnedRequests
 	if err := e.Client().Get(ctx, e.learnedPath(q), &out); err != nil {
 		return err
 	}
@@ -92,27 +93,27 @@ func (e *edit) listLearned(ctx context.Context, tool string) error {
 		e.Say("%s has no learned searches.", e.t.Slug)
 	}
 	now := time.Now()
-	return terminal.List(&e.Terminal, out.Items, nil, []terminal.Column[admin.LearnedRequest]{
-		{Header: "tool", Value: func(r admin.LearnedRequest) string {
+	return terminal.List(&e.Terminal, out.Items, nil, []terminal.Column[advice.LearnedRequest]{
+		{Header: "tool", Value: func(r advice.LearnedRequest) string {
 			if r.Tool == "" {
 				return "(" + r.Operation.Method + " " + r.Operation.Path + ")"
 			}
 			return r.Tool
 		}},
-		{Header: "uses", Value: func(r admin.LearnedRequest) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", r.Uses), ".0") }},
-		{Header: "used", Value: func(r admin.LearnedRequest) string {
+		{Header: "uses", Value: func(r advice.LearnedRequest) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", r.Uses), ".0") }},
+		{Header: "used", Value: func(r advice.LearnedRequest) string {
 			if r.Used {
 				return "yes"
 			}
 			return "no"
 		}},
-		{Header: "last", Value: func(r admin.LearnedRequest) string { return terminal.Ago(r.LastAt, now) }},
-		{Header: "request", Value: func(r admin.LearnedRequest) string { return terminal.Printable(r.Query) }},
-	}, func(r admin.LearnedRequest) string { return r.Query })
+		{Header: "last", Value: func(r advice.LearnedRequest) string { return terminal.Ago(r.LastAt, now) }},
+		{Header: "request", Value: func(r advice.LearnedRequest) string { return terminal.Printable(r.Query) }},
+	}, func(r advice.LearnedRequest) string { return r.Query })
 }
 
 func (e *edit) useLearned(ctx context.Context) error {
-	var t admin.Toolset
+	var t view.Toolset
 	if err := e.Client().Post(ctx, e.path("learned")+"/use", struct{}{}, &t, client.IfMatch(e.etag)); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (e *edit) forgetLearned(ctx context.Context, tool, query string) error {
 	if query != "" {
 		q.Set("query", query)
 	}
-	var out admin.DeletedRequests
+	var out advice.DeletedRequests
 	if err := e.Client().Delete(ctx, e.learnedPath(q), &out, client.IfMatch(e.etag)); err != nil {
 		return err
 	}

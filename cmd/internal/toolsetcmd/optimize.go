@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/registry"
@@ -139,18 +139,18 @@ func (e *edit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet
 	case f.tool != "":
 		return settle(ctx, e, e.path("tools", f.tool), patch != nil, draft.PatchTool{Answers: patch}, func(w io.Writer, out *toolset.Tool) { printAnswers(w, out.Name, "", out.Answers) })
 	case f.connector != "":
-		return settle(ctx, e, e.path("connectors", f.connector), patch != nil, admin.PatchConnector{Answers: patch}, func(w io.Writer, out *admin.ToolsetConnectorDetail) {
+		return settle(ctx, e, e.path("connectors", f.connector), patch != nil, draft.PatchConnector{Answers: patch}, func(w io.Writer, out *view.ToolsetConnectorDetail) {
 			printAnswers(w, out.Name, "", out.Answers)
 		})
 	}
-	in := admin.PatchToolset{Answers: patch}
+	in := draft.PatchToolset{Answers: patch}
 	if fs.Changed("cache") {
-		in.Cache = &admin.PatchedTTL{TTLSeconds: f.cache}
+		in.Cache = &draft.PatchedTTL{TTLSeconds: f.cache}
 	}
 	if fs.Changed("profile") {
 		in.Profile = &f.profile
 	}
-	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil || in.Cache != nil, in, func(w io.Writer, out *admin.Toolset) {
+	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil || in.Cache != nil, in, func(w io.Writer, out *view.Toolset) {
 		printAnswers(w, out.Slug, out.Profile, out.Answers)
 		if out.Cache != nil {
 			fmt.Fprintf(w, "  %-12s %d s\n", "cache", out.Cache.TTLSeconds)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -33,14 +33,14 @@ The node that has both control plane and gateway serves it; edges serve no draft
 			if err != nil {
 				return err
 			}
-			call := client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "preview"), In: admin.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}}
+			call := client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "preview"), In: rollout.CreateDraftPreview{TTLSeconds: int64(ttl / time.Second)}}
 			switch {
 			case show:
 				call.Method, call.In = http.MethodGet, nil
 			case end:
 				call.Method, call.In = http.MethodDelete, nil
-			case ttl < time.Minute || ttl > admin.MaxPreviewLife:
-				return exit.Usagef("--ttl is from 1m to %s", admin.MaxPreviewLife)
+			case ttl < time.Minute || ttl > rollout.MaxPreviewLife:
+				return exit.Usagef("--ttl is from 1m to %s", rollout.MaxPreviewLife)
 			}
 			if end {
 				if _, err := c.Do(cmd.Context(), call); err != nil {
@@ -49,7 +49,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 				cli.Say("The preview of %s has ended.", t.Slug)
 				return nil
 			}
-			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *admin.DraftPreview) {
+			return command.Show(cmd.Context(), cli, call, func(w io.Writer, out *rollout.DraftPreview) {
 				fmt.Fprintf(w, "URL      %s\n", out.URL)
 				if out.Token != "" {
 					fmt.Fprintf(w, "Token    %s\n", out.Token)
@@ -68,7 +68,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", admin.DefaultPreviewLife, "how long it is served, 1m to 24h")
+	cmd.Flags().DurationVar(&ttl, "ttl", rollout.DefaultPreviewLife, "how long it is served, 1m to 24h")
 	cmd.Flags().BoolVar(&show, "show", false, "show the preview there is, without its token")
 	cmd.Flags().BoolVar(&end, "end", false, "end it now")
 	return cmd

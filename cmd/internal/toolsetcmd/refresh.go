@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -20,7 +23,7 @@ import (
 )
 
 func refreshCommand(cli *command.Session) *cobra.Command {
-	var in admin.RefreshRequest
+	var in change.RefreshRequest
 	var reason string
 	cmd := &cobra.Command{
 		Use: "refresh TOOLSET", Short: "Read the specification again and show what changed", Args: command.Exactly(1, "one toolset"),
@@ -35,7 +38,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 		Example: "  sluice toolset refresh shop --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if reason != "" {
-				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
+				in.Deploy = &change.CreateDeploy{UntestedReason: reason}
 			}
 			return refresh(cmd.Context(), cli, args[0], &in)
 		},
@@ -50,7 +53,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 	return cmd
 }
 
-func refresh(ctx context.Context, cli *command.Session, name string, in *admin.RefreshRequest) error {
+func refresh(ctx context.Context, cli *command.Session, name string, in *change.RefreshRequest) error {
 	c := cli.Client()
 	t, _, err := c.Toolset(ctx, name)
 	if err != nil {
@@ -72,12 +75,12 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *admin.R
 }
 
 // refreshOne refreshes one connector; title goes before what is printed.
-func refreshOne(ctx context.Context, cli *command.Session, t *admin.ToolsetDetail, in *admin.RefreshRequest, title string) error {
+func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, in *change.RefreshRequest, title string) error {
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
 	}
-	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, Wait: true}, func(w io.Writer, out *admin.Refreshed) {
+	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
@@ -98,7 +101,7 @@ func refreshOne(ctx context.Context, cli *command.Session, t *admin.ToolsetDetai
 }
 
 // printWaiting says that a new version is in the draft, and why it is not live.
-func printWaiting(w io.Writer, slug string, out *admin.Refreshed) {
+func printWaiting(w io.Writer, slug string, out *change.Refreshed) {
 	fmt.Fprintf(w, "✓ the draft of %[1]s has the new version; it waits: %[2]s\n  next   sluice toolset test %[1]s   or: sluice toolset deploy %[1]s --reason TEXT\n",
 		slug, terminal.Printable(out.Waiting))
 }
@@ -111,13 +114,13 @@ func diffCommand(cli *command.Session) *cobra.Command {
 		Long: "Show what the last refresh changed; with --upstream, what a refresh would change now.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if upstream {
-				return refresh(cmd.Context(), cli, args[0], &admin.RefreshRequest{DryRun: true, Force: true, Connector: connector})
+				return refresh(cmd.Context(), cli, args[0], &change.RefreshRequest{DryRun: true, Force: true, Connector: connector})
 			}
 			c, t, _, err := cli.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			var page admin.List[admin.Changes]
+			var page admin.List[difference.Changes]
 			if err := c.Get(cmd.Context(), client.ToolsetPath(t, "changes")+"?limit=1&connector="+url.QueryEscape(connector), &page); err != nil {
 				return err
 			}
@@ -143,7 +146,7 @@ func printText(w io.Writer, sign, text string) {
 }
 
 // printChanges lists what a new version changed, the gravest first.
-func printChanges(w io.Writer, slug string, c *admin.Changes) {
+func printChanges(w io.Writer, slug string, c *difference.Changes) {
 	from, to := c.From.Version, c.To.Version
 	if from == to && c.Entry == nil {
 		from, to = from+" "+terminal.ShortDigest(c.From.Digest), to+" "+terminal.ShortDigest(c.To.Digest)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -21,7 +21,7 @@ func (e *edit) schedulePath(connector string) string {
 	return e.path("schedule") + "?connector=" + url.QueryEscape(connector)
 }
 
-func (e *edit) printSchedule(w io.Writer, s *admin.Schedule) {
+func (e *edit) printSchedule(w io.Writer, s *change.Schedule) {
 	every := "only when it is asked for"
 	if s.EverySeconds > 0 {
 		every = "every " + (time.Duration(s.EverySeconds) * time.Second).String()
@@ -59,7 +59,7 @@ are not live. A specification that cannot be read changes nothing.`,
 					return exit.Usagef("%s is not a duration such as 6h; off ends a schedule", terminal.Printable(args[1]))
 				}
 			}
-			in := admin.Schedule{Connector: connector, EverySeconds: int64(every / time.Second)}
+			in := change.Schedule{Connector: connector, EverySeconds: int64(every / time.Second)}
 			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPut, Path: e.path("schedule"), In: in, IfMatch: e.etag}, e.printSchedule)
 		}),
 	}
@@ -74,7 +74,7 @@ func acceptCommand(cli *command.Session) *cobra.Command {
 		Long: `Show the change that waits, ask, and take over exactly that: the new version is tested and
 deployed when the test passes. When the source has changed again since, nothing happens.`,
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			var s admin.Schedule
+			var s change.Schedule
 			if err := e.Client().Get(cmd.Context(), e.schedulePath(connector), &s); err != nil {
 				return err
 			}
@@ -87,11 +87,11 @@ deployed when the test passes. When the source has changed again since, nothing 
 			if err := e.Confirm(cmd.Context(), "Accept this?"); err != nil {
 				return err
 			}
-			in := admin.AcceptChange{}
+			in := change.AcceptChange{}
 			if reason != "" {
-				in.Deploy = &admin.CreateDeploy{UntestedReason: reason}
+				in.Deploy = &change.CreateDeploy{UntestedReason: reason}
 			}
-			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("changes", s.Waiting.ID, "accept"), In: in, Wait: true}, func(w io.Writer, out *admin.Refreshed) {
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("changes", s.Waiting.ID, "accept"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 				if out.Deployed {
 					printLive(w, &out.Toolset)
 				} else {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -77,7 +77,7 @@ func (f *selectionFlags) scriptLimits(fs *pflag.FlagSet, have *registry.ScriptLi
 }
 
 func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
-	var patch admin.PatchToolset
+	var patch draft.PatchToolset
 	if fs.Changed("use-case") {
 		patch.UseCase = &f.useCase
 		if !fs.Changed("selection") && f.useCase != "" {

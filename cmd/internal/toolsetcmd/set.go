@@ -5,7 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 )
@@ -22,7 +23,7 @@ func setCommand(cli *command.Session) *cobra.Command {
   sluice toolset set shop --base-url https://staging.shop.example/v2`,
 		Args: command.Exactly(1, "a toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, _ []string) error {
-			var in admin.PatchToolset
+			var in draft.PatchToolset
 			some, fs := false, cmd.Flags()
 			take(fs, &some, "name", &in.Name, &name)
 			take(fs, &some, "description", &in.Description, &description)
@@ -31,7 +32,7 @@ func setCommand(cli *command.Session) *cobra.Command {
 			if !some {
 				return exit.Usagef("say what to set: --name, --description, --instructions or --base-url")
 			}
-			return settle(cmd.Context(), e, e.path(), true, in, func(w io.Writer, out *admin.ToolsetDetail) { printToolset(w, out) })
+			return settle(cmd.Context(), e, e.path(), true, in, func(w io.Writer, out *view.ToolsetDetail) { printToolset(w, out) })
 		}),
 	}
 	fs := cmd.Flags()

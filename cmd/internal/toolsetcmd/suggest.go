@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -105,9 +105,9 @@ func (s *suggesting) run(ctx context.Context, globs []string, model, apply bool)
 }
 
 // ask gets the suggestions of the rules at once, of the model some tools at a time.
-func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admin.Suggestions, error) {
+func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*advice.Suggestions, error) {
 	path := s.path("suggestions")
-	out := new(admin.Suggestions)
+	out := new(advice.Suggestions)
 	if !model {
 		q := url.Values{}
 		for _, g := range globs {
@@ -134,7 +134,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 	}
 	taken := map[string]bool{} // names proposed so far
 	for some := range slices.Chunk(names, askedAtOnce) {
-		var part admin.Suggestions
+		var part advice.Suggestions
 		in := map[string]any{"tools": some}
 		if err := s.Client().Post(ctx, path, in, &part); err != nil {
 			return nil, err
@@ -144,7 +144,7 @@ func (s *suggesting) ask(ctx context.Context, globs []string, model bool) (*admi
 		for _, p := range part.Items {
 			if p.Name != "" && taken[p.Name] {
 				out.TokensAfter += p.Tokens - p.TokensAfter
-				out.Dropped = append(out.Dropped, admin.NoSuggestion{Tool: p.Tool, Reason: fmt.Sprintf("the name %q was proposed for another tool", p.Name)})
+				out.Dropped = append(out.Dropped, advice.NoSuggestion{Tool: p.Tool, Reason: fmt.Sprintf("the name %q was proposed for another tool", p.Name)})
 				continue
 			}
 			taken[p.Name] = true
@@ -183,10 +183,10 @@ func (s *suggesting) named(ctx context.Context, globs []string) (names []string,
 const namedAtOnce = 256
 
 // estimated asks what asking the model about tools takes.
-func (s *suggesting) estimated(ctx context.Context, names []string) (*admin.Suggestions, error) {
-	out := &admin.Suggestions{Estimate: &admin.SuggestionEstimate{}}
+func (s *suggesting) estimated(ctx context.Context, names []string) (*advice.Suggestions, error) {
+	out := &advice.Suggestions{Estimate: &advice.SuggestionEstimate{}}
 	for some := range slices.Chunk(names, namedAtOnce-namedAtOnce%askedAtOnce) {
-		var part admin.Suggestions
+		var part advice.Suggestions
 		if err := s.Client().Post(ctx, s.path("suggestions"), map[string]any{"tools": some, "estimate": true}, &part); err != nil {
 			return nil, err
 		}
@@ -213,11 +213,11 @@ func (s *suggesting) estimate(ctx context.Context, globs []string) error {
 	})
 }
 
-func estimateText(e *admin.SuggestionEstimate) string {
+func estimateText(e *advice.SuggestionEstimate) string {
 	return fmt.Sprintf("%s, %s tokens sent, at most %s back", terminal.Plural(e.Questions, "question"), terminal.Thousands(e.InputTokens), terminal.Thousands(e.OutputTokens))
 }
 
-func printSuggestions(w io.Writer, s *admin.Suggestions) {
+func printSuggestions(w io.Writer, s *advice.Suggestions) {
 	for i := range s.Items {
 		p := &s.Items[i]
 		if p.Name != "" {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -115,7 +115,7 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 // edit is a command about one toolset, as the toolset was when the command began.
 type edit struct {
 	*command.Session
-	t    *admin.ToolsetDetail
+	t    *view.ToolsetDetail
 	etag string
 }
 
@@ -237,6 +237,6 @@ func ConnectorFlag(cmd *cobra.Command, to *string) {
 }
 
 // OfConnector shows a connector as a toolset of it alone.
-func OfConnector(c *admin.ToolsetConnector) *admin.Toolset {
-	return &admin.Toolset{Source: c.Source, Methods: c.Methods, Authentication: c.Authentication}
+func OfConnector(c *view.ToolsetConnector) *view.Toolset {
+	return &view.Toolset{Source: c.Source, Methods: c.Methods, Authentication: c.Authentication}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
@@ -39,7 +40,7 @@ func authItemText(it *credential.AuthenticationItem) string {
 }
 
 // AuthText says in a line how a toolset authenticates to its API.
-func AuthText(t *admin.Toolset) string {
+func AuthText(t *view.Toolset) string {
 	switch {
 	case t.Authentication != nil && t.Authentication.AuthType == "list":
 		parts := make([]string, len(t.Authentication.Items))
@@ -56,30 +57,30 @@ func AuthText(t *admin.Toolset) string {
 	}
 }
 
-var toolsets = command.Resource[admin.Toolset]{
+var toolsets = command.Resource[view.Toolset]{
 	Path: "/v1/toolsets", Empty: "There are no toolsets yet. Make one: sluice add SPEC",
-	Name: func(t admin.Toolset) string { return t.Slug },
-	Columns: []terminal.Column[admin.Toolset]{
-		{Header: "name", Value: func(t admin.Toolset) string { return t.Slug }},
-		{Header: "status", Value: func(t admin.Toolset) string {
+	Name: func(t view.Toolset) string { return t.Slug },
+	Columns: []terminal.Column[view.Toolset]{
+		{Header: "name", Value: func(t view.Toolset) string { return t.Slug }},
+		{Header: "status", Value: func(t view.Toolset) string {
 			if t.Status == "live" && t.Changed {
 				return "live, changed"
 			}
 			return t.Status
 		}},
-		{Header: "tools", Value: func(t admin.Toolset) string {
+		{Header: "tools", Value: func(t view.Toolset) string {
 			if t.EnabledTools == t.ToolCount {
 				return terminal.Thousands(t.ToolCount)
 			}
 			return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
 		}},
-		{Header: "auth", Value: func(t admin.Toolset) string { return AuthText(&t) }},
-		{Header: "revision", Value: func(t admin.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
-		{Header: "profile", Value: func(t admin.Toolset) string { return t.Profile }, Wide: true},
-		{Header: "updated", Value: func(t admin.Toolset) string { return terminal.Since(t.UpdatedAt) }},
-		{Header: "url", Value: func(t admin.Toolset) string { return t.URL }},
-		{Header: "base url", Value: func(t admin.Toolset) string { return t.BaseURL }, Wide: true},
-		{Header: "id", Value: func(t admin.Toolset) string { return t.ID }, Wide: true},
+		{Header: "auth", Value: func(t view.Toolset) string { return AuthText(&t) }},
+		{Header: "revision", Value: func(t view.Toolset) string { return strconv.FormatUint(t.Revision, 10) }, Wide: true},
+		{Header: "profile", Value: func(t view.Toolset) string { return t.Profile }, Wide: true},
+		{Header: "updated", Value: func(t view.Toolset) string { return terminal.Since(t.UpdatedAt) }},
+		{Header: "url", Value: func(t view.Toolset) string { return t.URL }},
+		{Header: "base url", Value: func(t view.Toolset) string { return t.BaseURL }, Wide: true},
+		{Header: "id", Value: func(t view.Toolset) string { return t.ID }, Wide: true},
 	},
 }
 
@@ -106,7 +107,7 @@ func getCommand(cli *command.Session) *cobra.Command {
 	}
 }
 
-func printToolset(w io.Writer, t *admin.ToolsetDetail) {
+func printToolset(w io.Writer, t *view.ToolsetDetail) {
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%-15s %s\n", name, terminal.Printable(value))
@@ -158,7 +159,7 @@ func printToolset(w io.Writer, t *admin.ToolsetDetail) {
 }
 
 // SourceKind names what a source is written in.
-func SourceKind(s *admin.Source) string {
+func SourceKind(s *view.Source) string {
 	if s.Kind == "mcp" {
 		return "MCP"
 	}
@@ -166,7 +167,7 @@ func SourceKind(s *admin.Source) string {
 }
 
 // printFindings prints what the compiler left out or repaired.
-func printFindings(w io.Writer, t *admin.ToolsetDetail) {
+func printFindings(w io.Writer, t *view.ToolsetDetail) {
 	for _, u := range t.Unsupported {
 		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
@@ -211,7 +212,7 @@ func deployCommand(cli *command.Session) *cobra.Command {
 	return cmd
 }
 
-func printLive(w io.Writer, t *admin.Toolset) {
+func printLive(w io.Writer, t *view.Toolset) {
 	fmt.Fprintf(w, "✓ %s revision %d is live: %s\n", t.Slug, t.Revision, t.URL)
 }
 

@@ -5,15 +5,15 @@ import (
 	"io"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/clientconfig"
 )
 
 // Advise says which authentication the toolset still lacks.
-func Advise(w io.Writer, t *admin.Toolset) {
+func Advise(w io.Writer, t *view.Toolset) {
 	if t.Authentication != nil {
 		for _, it := range append(t.Authentication.Items, t.Authentication.AuthenticationItem) {
 			if it.CredentialID != "" {

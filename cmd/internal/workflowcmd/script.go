@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -26,7 +25,24 @@ func Scripts(s *command.Session) *cobra.Command {
 		Use: "script", Aliases: []string{"scripts"}, Short: "Make tools of scripts that worked",
 		Long: "A script that an agent ran once with run_code, or that is in a file, becomes a tool that all agents share.",
 	}
-	cmd.AddCommand(save(s), listScripts(s), showScript(s), removeScript(s))
+	o := offered[workflow.ToolsetScript]{
+		Session: s, word: "script", path: "scripts", empty: "There are no scripts yet. Make a tool of one: sluice toolset script save %s NAME --from RUN|FILE",
+		name: func(x workflow.ToolsetScript) string { return x.Name },
+		columns: []terminal.Column[workflow.ToolsetScript]{
+			{Header: "name", Value: func(x workflow.ToolsetScript) string { return x.Name }},
+			{Header: "state", Value: func(x workflow.ToolsetScript) string { return x.State }},
+			{Header: "calls", Value: func(x workflow.ToolsetScript) string { return fmt.Sprint(len(x.Calls)) }},
+			{Header: "description", Value: func(x workflow.ToolsetScript) string { return terminal.FirstSentence(x.Description) }},
+		},
+		write: func(w io.Writer, x *workflow.ToolsetScript) {
+			writeScript(w, x)
+			fmt.Fprintln(w)
+			for line := range strings.Lines(x.Code) {
+				fmt.Fprintln(w, terminal.Printable(strings.TrimRight(line, "\n")))
+			}
+		},
+	}
+	cmd.AddCommand(save(s), o.list("List the scripts of a toolset that are tools"), o.show("Show a script with what it calls"), o.remove("Remove the tool of a script"))
 	return cmd
 }
 
@@ -34,7 +50,7 @@ func Scripts(s *command.Session) *cobra.Command {
 var callID = regexp.MustCompile(`^call_[0-9]+$`)
 
 func save(s *command.Session) *cobra.Command {
-	var in admin.SaveScript
+	var in draft.SaveScript
 	var from, inputs, outputs string
 	var params []string
 	cmd := &cobra.Command{
@@ -99,7 +115,7 @@ func save(s *command.Session) *cobra.Command {
 // maxSchemaFile is how large a file with a schema may be: as large as the schema.
 const maxSchemaFile = 64 << 10
 
-func source(in *admin.SaveScript, from string) error {
+func source(in *draft.SaveScript, from string) error {
 	if in.Run, in.Code = "", ""; callID.MatchString(from) {
 		in.Run = from
 		return nil
@@ -110,20 +126,6 @@ func source(in *admin.SaveScript, from string) error {
 	}
 	in.Code = code
 	return err
-}
-
-func readFile(name string, most int64) (string, error) { //nolint:unparam // two bounds, the same today
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return "", exit.Usagef("cannot read %s: %v", name, err)
-	case !info.Mode().IsRegular():
-		return "", exit.Usagef("%s is no file", name)
-	case info.Size() > most:
-		return "", exit.Usagef("%s has %d bytes, at most %d", name, info.Size(), most)
-	}
-	text, err := os.ReadFile(name)
-	return string(text), err
 }
 
 // parameter reads NAME=VALUE, where a value that is no JSON is a text.
@@ -155,69 +157,5 @@ func writeScript(w io.Writer, x *workflow.ToolsetScript) {
 		if len(m.text) > 0 {
 			fmt.Fprintf(w, "   %s %s\n", m.name, terminal.Printable(string(m.text)))
 		}
-	}
-}
-
-func listScripts(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the scripts of a toolset that are tools", Args: command.Exactly(1, "a toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, _, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			r := command.Resource[workflow.ToolsetScript]{
-				Empty: "There are no scripts yet. Make a tool of one: sluice toolset script save " + t.Slug + " NAME --from RUN|FILE",
-				Name:  func(x workflow.ToolsetScript) string { return x.Name },
-				Columns: []terminal.Column[workflow.ToolsetScript]{
-					{Header: "name", Value: func(x workflow.ToolsetScript) string { return x.Name }},
-					{Header: "state", Value: func(x workflow.ToolsetScript) string { return x.State }},
-					{Header: "calls", Value: func(x workflow.ToolsetScript) string { return fmt.Sprint(len(x.Calls)) }},
-					{Header: "description", Value: func(x workflow.ToolsetScript) string { return terminal.FirstSentence(x.Description) }},
-				},
-			}
-			return r.Show(cmd.Context(), s, client.ToolsetPath(t, "scripts"))
-		},
-	}
-}
-
-func showScript(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "show TOOLSET NAME", Aliases: []string{"get"}, Short: "Show a script with what it calls", Args: command.Exactly(2, "a toolset and a script"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, _, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return command.Get(cmd.Context(), s, client.ToolsetPath(t, "scripts", args[1]), func(w io.Writer, x *workflow.ToolsetScript) {
-				writeScript(w, x)
-				fmt.Fprintln(w)
-				for line := range strings.Lines(x.Code) {
-					fmt.Fprintln(w, terminal.Printable(strings.TrimRight(line, "\n")))
-				}
-			})
-		},
-	}
-}
-
-func removeScript(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "remove TOOLSET NAME", Aliases: []string{"rm"}, Short: "Remove the tool of a script", Args: command.Exactly(2, "a toolset and a script"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if err := s.Confirm(cmd.Context(), "Remove the script "+args[1]+" of "+t.Slug+"?"); err != nil {
-				return err
-			}
-			var out admin.List[workflow.ToolsetScript]
-			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodDelete, Path: client.ToolsetPath(t, "scripts", args[1]), Out: &out, IfMatch: etag}); err != nil {
-				return err
-			}
-			return s.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "Removed %s. Deploy it: sluice toolset test %s\n", args[1], t.Slug)
-			})
-		},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -27,7 +27,7 @@ func TestReadFile(t *testing.T) {
 	if _, err := readFile(t.TempDir(), maxSchemaFile); err == nil || !strings.Contains(err.Error(), "is no file") {
 		t.Error(err)
 	}
-	in := admin.SaveScript{}
+	in := draft.SaveScript{}
 	if err := source(&in, write(0)); err == nil || !strings.Contains(err.Error(), "is empty") {
 		t.Error(err)
 	}

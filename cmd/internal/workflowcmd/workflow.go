@@ -3,19 +3,17 @@ package workflowcmd
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/arazzo"
@@ -27,7 +25,18 @@ func Command(s *command.Session, more ...*cobra.Command) *cobra.Command {
 		Use: "workflow", Aliases: []string{"workflows"}, Short: "Make tools of Arazzo documents",
 		Long: "A workflow is a tool whose calls an Arazzo 1.0 or 1.1 document describes: agents make one call for all its steps.",
 	}
-	cmd.AddCommand(add(s), list(s), show(s), run(s), remove(s))
+	o := offered[workflow.ToolsetWorkflow]{
+		Session: s, word: "workflow", path: "workflows", empty: "There are no workflows yet. Make one: sluice toolset workflow add %s FILE",
+		name: func(x workflow.ToolsetWorkflow) string { return x.Name },
+		columns: []terminal.Column[workflow.ToolsetWorkflow]{
+			{Header: "name", Value: func(x workflow.ToolsetWorkflow) string { return x.Name }},
+			{Header: "state", Value: func(x workflow.ToolsetWorkflow) string { return x.State }},
+			{Header: "steps", Value: func(x workflow.ToolsetWorkflow) string { return fmt.Sprint(x.Steps) }},
+			{Header: "description", Value: func(x workflow.ToolsetWorkflow) string { return terminal.FirstSentence(x.Description) }},
+		},
+		write: write,
+	}
+	cmd.AddCommand(add(s), o.list("List the workflows of a toolset"), o.show("Show how a workflow is run"), run(s), o.remove("Remove a workflow"))
 	cmd.AddCommand(more...)
 	return cmd
 }
@@ -39,7 +48,7 @@ func add(s *command.Session) *cobra.Command {
 		Use: "add TOOLSET FILE", Short: "Make a tool of each workflow of a document", Args: command.Exactly(2, "a toolset and a document"),
 		Example: "  sluice toolset workflow add shop order.arazzo.yaml\n  sluice toolset workflow add shop order.arazzo.yaml --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := readDocument(args[1])
+			text, err := readFile(args[1], arazzo.MaxDocument)
 			if err != nil {
 				return err
 			}
@@ -48,7 +57,7 @@ func add(s *command.Session) *cobra.Command {
 				return err
 			}
 			var out admin.List[workflow.ToolsetWorkflow]
-			in := admin.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
+			in := draft.AddWorkflows{Document: text, FileName: args[1], Workflows: only, DryRun: dryRun}
 			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "workflows"), In: in, Out: &out, IfMatch: etag}); err != nil {
 				return inFile(args[1], err)
 			}
@@ -77,20 +86,6 @@ func inFile(name string, err error) error {
 	return err
 }
 
-func readDocument(name string) (string, error) {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return "", exit.Usagef("cannot read the document: %v", err)
-	case info.Mode()&fs.ModeType != 0:
-		return "", exit.Usagef("%s is no file", name)
-	case info.Size() > arazzo.MaxDocument:
-		return "", exit.Usagef("%s has %d bytes, at most %d", name, info.Size(), arazzo.MaxDocument)
-	}
-	text, err := os.ReadFile(name)
-	return string(text), err
-}
-
 func write(w io.Writer, x *workflow.ToolsetWorkflow) {
 	fmt.Fprintf(w, "%s  %s\n", x.Name, x.State)
 	for _, m := range x.Missing {
@@ -98,63 +93,5 @@ func write(w io.Writer, x *workflow.ToolsetWorkflow) {
 	}
 	for line := range strings.Lines(x.Plan) {
 		fmt.Fprintln(w, terminal.Printable(strings.TrimSuffix(line, "\n")))
-	}
-}
-
-func list(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "list TOOLSET", Aliases: []string{"ls"}, Short: "List the workflows of a toolset", Args: command.Exactly(1, "a toolset"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, _, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			r := command.Resource[workflow.ToolsetWorkflow]{
-				Empty: "There are no workflows yet. Make one: sluice toolset workflow add " + t.Slug + " FILE",
-				Name:  func(x workflow.ToolsetWorkflow) string { return x.Name },
-				Columns: []terminal.Column[workflow.ToolsetWorkflow]{
-					{Header: "name", Value: func(x workflow.ToolsetWorkflow) string { return x.Name }},
-					{Header: "state", Value: func(x workflow.ToolsetWorkflow) string { return x.State }},
-					{Header: "steps", Value: func(x workflow.ToolsetWorkflow) string { return fmt.Sprint(x.Steps) }},
-					{Header: "description", Value: func(x workflow.ToolsetWorkflow) string { return terminal.FirstSentence(x.Description) }},
-				},
-			}
-			return r.Show(cmd.Context(), s, client.ToolsetPath(t, "workflows"))
-		},
-	}
-}
-
-func show(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "show TOOLSET NAME", Aliases: []string{"get"}, Short: "Show how a workflow is run", Args: command.Exactly(2, "a toolset and a workflow"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, t, _, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return command.Get(cmd.Context(), s, client.ToolsetPath(t, "workflows", args[1]), write)
-		},
-	}
-}
-
-func remove(s *command.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "remove TOOLSET NAME", Aliases: []string{"rm"}, Short: "Remove a workflow", Args: command.Exactly(2, "a toolset and a workflow"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, etag, err := s.Toolset(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if err := s.Confirm(cmd.Context(), "Remove the workflow "+args[1]+" of "+t.Slug+"?"); err != nil {
-				return err
-			}
-			var out admin.List[workflow.ToolsetWorkflow]
-			if _, err := c.Do(cmd.Context(), client.Call{Method: http.MethodDelete, Path: client.ToolsetPath(t, "workflows", args[1]), Out: &out, IfMatch: etag}); err != nil {
-				return err
-			}
-			return s.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "Removed %s. Deploy it: sluice toolset test %s\n", args[1], t.Slug)
-			})
-		},
 	}
 }

@@ -8,29 +8,29 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-var jobs = command.Resource[admin.Job]{
+var jobs = command.Resource[job.Job]{
 	Path: "/v1/jobs", Empty: "No work outlasted its request.",
-	Name: func(j admin.Job) string { return j.ID },
-	Columns: []terminal.Column[admin.Job]{
-		{Header: "id", Value: func(j admin.Job) string { return j.ID }},
-		{Header: "kind", Value: func(j admin.Job) string { return j.Kind }},
-		{Header: "state", Value: func(j admin.Job) string { return j.State }},
-		{Header: "phase", Value: func(j admin.Job) string { return j.Phase }},
-		{Header: "started", Value: func(j admin.Job) string { return terminal.Since(j.StartedAt) }},
-		{Header: "took", Value: func(j admin.Job) string {
+	Name: func(j job.Job) string { return j.ID },
+	Columns: []terminal.Column[job.Job]{
+		{Header: "id", Value: func(j job.Job) string { return j.ID }},
+		{Header: "kind", Value: func(j job.Job) string { return j.Kind }},
+		{Header: "state", Value: func(j job.Job) string { return j.State }},
+		{Header: "phase", Value: func(j job.Job) string { return j.Phase }},
+		{Header: "started", Value: func(j job.Job) string { return terminal.Since(j.StartedAt) }},
+		{Header: "took", Value: func(j job.Job) string {
 			if j.State == "running" {
 				return ""
 			}
 			return terminal.Seconds(j.UpdatedAt.Sub(j.StartedAt).Seconds())
 		}},
-		{Header: "resource", Wide: true, Value: func(j admin.Job) string { return j.Resource }},
+		{Header: "resource", Wide: true, Value: func(j job.Job) string { return j.Resource }},
 	},
 }
 
@@ -55,7 +55,7 @@ func jobShow(s *command.Session) *cobra.Command {
 	}
 }
 
-func writeJob(w io.Writer, j *admin.Job) {
+func writeJob(w io.Writer, j *job.Job) {
 	fmt.Fprintf(w, "%s %s, since %s\n", j.Kind, j.State, j.StartedAt.Local().Format(time.DateTime))
 	if j.State == "running" {
 		fmt.Fprintf(w, "  %s …\n", terminal.Printable(j.Phase))

@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/view"
 )
 
 // check looks at every edge, after each event.
@@ -53,7 +54,7 @@ func (n *node) lacks(err error) {
 // became of changes whose answer did not arrive.
 func (w *world) kept(p *plane) {
 	for _, m := range w.model.toolsets {
-		var have admin.Toolset
+		var have view.Toolset
 		if _, err := p.api("GET", "/v1/toolsets/"+m.id, nil, &have); err != nil {
 			w.violated("no acknowledged write lost", "%s: %v", m.slug, err)
 			return

@@ -20,11 +20,13 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
 	"github.com/sluicegate/sluice/internal/filelock"
 	"github.com/sluicegate/sluice/internal/retry"
@@ -270,7 +272,7 @@ func newTemplate(t *testing.T, root string) *template {
 			for _, tool := range tools {
 				paths = append(paths, fmt.Sprintf(`"/%s":{"get":{"operationId":"%[1]s","responses":{"200":{"description":"ok"}}}}`, tool))
 			}
-			var made admin.CreatedToolset
+			var made change.CreatedToolset
 			must(p.api("POST", "/v1/toolsets", map[string]any{
 				"name": ts.slug, "access": "token",
 				"source": map[string]any{"openapi": map[string]any{"document": fmt.Sprintf(spec, ts.slug, strings.Join(paths, ","))}},
@@ -278,7 +280,7 @@ func newTemplate(t *testing.T, root string) *template {
 			ts.id = made.ID
 			must(p.api("PUT", "/v1/toolsets/"+ts.id+"/labels", map[string]any{"labels": labels(ts.zone)}, nil))
 			must(p.api("PUT", "/v1/toolsets/"+ts.id+"/authentication", keyOf(ts.slug, 0), nil))
-			var live admin.Toolset
+			var live view.Toolset
 			must(p.api("POST", "/v1/toolsets/"+ts.id+"/deploy", map[string]any{"reason": "the first"}, &live))
 			ts.revision, ts.sets = live.Revision, map[uint64][]string{live.Revision: tools}
 			ts.tokens = append(ts.tokens, &token{id: made.Token.ID, text: made.Token.Token, made: true})

@@ -10,9 +10,9 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/filelock"
 )
 
@@ -124,7 +124,7 @@ func (w *world) deploy() {
 	if len(set) == 0 {
 		set = tools[:1]
 	}
-	var live admin.Toolset
+	var live view.Toolset
 	w.mu.Lock()
 	m.tries = append(m.tries, set)
 	w.mu.Unlock()

@@ -1,0 +1,141 @@
+package front
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// SessionCookie keeps the secret of a session in a browser.
+const SessionCookie = "sluice_session"
+
+// SessionPath is where a browser signs in and out.
+const SessionPath = "/v1/session"
+
+// MaxSignInBytes is the largest request that signs in: several times one with every member
+// at its longest. Nobody has said yet who they are, so it is far below [MaxBodyBytes].
+const MaxSignInBytes = 16 << 10
+
+// Authenticated lets requests with a valid API token or the cookie of a session through.
+func (f *Room) Authenticated(next http.HandlerFunc) http.HandlerFunc {
+	byToken, bySession := f.WithToken(next), f.withSession(next)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie(SessionCookie); err == nil && r.Header.Get("Authorization") == "" {
+			bySession(w, r)
+			return
+		}
+		byToken(w, r)
+	}
+}
+
+// WithToken lets requests with a valid API token through.
+func (f *Room) WithToken(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, err := apiToken(r.Header.Get("Authorization"))
+		if err != nil {
+			f.WriteProblem(w, r, err)
+			return
+		}
+		row, err := f.Store.TokenByHash(r.Context(), access.HashToken(token))
+		if err != nil {
+			if problem.Is(err, problem.Unauthenticated) {
+				f.Log.LogAttrs(r.Context(), slog.LevelWarn, "unknown API token", slog.String("request_id", request.Of(r.Context()).ID),
+					slog.String("client", request.Of(r.Context()).IP))
+			}
+			f.WriteProblem(w, r, err)
+			return
+		}
+		request.Of(r.Context()).Token = row
+		next(w, r)
+	}
+}
+
+// apiToken is the API token of an Authorization header (RFC 6750 §2.1). Errors say what is
+// wrong with the header and nothing of what is in it.
+func apiToken(header string) (secrets.Secret, error) {
+	const remedy = "send Authorization: Bearer slu_…; the token of the local administrator is in the file admin.token of the data directory"
+	scheme, value, _ := strings.Cut(header, " ")
+	token := secrets.New(strings.TrimSpace(value))
+	var says string
+	switch {
+	case header == "":
+		says = "missing API token"
+	case !strings.EqualFold(scheme, "Bearer"):
+		says = "the Authorization header is not of the form Bearer TOKEN"
+	case access.ValidTokenFor(access.ToolsetPrefix, token):
+		says = "this is an access token of a toolset: it opens the toolset URL, not the admin API"
+	case !access.ValidToken(token):
+		says = "malformed API token: a letter is missing or wrong, or it is another kind of token"
+	default:
+		return token, nil
+	}
+	return secrets.Secret{}, problem.New(problem.Unauthenticated, "%s", says).Fix(remedy)
+}
+
+// withSession lets requests with the cookie of a session through.
+func (f *Room) withSession(next http.HandlerFunc) http.HandlerFunc {
+	return f.FromConsole(func(w http.ResponseWriter, r *http.Request) {
+		var secret secrets.Secret
+		if c, err := r.Cookie(SessionCookie); err == nil {
+			secret = secrets.New(c.Value)
+		}
+		row, as, err := f.Sessions.Resume(r.Context(), secret)
+		if err != nil {
+			f.WriteProblem(w, r, err)
+			return
+		}
+		req := request.Of(r.Context())
+		req.Session, req.Token = row, as
+		next(w, r)
+	})
+}
+
+// FromConsole lets requests of the console's own pages through, and of nobody else's: no
+// page of another site, which includes other ports of this machine, can use a session or
+// open one.
+func (f *Room) FromConsole(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !session.SameOrigin(r.Method, r.Header, request.Of(r.Context()).Base, f.PublicURL) {
+			f.WriteProblem(w, r, problem.New(problem.Forbidden, "the request does not come from a page of the console").
+				Fix("programs use an API token: Authorization: Bearer slu_…"))
+			return
+		}
+		next(w, r)
+	}
+}
+
+// Small bounds the body of requests of those who are not known yet.
+func Small(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxSignInBytes)
+		next(w, r)
+	}
+}
+
+// Cookie keeps the secret of a session until it ends. No script reads it,
+// no page of another site sends it, and over https it is never sent in the clear.
+func (f *Room) Cookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
+	base := request.Of(ctx).Base
+	scheme, host, _ := strings.Cut(base, "://")
+	return http.Cookie{ //nolint:gosec // over loopback it is not Secure: there is no https
+		Name: SessionCookie, Value: secret.Reveal(), Path: "/", Expires: until, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		// A proxy that ends TLS passes the public name on.
+		Secure: scheme == "https" || f.PublicURL == "https://"+host,
+	}
+}
+
+// ConsoleURL is scheme and host of the console: the public URL, or what the client wrote.
+func (f *Room) ConsoleURL(ctx context.Context) string {
+	if f.PublicURL != "" {
+		return f.PublicURL
+	}
+	return request.Of(ctx).Base
+}
