@@ -27,13 +27,21 @@ func registerCatalog(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-catalog", Method: http.MethodGet, Path: "/v1/catalog", Summary: "List the pre-built connectors", Tags: tags,
 		Description: "A toolset is made of one with POST /v1/toolsets and source.catalog.",
-	}, func(_ context.Context, in *listCatalogInput) (*bodyOutput[List[catalog.EntryOutline]], error) {
+	}, func(ctx context.Context, in *listCatalogInput) (*bodyOutput[List[catalog.EntryOutline]], error) {
 		q, err := listing.Parse(&catalog.EntryList.Spec, "", in.Filter, in.OrderBy, s.now())
 		if err != nil {
 			return nil, err
 		}
 		all := s.catalog.List(in.Query, in.Category, in.Kind)
 		items, _, err := catalog.EntryList.Page(all, q, "", len(all))
+		if err != nil {
+			return nil, err
+		}
+		uses, err := s.workspace(ctx).EntryUses(ctx)
+		if err != nil {
+			return nil, err
+		}
+		err = s.catalog.Mark(items, uses)
 		return answer(List[catalog.EntryOutline]{Items: items}, err)
 	})
 	register(s, huma.Operation{
@@ -41,4 +49,5 @@ func registerCatalog(s *Server) {
 	}, func(_ context.Context, in *catalogInput) (*bodyOutput[catalog.EntryDetail], error) {
 		return answer(s.catalog.Show(in.ID))
 	})
+	registerEntryUpdates(s)
 }

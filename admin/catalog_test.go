@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/workflow"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 
@@ -126,7 +127,7 @@ func TestCatalogLists(t *testing.T) {
 func TestCatalogToolset(t *testing.T) {
 	w := catalogWorld(t)
 	made := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{})), 201)
-	if made.Slug != "library" || made.Name != "Library" || made.Profile != "concise" || made.BaseURL != w.upstream.URL || made.Source.URL != vendor || made.EnabledTools != 4 || made.ToolCount != 6 {
+	if made.Slug != "library" || made.Name != "Library" || made.Profile != "concise" || made.BaseURL != w.upstream.URL || made.Source.URL != vendor || made.EnabledTools != 5 || made.ToolCount != 6 {
 		t.Errorf("%+v", made.Toolset)
 	}
 	if got := enabledTools(made.Tools); got != "list_books search_books get_book lend_book" {
@@ -153,6 +154,9 @@ func TestCatalogToolset(t *testing.T) {
 			}
 		}
 	}
+	if flows := want[admin.List[workflow.ToolsetWorkflow]](w, w.do("GET", "/v1/toolsets/library/workflows", nil), 200).Items; len(flows) != 1 || flows[0].Name != "find_first_book" || flows[0].State != "ready" {
+		t.Errorf("workflows %+v", flows)
+	}
 	if a := w.do("GET", "/v1/toolsets/library/tools/list_books/examples", nil); !strings.Contains(a.body, "what did this author write") {
 		t.Error(a.body)
 	}
@@ -166,7 +170,11 @@ func TestCatalogToolset(t *testing.T) {
 
 	// Beside a toolset that has a tool of that name, that one keeps it.
 	w.fetcher.put("https://elsewhere.example/openapi.json", libraryDocument(t, libraryOperations...))
-	add := w.fromEntry(map[string]any{"useCase": "reading", "url": "https://elsewhere.example/openapi.json"}, "name", "branch")
+	twice := w.fromEntry(map[string]any{"url": "https://elsewhere.example/openapi.json"}, "name", "branch")
+	if a := w.do("POST", "/v1/toolsets/library/connectors", twice); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "--no-workflows") {
+		t.Errorf("a workflow of the same name: %d %s", a.StatusCode, a.body)
+	}
+	add := w.fromEntry(map[string]any{"useCase": "reading", "url": "https://elsewhere.example/openapi.json", "noWorkflows": true}, "name", "branch")
 	added := want[change.AddedConnector](w, w.do("POST", "/v1/toolsets/library/connectors", add), 201)
 	if got := enabledTools(added.Tools); got != "branch_list_books branch_search_books get_book" {
 		t.Errorf("tools of another connector: %s", got)

@@ -19,7 +19,7 @@ func (s *Server) openChanges() {
 		o.Listen = s.changes.Listen
 	}
 	s.upstreams = upstream.New(o)
-	s.views = &view.Room{Domains: s.domains, Upstreams: s.upstreams, GatewayURL: s.o.GatewayURL, Closed: s.o.Closed, Now: s.now}
+	s.views = &view.Room{Domains: s.domains, Upstreams: s.upstreams, Catalog: s.catalog, GatewayURL: s.o.GatewayURL, Closed: s.o.Closed, Now: s.now}
 	read.Upstreams, s.changes.Views = s.upstreams, s.views
 }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -29,12 +30,17 @@ type EntryOutline struct {
 	Tokens   int    `json:"tokens,omitempty" doc:"Of tools/list, when it was verified."`
 	Saved    int    `json:"savedPercent,omitempty" doc:"What that is less than the same operations as they are generated, in percent; below 0: more."`
 	From     string `json:"from" enum:"built-in,operator" doc:"operator: from the folder of this server."`
+	Version  string `json:"version" doc:"Of what a toolset takes over of it." example:"3f9c0b12aa47"`
+
+	UsedBy  []EntryUse `json:"usedBy,omitempty" doc:"Connectors of toolsets that were made of it."`
+	Updates int        `json:"updates,omitempty" doc:"How many of them have another version of it." example:"1"`
 }
 
 // EntryDetail is an entry with everything it says.
 type EntryDetail struct {
 	catalog.Entry
-	From string `json:"from" enum:"built-in,operator" doc:"operator: from the folder of this server."`
+	From    string `json:"from" enum:"built-in,operator" doc:"operator: from the folder of this server."`
+	Version string `json:"version" doc:"Of what a toolset takes over of it." example:"3f9c0b12aa47"`
 }
 
 // EntryChoice is a connector of the catalog as the source of a toolset.
@@ -43,13 +49,22 @@ type EntryChoice struct {
 	UseCase  string `json:"useCase,omitempty" maxLength:"63" doc:"Only the tools of this use case of the entry. Default: all of the entry."`
 	ReadOnly bool   `json:"readOnly,omitempty" doc:"Only tools that read."`
 	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Read the vendor's document here instead, such as from a mirror; of an MCP server, its address."`
+	Bare     bool   `json:"noWorkflows,omitempty" doc:"Leave out the workflows of the entry."`
 	Partial  bool   `json:"partial,omitempty" doc:"Leave out tools whose operations the vendor no longer has, instead of failing."`
 }
 
 // Room answers from the catalog.
 type Room struct {
+	builtIn *catalog.Catalog
+	now     atomic.Pointer[contents]
+}
+
+// contents is the catalog at a time.
+type contents struct {
 	entries *catalog.Catalog
 	own     map[string]bool // ids of the operator's entries
+
+	versions map[string]string // by id
 }
 
 // New makes a room of the built-in entries and the operator's, which replace those of
@@ -59,15 +74,30 @@ func New(own []*catalog.Entry) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Room{entries: c.With(own), own: map[string]bool{}}
-	for _, e := range own {
-		r.own[e.ID] = true
-	}
+	r := &Room{builtIn: c}
+	r.Replace(own)
 	return r, nil
 }
 
-func (r *Room) from(e *catalog.Entry) string {
-	if r.own[e.ID] {
+// Replace makes the operator's entries these. What reads the catalog at the time goes on
+// with what it was.
+func (r *Room) Replace(own []*catalog.Entry) {
+	c := &contents{entries: r.builtIn.With(own), own: make(map[string]bool, len(own))}
+	for _, e := range own {
+		c.own[e.ID] = true
+	}
+	all := c.entries.All()
+	c.versions = make(map[string]string, len(all))
+	for _, e := range all {
+		c.versions[e.ID] = e.Version()
+	}
+	r.now.Store(c)
+}
+
+func (r *Room) contents() *contents { return r.now.Load() }
+
+func (c *contents) from(e *catalog.Entry) string {
+	if c.own[e.ID] {
 		return operator
 	}
 	return builtIn
@@ -75,13 +105,14 @@ func (r *Room) from(e *catalog.Entry) string {
 
 // List finds entries: all of them by id, or with a query the best first.
 func (r *Room) List(query, category, kind string) []EntryOutline {
-	out := []EntryOutline{}
-	for _, e := range r.entries.Search(query) {
+	out, c := []EntryOutline{}, r.contents()
+	for _, e := range c.entries.Search(query) {
 		if category != "" && e.Category != category || kind != "" && e.Kind() != kind {
 			continue
 		}
 		item := EntryOutline{
-			ID: e.ID, Name: e.Name, Category: e.Category, Kind: e.Kind(), Summary: e.Summary, Tools: len(e.Tools), Verified: e.Verified != nil, From: r.from(e),
+			ID: e.ID, Name: e.Name, Category: e.Category, Kind: e.Kind(), Summary: e.Summary, Tools: len(e.Tools), Verified: e.Verified != nil, From: c.from(e),
+			Version: c.versions[e.ID],
 		}
 		if v := e.Verified; v != nil {
 			item.Tokens, item.Saved = v.Tokens, 100-(100*v.Tokens+v.GeneratedTokens/2)/v.GeneratedTokens
@@ -117,11 +148,12 @@ func near(a, b string) bool {
 
 // Show reads an entry.
 func (r *Room) Show(id string) (EntryDetail, error) {
-	e, err := r.entries.Entry(id)
+	c := r.contents()
+	e, err := c.entries.Entry(id)
 	if err != nil {
 		return EntryDetail{}, err
 	}
-	return EntryDetail{Entry: *e, From: r.from(e)}, nil
+	return EntryDetail{Entry: *e, From: c.from(e), Version: c.versions[id]}, nil
 }
 
 // Adoption is an entry that becomes a connector of a toolset.
@@ -131,15 +163,20 @@ type Adoption struct {
 	Mirror  bool   // URL is not the entry's
 	tools   []*catalog.EntryTool
 	partial bool
+	choice  EntryChoice
+	wanted  []string // globs of names, of a creation
 }
+
+// Wants notes the globs by which the tools were chosen, for an update.
+func (a *Adoption) Wants(globs []string) { a.wanted = globs }
 
 // Adopt chooses from an entry. wanted are the names to enable; nil: all.
 func (r *Room) Adopt(in *EntryChoice, wanted func(name string) bool) (*Adoption, error) {
-	e, err := r.entries.Entry(in.Entry)
+	e, err := r.contents().entries.Entry(in.Entry)
 	if err != nil {
 		return nil, err
 	}
-	a := &Adoption{Entry: e, URL: cmp.Or(in.URL, e.URL()), Mirror: in.URL != "", partial: in.Partial}
+	a := &Adoption{Entry: e, URL: cmp.Or(in.URL, e.URL()), Mirror: in.URL != "", partial: in.Partial, choice: *in}
 	if len(e.Tools) == 0 {
 		if in.UseCase != "" || in.ReadOnly {
 			return nil, request.FieldFault("/source/catalog", "the entry %s names no tools to choose from: choose by tools", e.ID)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/adoption"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/difference"
@@ -409,8 +410,8 @@ func (c *change) decide() (decision, error) {
 func (c *change) write(ctx context.Context, action string) error {
 	r, d, in := c.r, c.d, c.in
 	switch {
-	case c.entry != nil && c.was.Version == nil && !c.entry.Whole():
-		if err := adoptEntry(d, c.entry); err != nil {
+	case c.entry != nil && c.was.Version == nil:
+		if err := adoption.Adopt(d, c.entry); err != nil {
 			return err
 		}
 	case len(in.Tools) > 0:

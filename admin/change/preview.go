@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/sluicegate/sluice/admin/adoption"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
@@ -47,8 +48,8 @@ func (r *Room) Preview(ctx context.Context, req *PreviewRequest, phase func(stri
 	}
 	d := &draft.Draft{Toolset: new(store.Toolset), Part: &draft.Part{Conn: c.Conn}}
 	d.Parts = []*draft.Part{d.Part}
-	if entry != nil && !entry.Whole() {
-		if err := adoptEntry(d, entry); err != nil {
+	if entry != nil {
+		if err := adoption.Adopt(d, entry); err != nil {
 			return nil, err
 		}
 	}

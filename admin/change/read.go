@@ -157,6 +157,7 @@ func (r *Reader) fromCatalog(in *CreateToolset) (*CreateToolset, *catalog.Adopti
 	if err != nil {
 		return nil, nil, err
 	}
+	entry.Wants(in.Tools)
 	whole := *in
 	if entry.Kind() == entries.KindMCP {
 		whole.Source = CreateSource{MCP: &MCPSource{URL: entry.URL}}

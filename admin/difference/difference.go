@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/adoption"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/request"
@@ -36,6 +37,7 @@ type Changes struct {
 	Origins  *credential.OriginChange `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
 	Kept     []draft.KeptName         `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange   `json:"tools"`
+	Entry    *adoption.EntryChange    `json:"entry,omitempty" doc:"The change is of the entry of the catalog that the connector was made of; the specification is as it was."`
 	// Workflows are not compared in what they are, but in what they can call.
 	Workflows []workflow.WorkflowChange `json:"workflows,omitempty" doc:"Workflows and scripts of the toolset that call what is gone, new or changed in a breaking way."`
 	At        time.Time                 `json:"at"`

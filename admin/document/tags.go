@@ -19,7 +19,7 @@ var tags = []struct {
 	{"Authentication", "Credentials for upstreams, logins, and where they may be sent.", []string{"toolsets/authentication", "toolsets/origins"}},
 	{"Access", "Who may open a toolset URL.", []string{"toolsets/access", "toolsets/access-tokens", "grants"}},
 	{"Domains", "Host names of toolsets and workspaces, and their certificates.", []string{"toolsets/domains", "domains"}},
-	{"Connectors", "Connectors, the catalog, and requests for new ones.", []string{"toolsets/connectors", "connectors", "catalog", "connector-requests"}},
+	{"Connectors", "Connectors, the catalog, and requests for new ones.", []string{"toolsets/connectors", "toolsets/catalog-update", "connectors", "catalog", "connector-requests"}},
 	{"Plugins", "Third-party plugins and the keys of their publishers.", []string{"toolsets/plugins", "plugins", "publisher-keys"}},
 	{"Usage", "Figures and the call log.", []string{"usage", "calls", "toolsets/capture"}},
 	{"Alerts", "What is wrong, and who is told of it.", []string{"alerts", "alert-rules", "channels", "deliveries"}},

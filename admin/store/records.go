@@ -146,6 +146,7 @@ type Toolset struct {
 	ConnectorName    string `bun:"connector_name"`    // in the toolset; it never changes
 	ConnectorAnswers string `bun:"connector_answers"` // JSON: settings of its tools' answers; empty: the toolset's
 	ConnectorFixed   string `bun:"connector_fixed"`   // JSON: values of arguments that the model does not see; empty: none
+	ConnectorEntry   string `bun:"connector_entry"`   // JSON: the entry of the catalog that it was made of; empty: none
 	SourceKind       string `bun:"source_kind"`       // openapi, mcp
 	SourceURL        string `bun:"source_url"`        // empty: uploaded
 	SourceTitle      string `bun:"source_title"`      // info.title, which identifies an uploaded source

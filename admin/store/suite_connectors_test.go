@@ -63,8 +63,16 @@ func testConnectorsOf(t *testing.T, h harness) {
 			}
 		}
 	}
+	rows[0].Entry, rows[2].Entry = "{1}", "{2}"
 	save(rows)
 	check("pets", "notes", "a-third")
+	want := []store.EntryUse{{ToolsetID: ts.ID, Slug: ts.Slug, Connector: "a-third", Entry: "{2}"}, {ToolsetID: ts.ID, Slug: ts.Slug, Connector: "pets", Entry: "{1}"}}
+	if got, err := w.EntryUses(ctx); err != nil || !slices.Equal(got, want) {
+		t.Errorf("made of entries: %+v, %v", got, err)
+	}
+	if got, err := s.Workspace("two").EntryUses(ctx); err != nil || len(got) != 0 {
+		t.Errorf("another workspace sees %+v, %v", got, err)
+	}
 	if of, err := s.ToolsetsOfKind(ctx, "mcp"); err != nil || len(of) != 1 || of[0].ID != ts.ID {
 		t.Errorf("toolsets with an MCP server: %+v, %v", of, err)
 	}

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/uptrace/bun"
 )
@@ -33,6 +36,7 @@ type ToolsetConnector struct {
 	Fixed           string `bun:"fixed"`   // JSON: values of arguments that the model does not see; empty: none
 	UpstreamPolicy  string `bun:"upstream_policy"`
 	Stateless       bool   `bun:"stateless"`
+	Entry           string `bun:"entry"` // JSON: the entry of the catalog that it was made of; empty: none
 }
 
 // First is the connector that is in the toolset's own record.
@@ -40,7 +44,7 @@ func (t *Toolset) First() ToolsetConnector {
 	return ToolsetConnector{
 		InWorkspace: t.InWorkspace, ToolsetID: t.ID, Name: t.ConnectorName, SourceKind: t.SourceKind, SourceURL: t.SourceURL, SourceTitle: t.SourceTitle,
 		Connector: t.Connector, ConnectorDigest: t.ConnectorDigest, BaseURL: t.BaseURL, Answers: t.ConnectorAnswers, Fixed: t.ConnectorFixed, UpstreamPolicy: t.UpstreamPolicy,
-		Stateless: t.Stateless,
+		Stateless: t.Stateless, Entry: t.ConnectorEntry,
 	}
 }
 
@@ -49,7 +53,7 @@ func (t *Toolset) SetFirst(c *ToolsetConnector) {
 	t.ConnectorName, t.SourceKind, t.SourceURL, t.SourceTitle = c.Name, c.SourceKind, c.SourceURL, c.SourceTitle
 	t.Connector, t.ConnectorDigest, t.BaseURL = c.Connector, c.ConnectorDigest, c.BaseURL
 	t.ConnectorAnswers, t.ConnectorFixed, t.UpstreamPolicy = c.Answers, c.Fixed, c.UpstreamPolicy
-	t.Stateless = c.Stateless
+	t.Stateless, t.ConnectorEntry = c.Stateless, c.Entry
 }
 
 // ToolsetConnectors returns the connectors of a toolset in their order, the first of
@@ -100,5 +104,32 @@ func (s *Store) ToolsetsOfKind(ctx context.Context, kind string) ([]Toolset, err
 	if err != nil {
 		return nil, fmt.Errorf("listing toolsets of kind %s: %w", kind, err)
 	}
+	return rows, nil
+}
+
+// EntryUse is a connector of a toolset that was made of an entry of the catalog.
+type EntryUse struct {
+	ToolsetID string `bun:"toolset_id"`
+	Slug      string `bun:"slug"`
+	Connector string `bun:"connector"` // its name in the toolset
+	Entry     string `bun:"entry"`
+}
+
+// EntryUses lists the connectors of the workspace that were made of entries of the
+// catalog, by slug.
+func (c *scope) EntryUses(ctx context.Context) ([]EntryUse, error) {
+	var rows []EntryUse
+	err := c.db.NewSelect().ColumnExpr("id AS toolset_id, slug, connector_name AS connector, connector_entry AS entry").TableExpr("toolsets").
+		Where("workspace_id = ?", c.id).Where("connector_entry <> ''").
+		UnionAll(c.db.NewSelect().ColumnExpr("c.toolset_id, t.slug, c.name, c.entry").TableExpr("toolset_connectors AS c").
+			Join("JOIN toolsets AS t ON t.workspace_id = c.workspace_id AND t.id = c.toolset_id").
+			Where("c.workspace_id = ?", c.id).Where("c.entry <> ''")).
+		Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("listing what was made of the catalog: %w", err)
+	}
+	slices.SortFunc(rows, func(a, b EntryUse) int {
+		return cmp.Or(strings.Compare(a.Slug, b.Slug), strings.Compare(a.Connector, b.Connector))
+	})
 	return rows, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/draft"
 	"github.com/sluicegate/sluice/admin/rollout"
@@ -83,6 +84,7 @@ type ToolsetConnector struct {
 	Methods        []credential.AuthMethod    `json:"authenticationMethods"`
 	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
 	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Entry          *catalog.Followed          `json:"entry,omitempty" doc:"The entry of the catalog that it was made of; absent: of none."`
 }
 
 // ToolsetConnectorDetail is a connector with what the compiler said about its source.

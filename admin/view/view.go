@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/difference"
@@ -21,6 +22,8 @@ import (
 type Room struct {
 	Domains   *domain.Room
 	Upstreams *upstream.Room
+	// Catalog says which entries connectors were made of.
+	Catalog *catalog.Room
 	// GatewayURL is where toolset URLs start.
 	GatewayURL string
 	// Closed says that others than this machine may reach the gateways.
@@ -97,6 +100,9 @@ func (r *Room) Connector(ctx context.Context, ws *store.Workspace, p *draft.Part
 		},
 		Connector: Ref(p.Version), BaseURL: p.BaseURL(), Servers: said.Servers, Answers: toolset.ShowAnswers(p.Row.Answers), Fixed: toolset.ShowFixed(p.Row.Fixed),
 		ToolCount: int(p.Version.Tools), Methods: said.Methods,
+	}
+	if c.Entry, err = r.Catalog.Followed(p.Row.Entry); err != nil {
+		return nil, err
 	}
 	if p.Row.SourceKind == store.SourceMCP {
 		if c.Upstream, err = r.upstreamState(ctx, ws, p); err != nil {

@@ -46,6 +46,7 @@ says it otherwise. At an MCP server whose entry names a login, you log in.`,
 	fs.StringVar(&from.UseCase, "use-case", "", "only the tools of this use case of the entry (default: all of the entry)")
 	fs.BoolVar(&from.ReadOnly, "read-only", false, "only tools that read")
 	fs.StringVar(&from.URL, "url", "", "read the vendor's document here instead, as from a mirror; of an MCP server, its address")
+	fs.BoolVar(&from.Bare, "no-workflows", false, "leave out the workflows of the entry")
 	fs.BoolVar(&from.Partial, "partial", false, "leave out tools whose operations the vendor no longer has")
 	fs.StringSliceVar(&f.tools, "tools", nil, "names or globs of tools of the entry, !NAME leaves out (default all)")
 	fs.StringVar(&f.name, "name", "", "name of the toolset (default: name of the entry)")

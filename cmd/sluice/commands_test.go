@@ -35,13 +35,13 @@ var unwalked = map[string]string{
 	"notify channel test": "alerts.txtar", "notify redeliver": "alerts.txtar", "alert show": "alerts.txtar", "alert ack": "alerts.txtar",
 	"alert snooze": "alerts.txtar", "session revoke": "session.txtar", "edge revoke": "edge_login.txtar", "job show": "api of jobs",
 	"toolset accept": "mcp_changes.txtar", "toolset draft show": "toolset_edit.txtar", "toolset draft apply": "toolset_edit.txtar",
-	"toolset draft drop": "toolset_edit.txtar", "catalog add": "catalog.txtar", "key rotate": "member.txtar",
+	"toolset draft drop": "toolset_edit.txtar", "catalog add": "catalog.txtar", "catalog update": "catalog_update.txtar", "catalog push": "catalog_publish.txtar", "catalog verify": "catalog_publish.txtar", "catalog pull": "catalog_publish.txtar", "key rotate": "member.txtar",
 }
 
 // askNoNode are the commands that ask no node.
 var askNoNode = []string{
 	"version", "openapi", "connector generate", "plugin new", "plugin build", "plugin inspect", "plugin run", "plugin sign", "plugin verify",
-	"plugin test", "plugin embed", "preview", "projection", "eval", "decode", "catalog lint", "restore", "run", "serve", "backup", "mcp", "doctor",
+	"plugin test", "plugin embed", "preview", "projection", "eval", "decode", "catalog lint", "catalog push", "catalog pull", "catalog verify", "restore", "run", "serve", "backup", "mcp", "doctor",
 }
 
 // walker runs commands in this process, in a directory with the files of testdata/commands.

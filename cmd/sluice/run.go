@@ -65,7 +65,9 @@ type nodeFlags struct {
 	suggest             config.Suggest
 	commands            bool
 	noPage              bool
-	catalog, state      string
+	state               string
+	catalogs            []string
+	catalogKeys         []string
 	domains             domainFlags
 	openID              config.OpenID
 	openIDRoles         []string
@@ -92,7 +94,8 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.Lookup("allow-private-upstreams").NoOptDefVal = everything
 	fs.BoolVar(&f.commands, "allow-commands", false, "the operator may add programs of this machine as MCP servers, over the admin API too (default: sluice run on loopback only)")
 	fs.StringVar(&f.state, "state", "", "Redis or Valkey server that the nodes of a pool share, redis://HOST:PORT or rediss://…; with a password use SLUICE_STATE (default: each node is on its own)")
-	fs.StringVar(&f.catalog, "catalog", "", "folder with entries of the catalog besides those that are built in (sluice catalog lint DIR)")
+	fs.StringSliceVar(&f.catalogs, "catalog", nil, "`DIR|oci://REF` with entries of the catalog besides those that are built in (sluice catalog lint, sluice catalog push)")
+	fs.StringSliceVar(&f.catalogKeys, "catalog-key", nil, "`FILE` with the public key of a publisher whose catalogs in registries are trusted")
 	fs.StringVar(&f.suggest.URL, "suggest-url", "", "OpenAI-compatible API that may be asked for names and descriptions of tools, such as http://127.0.0.1:11434/v1 (default: none)")
 	fs.StringVar(&f.suggest.Model, "suggest-model", "", "name of its model")
 	fs.StringVar(&f.suggest.KeyFile, "suggest-key-file", "", "file with its key, if it needs one")
@@ -119,7 +122,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		Listen:    cmp.Or(f.adminListen, c.AdminListen),
 		PublicURL: strings.TrimSuffix(cmp.Or(f.adminPublicURL, c.AdminPublicURL), "/"), SpecLimits: a.SpecLimits(),
 	}
-	o.Admin.Catalog = cmp.Or(f.catalog, c.Catalog)
+	if o.Admin.Catalogs, err = f.openCatalogs(a, &c); err != nil {
+		return o, err
+	}
 	o.Admin.Commands, o.Admin.Environ = f.commands || c.AllowCommands, os.Environ()
 	if o.Grace == 0 {
 		o.Grace = time.Duration(c.ShutdownTimeout)

@@ -27,7 +27,7 @@ func vendorServer(ts *testscript.TestScript, id string) *httptest.Server {
 	srv := httptest.NewServer(mux)
 	ts.Defer(srv.Close)
 	paths := map[string]map[string]any{}
-	describe := func(method, path string) {
+	describe := func(id, method, path string) {
 		parameters := []any{}
 		for _, m := range pathParameter.FindAllStringSubmatch(path, -1) {
 			parameters = append(parameters, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
@@ -35,13 +35,15 @@ func vendorServer(ts *testscript.TestScript, id string) *httptest.Server {
 		if paths[path] == nil {
 			paths[path] = map[string]any{}
 		}
-		paths[path][strings.ToLower(method)] = map[string]any{
-			"summary": "As the vendor says it", "parameters": parameters, "responses": map[string]any{"200": map[string]any{"description": "OK"}},
+		op := map[string]any{"summary": "As the vendor says it", "parameters": parameters, "responses": map[string]any{"200": map[string]any{"description": "OK"}}}
+		if id != "" {
+			op["operationId"] = id
 		}
+		paths[path][strings.ToLower(method)] = op
 	}
 	for i := range e.Tools {
-		describe(e.Tools[i].Method(), e.Tools[i].Path())
-		describe("GET", "/internal"+e.Tools[i].Path())
+		describe(e.Tools[i].OperationID, e.Tools[i].Method(), e.Tools[i].Path())
+		describe("", "GET", "/internal"+e.Tools[i].Path())
 	}
 	doc, err := json.Marshal(map[string]any{"openapi": "3.0.3", "info": map[string]any{"title": "Vendor", "version": "1"}, "servers": []any{map[string]any{"url": srv.URL}}, "paths": paths})
 	ts.Check(err)

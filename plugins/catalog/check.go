@@ -135,6 +135,7 @@ func (e *Entry) check(f *faults) {
 	}
 	e.checkTools(f)
 	e.checkUseCases(f)
+	e.checkWorkflows(f)
 	if v := e.Verified; v != nil {
 		f.text("/verified/version", v.Version, maxName, true)
 		if v.GeneratedTokens <= 0 || v.Tokens <= 0 {
@@ -230,6 +231,7 @@ func (t *EntryTool) check(f *faults, at, kind string) {
 	if !slices.Contains(methods, method) || !strings.HasPrefix(path, "/") || len(t.Operation) > maxURL || (method == manifest.MethodMCP) != (kind == KindMCP) {
 		f.add(at+"/operation", "the operation %.200q is not a method and a path, such as GET /users; of an MCP server it is MCP and /NAME", t.Operation)
 	}
+	f.text(at+"/operationId", t.OperationID, maxText, false)
 	if !toolPattern.MatchString(t.Name) {
 		f.add(at+"/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", t.Name)
 	}

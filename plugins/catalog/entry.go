@@ -34,10 +34,12 @@ type Entry struct {
 	Base          *EntryBase  `json:"base,omitempty" doc:"Where calls and the key are sent. Absent, of an API without a key: where the specification says."`
 	Instructions  string      `json:"instructions,omitempty" doc:"Of the toolset, for the model."`
 
-	Authentication []EntryAuth    `json:"authentication" doc:"Ways to authenticate, the simplest first. Empty: none is needed."`
-	Tools          []EntryTool    `json:"tools,omitempty" doc:"Worth having, the most used first. Absent, of an MCP server: all that it offers."`
-	UseCases       []EntryUseCase `json:"useCases,omitempty" doc:"Choices of tools for a purpose."`
-	Verified       *EntryVerified `json:"verified,omitempty" doc:"What was proven against the vendor's document. Absent: the entry is not verified."`
+	Authentication []EntryAuth     `json:"authentication" doc:"Ways to authenticate, the simplest first. Empty: none is needed."`
+	Tools          []EntryTool     `json:"tools,omitempty" doc:"Worth having, the most used first. Absent, of an MCP server: all that it offers."`
+	UseCases       []EntryUseCase  `json:"useCases,omitempty" doc:"Choices of tools for a purpose."`
+	Workflows      *EntryWorkflows `json:"workflows,omitempty" doc:"The commonest jobs of several steps; they become tools of the toolset."`
+	Golden         []EntryGolden   `json:"golden,omitempty" doc:"Answers that were made up, by which the entry is tested."`
+	Verified       *EntryVerified  `json:"verified,omitempty" doc:"What was proven against the vendor's document. Absent: the entry is not verified."`
 }
 
 // EntrySource is where the document or the server is: exactly one of them.
@@ -87,6 +89,7 @@ type EntrySettings struct {
 // EntryTool is one operation that is worth having.
 type EntryTool struct {
 	Operation   string        `json:"operation" doc:"Method and path in the specification; MCP and /NAME of a tool of a server." example:"GET /repos/{owner}/{repo}/issues"`
+	OperationID string        `json:"operationId,omitempty" doc:"That the specification gives it; steps of workflows name it."`
 	Name        string        `json:"name" doc:"That agents see."`
 	Title       string        `json:"title,omitempty"`
 	Description string        `json:"description,omitempty" doc:"What it does, which inputs matter, what comes back. Absent: the vendor's."`

@@ -22,6 +22,7 @@ const (
 	KindToolset Kind = "application/vnd.sluice.toolset.v1" // a toolset bundle module
 	KindRelease Kind = "application/vnd.sluice.release.v1" // a signed release
 	KindAccess  Kind = "application/vnd.sluice.access.v1"  // a signed access document
+	KindCatalog Kind = "application/vnd.sluice.catalog.v1" // a signed catalog of pre-built connectors
 )
 
 // Media types of layers and configurations.
@@ -44,6 +45,8 @@ const (
 	// MaxEnvelopeBytes is a release of registry.MaxReleaseBytes in base64 with
 	// its signatures.
 	MaxEnvelopeBytes = registry.MaxReleaseBytes/3*4 + 64<<10
+	// MaxCatalogBytes is a signed catalog: the built-in one has 300 KB.
+	MaxCatalogBytes = 12 << 20
 	// maxConfigBytes of a configuration; ours have 150 bytes.
 	maxConfigBytes = 64 << 10
 )
@@ -59,6 +62,7 @@ var layouts = map[Kind]layout{
 	KindToolset: {MediaTypeWasm, MediaTypeWasmConfig, MaxModuleBytes},
 	KindRelease: {MediaTypeDSSE, MediaTypeEmpty, MaxEnvelopeBytes},
 	KindAccess:  {MediaTypeDSSE, MediaTypeEmpty, MaxEnvelopeBytes},
+	KindCatalog: {MediaTypeDSSE, MediaTypeEmpty, MaxCatalogBytes},
 }
 
 // Artifact is a verified OCI manifest with its one verified layer. Only this

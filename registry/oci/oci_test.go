@@ -40,7 +40,7 @@ func artifact(t testing.TB, kind oci.Kind, layer string) *oci.Artifact {
 
 func TestPushPull(t *testing.T) {
 	store, _, _ := open(t)
-	for _, kind := range []oci.Kind{oci.KindPlugin, oci.KindToolset, oci.KindRelease, oci.KindAccess} {
+	for _, kind := range []oci.Kind{oci.KindPlugin, oci.KindToolset, oci.KindRelease, oci.KindAccess, oci.KindCatalog} {
 		a := artifact(t, kind, "content of "+string(kind))
 		if err := store.Push(t.Context(), "acme/plugins/x", "v1", a); err != nil {
 			t.Fatal(err)

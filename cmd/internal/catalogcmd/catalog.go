@@ -46,6 +46,17 @@ var items = command.Resource[catalog.EntryOutline]{
 			}
 			return fmt.Sprintf("%s (−%d %%)", terminal.Thousands(i.Tokens), i.Saved)
 		}},
+		{Header: "toolsets", Value: func(i catalog.EntryOutline) string {
+			switch n := len(i.UsedBy); {
+			case n == 0:
+				return ""
+			case i.Updates > 0:
+				return fmt.Sprintf("%d (%d to update)", n, i.Updates)
+			default:
+				return strconv.Itoa(n)
+			}
+		}},
+		{Header: "version", Value: func(i catalog.EntryOutline) string { return i.Version }, Wide: true},
 		{Header: "from", Value: func(i catalog.EntryOutline) string { return i.From }, Wide: true},
 		{Header: "summary", Value: func(i catalog.EntryOutline) string { return i.Summary }, Wide: true},
 	},
@@ -138,6 +149,7 @@ func write(w io.Writer, e *catalog.EntryDetail) {
 	}
 	fmt.Fprintf(w, "%s: %s\n", terminal.Printable(e.Name), terminal.Printable(e.Summary))
 	line("kind", "%s, %s, %s", kindText(e.Kind()), e.Category, e.From)
+	line("version", "%s", e.Version)
 	line("documentation", "%s", e.Documentation)
 	line("source", "%s", e.URL())
 	if e.Base != nil && e.Base.Ask != "" {
@@ -167,6 +179,9 @@ func write(w io.Writer, e *catalog.EntryDetail) {
 	for i := range e.Tools {
 		t := &e.Tools[i]
 		fmt.Fprintf(w, "    %-32s %s\n", t.Name, terminal.Printable(t.Operation))
+	}
+	if ids := e.WorkflowIDs(func(entries.Operation) bool { return true }); len(ids) > 0 {
+		fmt.Fprintf(w, "  workflows\n    %s\n", strings.Join(ids, "\n    "))
 	}
 	fmt.Fprintf(w, "  next   sluice catalog add %s\n", e.ID)
 }

@@ -128,6 +128,8 @@ type File struct {
 	AllowCommands         bool     `yaml:"allow-commands"`
 	NoInstallPage         bool     `yaml:"no-install-page"`
 	Catalog               string   `yaml:"catalog"`
+	Catalogs              []string `yaml:"catalogs"`
+	CatalogKeys           []string `yaml:"catalog-keys"`
 	LogFormat             string   `yaml:"log-format"`
 	LogLevel              string   `yaml:"log-level"`
 	ShutdownTimeout       Duration `yaml:"shutdown-timeout"`

@@ -23,6 +23,7 @@ const (
 	Usage        = "usage"      // reports that are not posted yet
 	Audit        = "audit"
 	Commands     = "commands"    // that this node may run as MCP servers
+	Catalogs     = "catalogs"    // the last good ones of registries
 	Token        = "admin.token" // of the local administrator
 	Endpoint     = "endpoint"    // URL of the admin API
 	Operations   = "operations"  // URL of the operations listener of an edge

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -84,10 +85,38 @@ func newVendor(t *testing.T, e *catalog.Entry, document []byte) *vendor {
 		v.mu.Lock()
 		v.seen = append(v.seen, r.Method+" "+r.URL.EscapedPath())
 		v.mu.Unlock()
+		if golden := goldenOf(e, r.Method+" "+r.URL.EscapedPath()); golden != nil {
+			answerGolden(w, golden)
+			return
+		}
 		_, _ = w.Write([]byte(`{"id":"1"}`))
 	}))
 	t.Cleanup(v.Close)
 	return v
+}
+
+// goldenOf is the made-up answer of a request; nil: the entry has none. Of operations that
+// fit, the one with the most literal path answers.
+func goldenOf(e *catalog.Entry, request string) (best *catalog.EntryGolden) {
+	for i := range e.Golden {
+		g := &e.Golden[i]
+		if reaches(g.Operation, request) && (best == nil || strings.Count(g.Operation, "/") > strings.Count(best.Operation, "/")) {
+			best = g
+		}
+	}
+	return best
+}
+
+func answerGolden(w http.ResponseWriter, g *catalog.EntryGolden) {
+	var text string
+	if json.Unmarshal(g.Body, &text) == nil {
+		w.Header().Set("Content-Type", "text/plain")
+		w.WriteHeader(g.StatusCode())
+		_, _ = w.Write([]byte(text))
+		return
+	}
+	w.WriteHeader(g.StatusCode())
+	_, _ = w.Write(g.Body)
 }
 
 // last is the newest request, and how many there were.
@@ -193,7 +222,7 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 	t.Helper()
 	v := newVendor(t, e, document)
 	body := map[string]any{
-		"baseUrl": v.URL, "source": map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document"}},
+		"baseUrl": v.URL, "source": map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document", "noWorkflows": true}},
 		"deploy": map[string]any{"untestedReason": "no tool can be called without arguments"},
 	}
 	if len(e.Authentication) > 0 {
@@ -255,6 +284,7 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 		"slug": e.ID + "-generated", "baseUrl": v.URL, "source": map[string]any{"openapi": map[string]any{"url": v.URL + "/openapi-document"}},
 		"tools": originals, "deploy": map[string]any{"skip": true},
 	}, &generated)
+	proveWorkflows(t, n, e, v, body)
 	measured := catalog.EntryVerified{Version: made.Source.Version, GeneratedTokens: generated.Tokens, Tokens: made.Tokens}
 	t.Logf("%s: %d of %d tools, %d calls, %d tokens, generated %d (%d %%)", e.ID, len(names), made.ToolCount, calls, made.Tokens, generated.Tokens, 100*made.Tokens/generated.Tokens)
 	if e.Verified == nil || *e.Verified != measured {
@@ -265,6 +295,46 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 		}
 		t.Errorf("measured, and not what the entry says: %s", line)
 	}
+}
+
+// proveWorkflows runs the cases of an entry's workflows as an agent does, at a vendor that
+// answers what the entry made up.
+func proveWorkflows(t *testing.T, n *node.Node, e *catalog.Entry, v *vendor, body map[string]any) {
+	t.Helper()
+	if e.Workflows == nil {
+		return
+	}
+	body["slug"], body["profile"] = e.ID+"-workflows", "off" // answers as JSON
+	body["source"] = map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document"}}
+	var made madeToolset
+	api(t, n, http.MethodPost, "/v1/toolsets", body, &made)
+	s := session(t, made.URL)
+	cases := map[string]int{}
+	for _, c := range e.Workflows.Cases {
+		cases[c.Workflow]++
+		got, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: c.Workflow, Arguments: c.Inputs})
+		if err != nil {
+			t.Errorf("%s: %v", c.Workflow, err)
+			continue
+		}
+		text := ""
+		if content, ok := got.Content[0].(*mcp.TextContent); ok {
+			text = content.Text
+		}
+		if got.IsError || !sameJSON([]byte(text), c.Outputs) {
+			t.Errorf("%s of %s: %s\nwant %s", c.Workflow, c.Inputs, text, c.Outputs)
+		}
+	}
+	for _, id := range e.WorkflowIDs(func(catalog.Operation) bool { return true }) {
+		if cases[id] == 0 {
+			t.Errorf("the workflow %s has no case", id)
+		}
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // writeVerified puts what was measured into the file of an entry.

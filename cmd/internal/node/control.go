@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/catalog/follow"
 	"github.com/sluicegate/sluice/admin/certificate"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
@@ -55,6 +56,7 @@ type control struct {
 	ln          net.Listener
 	certificate *tlsfiles.Source       // of the admin API; nil: TLS is not spoken
 	authority   *certificate.Authority // nil: no certificates are obtained
+	catalogs    *follow.Follower       // further catalogs
 	loaded      <-chan struct{}        // closed when the follower has loaded what was persisted
 }
 
@@ -155,7 +157,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
 		Ready: []front.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
-	if o.Catalog, err = c.openCatalog(ao.Catalog); err != nil {
+	if o.Catalog, err = c.openCatalog(ctx, &ao.Catalogs); err != nil {
 		return err
 	}
 	if c.commands != nil {
@@ -222,6 +224,7 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	g.Go(func() error { return ended(ctx, c.publisher.Run(ctx)) })
 	g.Go(func() error { return ended(ctx, c.admin.Run(ctx, c.o.Grace)) })
 	g.Go(func() error { return c.watchPlugins(ctx) })
+	g.Go(func() error { return c.catalogs.Run(ctx) })
 	if c.certificates != nil {
 		g.Go(func() error { return c.showCertificates(ctx) })
 	}

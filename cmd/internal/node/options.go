@@ -83,7 +83,7 @@ type AdminOptions struct {
 	Hosts      []string       // names of it besides its address
 	SpecLimits openapi.Limits // of specifications
 	Suggest    Model          // may be asked for names and descriptions. Default: none is
-	Catalog    string         // folder of entries besides those that are built in. Default: none
+	Catalogs   Catalogs       // entries besides those that are built in. Default: none
 	// Commands lets the operator add MCP servers that are commands of this machine, and
 	// starts them (role all). Default: none are run.
 	Commands bool

@@ -148,12 +148,15 @@ func printText(w io.Writer, sign, text string) {
 // printChanges lists what a new version changed, the gravest first.
 func printChanges(w io.Writer, slug string, c *difference.Changes) {
 	from, to := c.From.Version, c.To.Version
-	if from == to {
+	if from == to && c.Entry == nil {
 		from, to = from+" "+terminal.ShortDigest(c.From.Digest), to+" "+terminal.ShortDigest(c.To.Digest)
 	}
 	fmt.Fprintf(w, "%s → %s: %s added, %s removed, %s changed; %s breaking, %s safe, %s wording\n", from, to,
 		terminal.Thousands(c.Added), terminal.Thousands(c.Removed), terminal.Thousands(c.Changed), terminal.Thousands(c.Breaking), terminal.Thousands(c.Safe), terminal.Thousands(c.Wording))
 	printMoved(w, slug, c.Origins)
+	if c.Entry != nil {
+		printEntry(w, slug, c.Entry)
+	}
 	sign := map[string]string{connector.ToolAdded: "+", connector.ToolRemoved: "-", connector.ToolChanged: "~"}
 	for _, impact := range []connector.Impact{connector.ImpactBreaking, connector.ImpactSafe, connector.ImpactWording} {
 		for i := range c.Tools {

@@ -130,6 +130,7 @@ func printToolset(w io.Writer, t *view.ToolsetDetail) {
 		for i := range t.Connectors {
 			c := &t.Connectors[i]
 			row("Connector", fmt.Sprintf("%s   %s %s   %s   %s   %s", c.Name, SourceKind(&c.Source), c.Source.Spec, terminal.Plural(c.ToolCount, "tool"), AuthText(OfConnector(c)), c.BaseURL))
+			row("Catalog entry", entryText(c, t.Slug))
 		}
 		printFindings(w, t)
 		return
@@ -141,6 +142,9 @@ func printToolset(w io.Writer, t *view.ToolsetDetail) {
 	}
 	row("Authentication", auth)
 	row("Source", strings.TrimSpace(t.Source.Title+" "+t.Source.Version+"   "+SourceKind(&t.Source)+" "+t.Source.Spec+"   "+t.Source.URL))
+	if len(t.Connectors) > 0 {
+		row("Catalog entry", entryText(&t.Connectors[0], t.Slug))
+	}
 	row("Connector", t.Connector.Name+"@"+t.Connector.Version+"   "+terminal.ShortDigest(t.Connector.Digest))
 	if t.Test != nil {
 		state := "not possible: " + t.Test.Reason
