@@ -6,13 +6,19 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin/cluster"
+	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/fleetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/systemd"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
 )
 
 // clusterFlags make a control plane one of several on a database.
@@ -66,30 +72,48 @@ func detail(err error) string {
 	return err.Error()
 }
 
-// serveNode runs a node with roles all or control. A control plane that another one took
-// over from follows that one.
+// rejoinPause is before a member whose database was away begins again.
+const rejoinPause = time.Second
+
+// serveNode runs a node with roles all or control. A member of a cluster that another one
+// took over from follows that one; one that had joined before waits for a database that is
+// away.
 func (a *app) serveNode(ctx context.Context, o node.Options) error {
+	joined := false
 	for {
-		err := a.serveOnce(ctx, o)
-		if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		err := a.serveOnce(ctx, o, &joined)
+		switch {
+		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 			return nil // the end while it followed
-		}
-		if o.Records.Cluster == nil || ctx.Err() != nil || !errors.Is(err, node.ErrReplaced) {
+		case o.Records.Cluster == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, node.ErrReplaced):
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another control plane has taken over: this one follows it")
+			continue
+		case !joined || err == nil || problem.Is(err, problem.Conflict) || problem.Is(err, problem.InvalidArgument):
 			return err
 		}
-		o.Logger.LogAttrs(ctx, slog.LevelWarn, "another control plane has taken over: this one follows it")
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "this control plane is out of the cluster: it joins again", slog.Any("error", err))
+		if err := retry.Sleep(ctx, rejoinPause); err != nil {
+			return nil //nolint:nilerr // the end while it waited
+		}
 	}
 }
 
-func (a *app) serveOnce(ctx context.Context, o node.Options) error {
+func (a *app) serveOnce(ctx context.Context, o node.Options, joined *bool) error {
 	if c := o.Records.Cluster; c != nil { // each node completes options of its own
 		own := *c
+		own.Follows = func(of error) {
+			*joined = true
+			c.Follows(of)
+		}
 		o.Records.Cluster = &own
 	}
 	n, err := node.New(ctx, o)
 	if err != nil {
 		return err
 	}
+	*joined = true
 	o.Logger.LogAttrs(ctx, slog.LevelInfo, "sluice serves", slog.String("role", string(o.Role)), slog.String("gateway", n.URL()),
 		slog.String("admin", n.AdminURL()), slog.String("version", versionOrDevel()))
 	login, err := n.FirstLogin(ctx)
@@ -101,4 +125,32 @@ func (a *app) serveOnce(ctx context.Context, o node.Options) error {
 			slog.String("link", login))
 	}
 	return a.serve(ctx, n, o.Logger)
+}
+
+// cluster says which control planes share the database.
+func (d *doctor) cluster(ctx context.Context, c *client.Client) {
+	list, _, err := client.All[cluster.ControlPlane](ctx, c, fleetcmd.ControlPlanes)
+	if problem.Is(err, problem.Forbidden) || err == nil && len(list) == 0 {
+		return // a token of another workspace; or there is one for itself
+	}
+	if err != nil {
+		d.failErr("cluster", err)
+		return
+	}
+	leader, others := "", 0
+	for i := range list {
+		switch p := &list[i]; p.State {
+		case cluster.Leads:
+			leader = p.Name
+		case cluster.Follows:
+			others++
+		default:
+			d.warn("cluster", terminal.Printable(p.Name)+" has not been seen for "+terminal.ShortDuration(time.Since(p.Seen)), "look at its log, or wait an hour: it is off the list then")
+		}
+	}
+	if others == 0 {
+		d.warn("cluster", terminal.Printable(leader)+" leads, and no other control plane follows", "start another one with --cluster: it takes over when this one ends")
+		return
+	}
+	d.ok("cluster", "%s leads, %s", terminal.Printable(leader), terminal.Plural(others, "other")+" can take over")
 }

@@ -159,6 +159,12 @@ func TestCluster(t *testing.T) {
 		s := m.states(third)
 		return s[first.admin] == "leads" && s[second.admin] == "follows" && s[third.admin] == "follows"
 	})
+	if list := third.cli(t, "cluster"); strings.Count(list, "follows") != 2 || strings.Count(list, "leads") != 1 {
+		t.Errorf("sluice cluster: %s", list)
+	}
+	if text := third.cli(t, "doctor"); !strings.Contains(text, first.admin+" leads, 2 others can take over") {
+		t.Errorf("sluice doctor: %s", text)
+	}
 	var log struct {
 		Items []struct {
 			Action string
