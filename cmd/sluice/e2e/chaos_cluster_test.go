@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -91,6 +92,7 @@ func (l *link) carry(c net.Conn) {
 // server is the PostgreSQL server of a test, which can be stopped and started.
 type server struct {
 	ctl, data string
+	options   string // of the server
 	attr      *syscall.SysProcAttr
 }
 
@@ -117,12 +119,17 @@ func serverOf(t *testing.T, database string) *server {
 		gid, _ := strconv.Atoi(u.Gid)
 		s.attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
+	at, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.options = "-h 127.0.0.1 -p " + at.Port() + " -k " + filepath.Dir(s.data) + " -F"
 	t.Cleanup(func() { _ = s.run("stop", "-m", "immediate") })
 	return s
 }
 
 func (s *server) run(args ...string) error {
-	cmd := exec.Command(s.ctl, append([]string{"-D", s.data, "-w", "-s", "-l", filepath.Join(filepath.Dir(s.data), "log")}, args...)...)
+	cmd := exec.Command(s.ctl, append([]string{"-D", s.data, "-w", "-s", "-l", filepath.Join(filepath.Dir(s.data), "log"), "-o", s.options}, args...)...)
 	cmd.SysProcAttr, cmd.Dir = s.attr, filepath.Dir(s.data)
 	return cmd.Run()
 }
