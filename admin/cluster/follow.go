@@ -36,7 +36,7 @@ func (f *Front) Check(ctx context.Context) error {
 	defer cancel()
 	l, err := f.o.Records.Leader(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // the database is asked again
+		return nil // the database is asked again
 	}
 	return f.see(ctx, l)
 }

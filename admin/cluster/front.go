@@ -446,7 +446,7 @@ func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_, _ = io.WriteString(w, text) // the client is gone when this fails
+	_, _ = io.WriteString(w, text) //nolint:gosec // plain text; the client is gone when this fails
 }
 
 func (f *Front) leaderName() string {

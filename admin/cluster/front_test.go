@@ -246,7 +246,7 @@ func TestPassOn(t *testing.T) {
 	}
 	got := two.ask(t, "POST", "/v1/a%2Fb//c?x=1;2&y", "hello", "Host", "CONTROL.example:99", "X-Forwarded-For", "9.9.9.9", "Forwarded", "for=9.9.9.9;proto=https",
 		"X-Forwarded-Proto", "https", "X-Real-Ip", "9.9.9.9", "Connection", "X-Dropped, Sluice-Pass, Via", "X-Dropped", "1", "Upgrade", "websocket", "Authorization", "Bearer x")
-	if got.By != "one" || got.Method != "POST" || got.URI != "/v1/a%2Fb//c?x=1;2&y" || got.Host != "CONTROL.example:99" || got.Body != "hello" || got.Via != "1.1 sluice" || got.Pass != "" || !got.Checked || got.TLS {
+	if got.By != "one" || got.Method != http.MethodPost || got.URI != "/v1/a%2Fb//c?x=1;2&y" || got.Host != "CONTROL.example:99" || got.Body != "hello" || got.Via != "1.1 sluice" || got.Pass != "" || !got.Checked || got.TLS {
 		t.Errorf("%+v", got)
 	}
 	if a, err := netip.ParseAddrPort(got.Client); err != nil || a.Addr() != netip.MustParseAddr("127.0.0.1") {

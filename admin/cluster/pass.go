@@ -15,7 +15,7 @@ import (
 
 const (
 	// passHeader says of a request that a member passes on whose it is.
-	passHeader = "Sluice-Pass"
+	passHeader = "Sluice-Pass" //nolint:gosec // a name
 	// refusedHeader says that the leader's front refused a request before anything was done
 	// with it.
 	refusedHeader = "Sluice-Pass-Refused"
