@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -193,6 +194,23 @@ func TestCluster(t *testing.T) {
 	serves := func(e *follower, toolset string) bool { return strings.Contains(e.call(toolset), "anvil") }
 	for _, e := range edges {
 		first.until(e.name+" serves", func() bool { return serves(e, "by0") && serves(e, "by1") && serves(e, "by2") })
+	}
+
+	// A control plane without the keys, or with another one, does not join.
+	for name, want := range map[string]string{"none": "has no keys to follow it with", "other": "leads with another key-encryption key"} {
+		p := &plane{node: &node{admin: freePort(t), data: filepath.Join(t.TempDir(), name)}, t: t}
+		cmd := exec.CommandContext(t.Context(), binary, m.args(p)...)
+		if name == "other" {
+			if err := os.CopyFS(filepath.Join(p.data, "keys"), os.DirFS(filepath.Join(first.data, "keys"))); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Env = append(os.Environ(), "SLUICE_MASTER_KEY="+strings.Repeat("0a", 32))
+		}
+		out, err := cmd.CombinedOutput()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 7 || !strings.Contains(string(out), want) || !strings.Contains(string(out), "copy the folder keys") {
+			t.Errorf("with the keys %s: %v: %s", name, err, out)
+		}
+		t.Logf("with the keys %s: %s", name, out)
 	}
 
 	// The leader is killed under writes through the others and calls at the edges.
