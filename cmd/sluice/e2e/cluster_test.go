@@ -201,8 +201,11 @@ func TestCluster(t *testing.T) {
 		p := &plane{node: &node{admin: freePort(t), data: filepath.Join(t.TempDir(), name)}, t: t}
 		cmd := exec.CommandContext(t.Context(), binary, m.args(p)...)
 		if name == "other" {
-			if err := os.CopyFS(filepath.Join(p.data, "keys"), os.DirFS(filepath.Join(first.data, "keys"))); err != nil {
+			if err := os.MkdirAll(p.data, 0o700); err != nil {
 				t.Fatal(err)
+			}
+			if out, err := exec.CommandContext(t.Context(), "cp", "-a", filepath.Join(first.data, "keys"), p.data).CombinedOutput(); err != nil {
+				t.Fatalf("copy keys: %v: %s", err, out)
 			}
 			cmd.Env = append(os.Environ(), "SLUICE_MASTER_KEY="+strings.Repeat("0a", 32))
 		}
