@@ -77,6 +77,8 @@ type Front struct {
 	still   time.Duration // stillTime, less in tests
 	proxy   *httputil.ReverseProxy
 	slots   chan struct{}
+	ending  context.Context //nolint:containedctx // the life of the front: questions that are held end with it
+	end     context.CancelFunc
 	set     *metrics.Set
 	results map[string]*metrics.Counter
 
@@ -127,6 +129,7 @@ func New(o Options) (*Front, error) {
 	}
 	f.set.NewGauge("sluice_cluster_leads", func() float64 { return yes(f.state.Load().leads != nil) })
 	f.set.NewGauge("sluice_cluster_leader_up", func() float64 { return yes(f.Ready() == nil) })
+	f.ending, f.end = context.WithCancel(context.Background())
 	f.state.Store(&state{changed: make(chan struct{})})
 	return f, nil
 }
@@ -194,6 +197,10 @@ func (f *Front) announce(ctx context.Context, l Leader, s *state) error {
 	}
 	return l.Announce(ctx, row)
 }
+
+// End ends questions that are held and streams which are passed on, so that their clients
+// ask another member: this one is about to end.
+func (f *Front) End() { f.end() }
 
 type passedKey struct{}
 
@@ -313,7 +320,14 @@ func (f *Front) pass(w http.ResponseWriter, r *http.Request) {
 		p.body = &upload{ReadCloser: r.Body, control: control, still: f.still, until: time.Now().Add(long)}
 		defer p.body.finish()
 	}
-	in := r.WithContext(context.WithValue(r.Context(), passingKey{}, p))
+	ctx := context.WithValue(r.Context(), passingKey{}, p)
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.URL.Path, "/edge/v1/") { // others are brought to an end
+		held, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(f.ending, cancel)()
+		ctx = held
+	}
+	in := r.WithContext(ctx)
 	if p.body != nil {
 		in.Body = p.body
 	}

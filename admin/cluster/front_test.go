@@ -468,6 +468,16 @@ func TestStreams(t *testing.T) {
 	if got := <-arrived; got != "gone" {
 		t.Errorf("the leader was told %q", got)
 	}
+	// So is one whose follower ends.
+	res = down()
+	two.End()
+	if b, err := io.ReadAll(res.Body); err == nil {
+		t.Errorf("it went on with %q", b)
+	}
+	_ = res.Body.Close()
+	if got := <-arrived; got != "gone" {
+		t.Errorf("the leader was told %q", got)
+	}
 }
 
 // TestHostile: requests that two readers could read in two ways reach no leader; large bodies

@@ -132,6 +132,7 @@ func (c *control) openFront(ctx context.Context, keys nodeKeys, failed func(erro
 func (c *control) stopServing(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Grace)
 	defer cancel()
+	c.front.End()
 	if err := c.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stopping the admin API: %w", err), c.http.Close())
 	}
