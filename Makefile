@@ -292,8 +292,8 @@ $(INTEROP)/.ready: Makefile
 # Root, for a file system whose power is cut. Results belong in docs/reliability.md.
 CHAOS ?= 10m
 .PHONY: chaos
-chaos: ## kill processes and cut the power under load, for CHAOS (default 10m; needs root)
-	go test -count=1 -v -tags chaos -timeout 20m -run 'TestChaos(Kill|Power|Senders)' ./cmd/sluice/e2e -chaos $(CHAOS)
+chaos: ## kill processes, stop databases and cut power and connections under load, for CHAOS each (default 10m; needs root)
+	go test -count=1 -v -tags chaos -timeout 40m -run 'TestChaos(Kill|Power|Senders|Cluster)' ./cmd/sluice/e2e -chaos $(CHAOS)
 	go test -count=1 -v -timeout 30m -run TestRestartsBehindSlowRegistry ./gateway/edge -fleet.edges 200 -fleet.restarts 100 -fleet.latency 200ms
 
 # Results belong in docs/reliability.md.

@@ -237,8 +237,9 @@ func TestListsAndUpdates(t *testing.T) {
 		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
 		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",
 		"list-releases": "one for each group of edges", "list-kept-drafts": "the newest 20",
-		"list-catalog": "read from memory, bounded by the files of a catalog",
-		"list-grants":  "a handful: bounded by store.MaxGrants for each toolset",
+		"list-catalog":        "read from memory, bounded by the files of a catalog",
+		"list-control-planes": "a handful that were seen in the last hour",
+		"list-grants":         "a handful: bounded by store.MaxGrants for each toolset",
 	}
 	unconditional := map[string]string{
 		"revoke-join-token": "ends it whatever it was", "revoke-edge": "ends it whatever it was", "revoke-token": "ends it whatever it was",

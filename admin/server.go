@@ -458,7 +458,7 @@ func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON(
 var operations = []func(*Server){
 	registerToolsets, registerRefresh, registerSchedules, registerTools, registerItems, registerSuggestions, registerLearned, registerSelection,
 	registerAuthentication, registerTests, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
-	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerReleases, registerKeptDrafts, registerTokens,
+	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerControlPlanes, registerReleases, registerKeptDrafts, registerTokens,
 	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
 	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport,
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/cluster"
 	"github.com/sluicegate/sluice/admin/metrics"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/session"
@@ -84,7 +85,7 @@ func (f *Room) Framed(next http.HandlerFunc) http.Handler {
 				slog.Any("panic", v), slog.String("stack", string(debug.Stack())))
 			f.WriteProblem(w, r, ProblemOf(errors.New("panic")))
 		}()
-		if !f.Hosts[hostName(r.Host)] {
+		if !f.Hosts[hostName(r.Host)] && !cluster.HostChecked(r.Context()) {
 			f.WriteProblem(w, r, problem.New(problem.Forbidden, "this listener does not answer for that host name").
 				Fix("use the address it listens on, or allow the name in the configuration"))
 			return

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,11 +54,17 @@ type claim struct {
 	stop   context.CancelFunc
 	done   chan struct{} // closed when watch has returned
 	moved  chan struct{} // closed when another control plane has the lock that was lost here
+	once   sync.Once     // closes moved
+	number atomic.Uint64 // under which this process leads; 0: not yet
 
-	mu   sync.Mutex // held over statements on conn, which is used by one at a time
-	conn *pgx.Conn  // guarded by mu; nil: the lock was lost
-	why  error      // guarded by mu; why it was lost and not taken again
+	mu    sync.Mutex // held over statements on conn and spare, which are used by one at a time
+	conn  *pgx.Conn  // guarded by mu; nil: the lock was lost
+	spare *pgx.Conn  // guarded by mu; a session that did not get the lock, for the next try; nil: none
+	why   error      // guarded by mu; why it was lost and not taken again
 }
+
+// replaced says that another control plane leads.
+func (c *claim) replaced() { c.once.Do(func() { close(c.moved) }) }
 
 // openClaim takes the lock, waiting a moment for a control plane that just ended, then
 // fails with [problem.Conflict], naming the one that has it. With standBy it waits until
@@ -69,8 +76,7 @@ func openClaim(ctx context.Context, url string, standBy func(taken error), log *
 	}
 	config.RuntimeParams = maps.Clone(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = claimName()
-	// The server must see within ten seconds that this machine is gone.
-	maps.Copy(config.RuntimeParams, map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"})
+	maps.Copy(config.RuntimeParams, keepalives)
 	c := &claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
 	deadline, waits := time.Now().Add(claimWait), false
 	for {
@@ -91,10 +97,12 @@ func openClaim(ctx context.Context, url string, standBy func(taken error), log *
 			break
 		}
 		if err := retry.Sleep(ctx, claimRetry); err != nil {
+			c.dropSpare(ctx)
 			return nil, err
 		}
 	}
 	if err != nil {
+		c.dropSpare(ctx)
 		return nil, err
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -114,21 +122,59 @@ func claimName() string {
 	return name[:min(len(name), 63)]
 }
 
-// takeLocked opens a session and takes the lock in it.
-func (c *claim) takeLocked(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, c.config.Copy())
-	if err != nil {
-		return problem.New(problem.Unavailable, "the database cannot be reached").
-			Fix("look whether it runs, and at its name, user and password").Because(err)
+// dropSpare ends the session that did not get the lock.
+func (c *claim) dropSpare(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.spare != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+		defer cancel()
+		_ = c.spare.Close(ctx) // it holds nothing
+		c.spare = nil
+	}
+}
+
+// takeLocked takes the lock in a session, which is kept for the next try while another one
+// has it. It fails with [problem.Conflict] also when another one had it since this process
+// lost it.
+func (c *claim) takeLocked(ctx context.Context) (err error) {
+	conn := c.spare
+	if c.spare = nil; conn == nil {
+		if conn, err = pgx.ConnectConfig(ctx, c.config.Copy()); err != nil {
+			return problem.New(problem.Unavailable, "the database cannot be reached").
+				Fix("look whether it runs, and at its name, user and password").Because(err)
+		}
 	}
 	var mine bool
 	if err = conn.QueryRow(ctx, takeClaim).Scan(&mine); err == nil && !mine {
-		err = holder(ctx, conn)
+		if err = holder(ctx, conn); problem.Is(err, problem.Conflict) && !conn.IsClosed() {
+			c.spare = conn
+			return err
+		}
+	}
+	if err == nil {
+		err = c.stillLocked(ctx, conn)
 	}
 	if err != nil {
 		return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	c.conn, c.why = conn, nil
+	return nil
+}
+
+// stillLocked asks whether nobody led between the loss of the lock and now.
+func (c *claim) stillLocked(ctx context.Context, conn *pgx.Conn) error {
+	number := c.number.Load()
+	if number == 0 {
+		return nil
+	}
+	var now uint64
+	if err := conn.QueryRow(ctx, `SELECT number FROM cluster_leader WHERE id = 1`).Scan(&now); err != nil {
+		return err
+	}
+	if now != number {
+		return problem.New(problem.Conflict, "another control plane has used this database meanwhile").Fix("start this one again")
+	}
 	return nil
 }
 
@@ -169,8 +215,8 @@ func (c *claim) watch(ctx context.Context) {
 			if err != nil {
 				c.why = err
 			}
-			if problem.Is(err, problem.Conflict) && !isClosed(c.moved) {
-				close(c.moved)
+			if problem.Is(err, problem.Conflict) {
+				c.replaced()
 			}
 		}
 		has := c.conn != nil
@@ -182,15 +228,6 @@ func (c *claim) watch(ctx context.Context) {
 		case !had && has:
 			c.log.LogAttrs(ctx, slog.LevelInfo, "the lock on the database is regained")
 		}
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -229,6 +266,7 @@ func (c *claim) held(ctx context.Context) error {
 func (c *claim) close() error {
 	c.stop()
 	<-c.done
+	c.dropSpare(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conn == nil {

@@ -109,7 +109,8 @@ func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encod
 	return n, rows.Err()
 }
 
-// tables lists the tables of records, each after those that its rows refer to.
+// tables lists the tables of records, each after those that its rows refer to. Which control
+// planes run is no record.
 func (s *Store) tables(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	names, refers := `SELECT name, '' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`,
 		`SELECT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
@@ -129,7 +130,7 @@ func (s *Store) tables(ctx context.Context, conn *sql.Conn) ([]string, error) {
 	var out []string
 	var visit func(name string, depth int)
 	visit = func(name string, depth int) {
-		if slices.Contains(out, name) || strings.HasPrefix(name, "goose_") || depth > len(all) {
+		if slices.Contains(out, name) || strings.HasPrefix(name, "goose_") || strings.HasPrefix(name, "cluster_") || depth > len(all) {
 			return
 		}
 		for _, e := range edges {

@@ -3,6 +3,7 @@ package store
 import (
 	"database/sql"
 	"errors"
+	"maps"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,6 +30,7 @@ func (s *Store) openPostgres(url string) error {
 	// The promise of this package: an acknowledged write survives a crash.
 	c.RuntimeParams["synchronous_commit"] = "on"
 	c.RuntimeParams["application_name"] = "sluice"
+	maps.Copy(c.RuntimeParams, keepalives)
 	// One round trip a statement, without statements kept on the server: numbers are in
 	// the text, so that few would be used twice.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec

@@ -128,6 +128,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := s.migrate(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if s.claim != nil {
+		if err := s.begin(ctx); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -338,6 +343,9 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 	if w.store.postgres {
 		if _, err := tx.ExecContext(ctx, lockWorkspace, w.id); err != nil {
 			return fmt.Errorf("waiting for other writers: %w", err)
+		}
+		if err := w.store.fence(ctx, tx); err != nil {
+			return err
 		}
 	}
 	t := &Tx{scope: scope{db: tx, id: w.id}, tx: tx, store: w.store}

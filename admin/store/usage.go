@@ -180,6 +180,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 				return false, fmt.Errorf("waiting for other writers: %w", err)
 			}
 		}
+		if err := s.fence(ctx, tx); err != nil {
+			return false, err
+		}
 	}
 	n := &usageNode{Node: node, Epoch: r.Epoch}
 	err = tx.NewSelect().Model(n).WherePK().Scan(ctx)

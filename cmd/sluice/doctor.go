@@ -198,6 +198,7 @@ func (d *doctor) node(ctx context.Context) {
 	}
 	d.ok("token", "%s, role %s, server %s", me.Name, me.Role, me.Version)
 	d.public(ctx, c)
+	d.cluster(ctx, c)
 	if me.Version != versionOrDevel() {
 		d.warn("version", fmt.Sprintf("this program is %s, the server %s", versionOrDevel(), me.Version), "use the same version for both")
 	}

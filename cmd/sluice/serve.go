@@ -47,7 +47,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var f nodeFlags
 	var e edgeFlags
 	var role, database string
-	var standby bool
+	var cluster clusterFlags
 	var at artifacts.Places
 	var pluginRegistries []string
 	var kek string
@@ -95,14 +95,8 @@ plane is gone, over its own restarts too.`,
 			if kek != "" {
 				o.Records.Keys = a.kek(kek)
 			}
-			if standby {
-				if o.Role != node.RoleControl || o.Records.Database.IsZero() {
-					return exit.Usagef("--standby belongs to --role control with --database")
-				}
-				o.Records.StandBy = func(taken error) {
-					o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "standing by until the other control plane ends", slog.Any("other", taken))
-					a.notify(cmd.Context(), o.Logger, systemd.Ready, systemd.Status("stands by: another control plane uses the database"))
-				}
+			if err := cluster.options(cmd.Context(), a, &o, cmp.Or(at.Registry, a.Config.Registry) != ""); err != nil {
+				return err
 			}
 			if pluginRegistries == nil {
 				pluginRegistries = a.Config.PluginRegistries
@@ -132,21 +126,7 @@ plane is gone, over its own restarts too.`,
 			}
 			o.Admin.Hosts = append(o.Admin.Hosts, certificateHosts(o.Admin.TLS)...)
 			a.Streams()
-			n, err := node.New(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "sluice serves", slog.String("role", role), slog.String("gateway", n.URL()),
-				slog.String("admin", n.AdminURL()), slog.String("version", versionOrDevel()))
-			login, err := n.FirstLogin(cmd.Context())
-			switch {
-			case err != nil:
-				o.Logger.LogAttrs(cmd.Context(), slog.LevelWarn, "no login link was made; make one with: sluice session link", slog.Any("error", err))
-			case login != "":
-				o.Logger.LogAttrs(cmd.Context(), slog.LevelInfo, "nobody can sign in to the console yet: open this link, once and within ten minutes; make another with: sluice session link",
-					slog.String("link", login))
-			}
-			return a.serve(cmd.Context(), n, o.Logger)
+			return a.serveNode(cmd.Context(), o)
 		},
 	}
 	f.register(cmd)
@@ -154,7 +134,7 @@ plane is gone, over its own restarts too.`,
 	fs := cmd.Flags()
 	fs.StringVar(&role, "role", string(node.RoleAll), "what this node runs: all, control, edge")
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
-	fs.BoolVar(&standby, "standby", false, "role control: while another control plane uses the database, wait and take over when it ends, instead of failing")
+	cluster.register(cmd)
 	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
 	fs.StringVar(&at.Registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")

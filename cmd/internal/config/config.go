@@ -112,6 +112,8 @@ type File struct {
 	State                 string   `yaml:"state"`
 	Blobs                 string   `yaml:"blobs"`
 	Registry              string   `yaml:"registry"`
+	Cluster               bool     `yaml:"cluster"`
+	Advertise             string   `yaml:"advertise"`
 	KEKCommand            string   `yaml:"kek-command"`
 	PluginRegistries      []string `yaml:"plugin-registries"`
 	Listen                string   `yaml:"listen"`

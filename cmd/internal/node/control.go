@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/catalog/follow"
 	"github.com/sluicegate/sluice/admin/certificate"
+	"github.com/sluicegate/sluice/admin/cluster"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/people"
 	"github.com/sluicegate/sluice/admin/publish"
@@ -51,7 +52,9 @@ type control struct {
 	heads       *audit.Keeper
 	admin       *admin.Server
 	token       secrets.Secret
-	previews    *previews // of drafts
+	previews    *previews      // of drafts
+	front       *cluster.Front // what http serves in a cluster; nil: there is none
+	served      chan error     // of http in a cluster: why it ended
 	http        *http.Server
 	ln          net.Listener
 	certificate *tlsfiles.Source       // of the admin API; nil: TLS is not spoken
@@ -65,9 +68,19 @@ func (c *control) open(ctx context.Context) error {
 	if err := c.openData(); err != nil {
 		return err
 	}
+	if c.o.Records.Cluster != nil {
+		if err := c.join(ctx); err != nil {
+			return err
+		}
+	}
 	keys, err := c.openKeys(ctx)
 	if err != nil {
 		return err
+	}
+	if c.o.Records.Cluster != nil && c.front == nil { // it made the keys
+		if err := c.openFront(ctx, keys, func(error) {}); err != nil {
+			return err
+		}
 	}
 	if c.registry, err = c.o.Records.Artifacts(ctx, c.path(datadir.Registry)); err != nil {
 		return err
@@ -178,12 +191,14 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	} else {
 		o.Metrics = []func(io.Writer){c.writeProcessMetrics}
 	}
-	if err := c.listen(ctx); err != nil {
+	if c.front != nil {
+		o.Metrics = append(o.Metrics, c.front.WritePrometheus)
+	} else if err := c.listen(ctx); err != nil {
 		return err
 	}
 	c.dialer.Protect(c.ln.Addr())
 	o.GatewayURL, o.LinkURL, o.Hosts, o.Domains = c.URL(), c.url(), c.hosts(), c.domains()
-	o.Closed, o.GuardMetrics = c.reachedFromOutside(), !loopback(c.ln.Addr()) || !c.o.Proxies.Empty()
+	o.Closed, o.GuardMetrics = c.reachedFromOutside(), c.guarded()
 	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {
 		return err
 	}
@@ -199,9 +214,14 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		return err
 	}
 	c.previews.release = c.admin.PreviewRelease
-	c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
+	if c.front == nil {
+		c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
+	}
 	return nil
 }
+
+// guarded reports whether /metrics asks for a token: others than this machine may reach it.
+func (c *control) guarded() bool { return !loopback(c.ln.Addr()) || !c.o.Proxies.Empty() }
 
 // writeProcessMetrics writes what the gateway would write of the process.
 func (c *control) writeProcessMetrics(w io.Writer) {
@@ -228,22 +248,14 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	if c.certificates != nil {
 		g.Go(func() error { return c.showCertificates(ctx) })
 	}
-	if c.o.Records.StandBy != nil {
+	if c.store.Moved() != nil {
 		g.Go(func() error { return c.awaitSuccessor(ctx) })
 	}
-	serve(ctx, g, "the admin API", c.http, c.ln, c.o.Grace)
-}
-
-// awaitSuccessor ends a node of which another one has taken over, so that it starts again
-// standing by, and with the releases that the other published.
-func (c *control) awaitSuccessor(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-c.store.Moved():
-		return problem.New(problem.Conflict, "another control plane has taken over the database").
-			Fix("start this one again: it stands by with --standby")
+	if c.front != nil {
+		g.Go(func() error { return c.lead(ctx) })
+		return
 	}
+	serve(ctx, g, "the admin API", c.http, c.ln, c.o.Grace)
 }
 
 // listen listens for the admin API: on loopback and behind a proxy in the clear, elsewhere
@@ -350,6 +362,9 @@ func (c *control) writePin(leaf *x509.Certificate) error {
 
 // pin keeps the pin true when the certificate was replaced.
 func (c *control) pin(leaf *x509.Certificate) {
+	if err := c.repin(); err != nil {
+		c.o.Logger.Error("other control planes will refuse the new certificate of the admin API; restart the node", slog.Any("error", err))
+	}
 	if err := c.writePin(leaf); err != nil {
 		c.o.Logger.Error("commands on this machine will refuse the new certificate of the admin API; restart the node", slog.Any("error", err))
 	}

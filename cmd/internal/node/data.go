@@ -101,7 +101,14 @@ func (c *control) openStore(ctx context.Context) (err error) {
 	}
 	database := store.Options{Path: c.path(datadir.Database), CallLogRows: c.o.Records.CallLogRows, CallLogAge: c.o.Records.CallLogAge, Logger: c.o.Logger}
 	if !c.o.Records.Database.IsZero() {
-		database.Path, database.URL, database.Claim, database.StandBy = "", c.o.Records.Database.Reveal(), true, c.o.Records.StandBy
+		database.Path, database.URL, database.Claim = "", c.o.Records.Database.Reveal(), true
+		if c.front != nil {
+			database.StandBy = func(taken error) {
+				if tell := c.o.Records.Cluster.Follows; tell != nil {
+					tell(taken)
+				}
+			}
+		}
 	}
 	if c.store, err = store.Open(ctx, database); err == nil {
 		c.onClose(c.store.Close)

@@ -96,9 +96,9 @@ type AdminOptions struct {
 // RecordOptions are about what a control plane keeps.
 type RecordOptions struct {
 	Database secrets.Secret // URL of a PostgreSQL database. Default: a file in the data directory
-	// StandBy makes [New] wait while another control plane uses the database, instead of
-	// failing; it is called once, with the error that names the other. Default: New fails.
-	StandBy     func(taken error)
+	// Cluster makes it one of several on the database: [New] then waits until it leads, and
+	// serves meanwhile by passing requests on. Default: New fails while another one has it.
+	Cluster     *ClusterOptions
 	Keys        KEK
 	CallLogRows uint64        // of each workspace. Default: that of the store
 	CallLogAge  time.Duration // Default: that of the store
@@ -140,6 +140,9 @@ func (o *Options) complete() error {
 		}
 	default:
 		errs = append(errs, problem.New(problem.InvalidArgument, "the role %.20q is not one of all, control, edge", o.Role))
+	}
+	if o.Records.Cluster != nil && (o.Role != RoleControl || o.Records.Database.IsZero()) {
+		errs = append(errs, errors.New("node: RecordOptions.Cluster needs RoleControl and a database"))
 	}
 	if o.Records.Artifacts == nil {
 		o.Records.Artifacts = func(ctx context.Context, dir string) (*artifacts.Registry, error) {

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sluicegate/sluice/admin/cluster"
+	"github.com/sluicegate/sluice/cmd/internal/client"
+	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/fleetcmd"
+	"github.com/sluicegate/sluice/cmd/internal/node"
+	"github.com/sluicegate/sluice/cmd/internal/systemd"
+	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/retry"
+)
+
+// clusterFlags make a control plane one of several on a database.
+type clusterFlags struct {
+	on        bool
+	advertise string
+}
+
+func (f *clusterFlags) register(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.BoolVar(&f.on, "cluster", false, "role control: share the database with other control planes; one of them leads, the others pass requests on to it and take over when it ends")
+	fs.StringVar(&f.advertise, "advertise", "", "cluster: URL at which the other control planes reach this one (default: where the admin API listens)")
+}
+
+// options completes the options of a node.
+func (f *clusterFlags) options(ctx context.Context, a *app, o *node.Options, elsewhere bool) error {
+	f.on, f.advertise = f.on || a.Config.Cluster, cmp.Or(f.advertise, a.Config.Advertise)
+	if !f.on {
+		if f.advertise != "" {
+			return exit.Usagef("--advertise belongs to --cluster")
+		}
+		return nil
+	}
+	if o.Role != node.RoleControl || o.Records.Database.IsZero() {
+		return exit.Usagef("--cluster belongs to --role control with --database or SLUICE_DATABASE")
+	}
+	if !elsewhere {
+		return exit.Usagef("--cluster needs --registry: all control planes must reach the artifacts, and those of a data directory are of one")
+	}
+	c := &node.ClusterOptions{Advertise: f.advertise}
+	c.Follows = func(of error) {
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "following", slog.String("leader", detail(of)))
+		a.notify(ctx, o.Logger, systemd.Ready, systemd.Status("follows: another control plane leads"))
+	}
+	hc, err := a.HTTPClient()
+	if err != nil {
+		return err
+	}
+	if t, ok := hc.Transport.(*http.Transport); ok && t.TLSClientConfig != nil {
+		c.Roots = t.TLSClientConfig.RootCAs
+	}
+	o.Records.Cluster = c
+	return nil
+}
+
+// detail is what an error says, without what to do about it.
+func detail(err error) string {
+	if p := problem.As(err); p != nil {
+		return p.Detail
+	}
+	return err.Error()
+}
+
+// rejoinPause is before a member whose database was away begins again.
+const rejoinPause = time.Second
+
+// serveNode runs a node with roles all or control. A member of a cluster that another one
+// took over from follows that one; one that had joined before waits for a database that is
+// away.
+func (a *app) serveNode(ctx context.Context, o node.Options) error {
+	joined := false
+	for {
+		err := a.serveOnce(ctx, o, &joined)
+		switch {
+		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
+			return nil // the end while it followed
+		case o.Records.Cluster == nil || ctx.Err() != nil:
+			return err
+		case errors.Is(err, node.ErrReplaced):
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another control plane has taken over: this one follows it")
+			continue
+		case !joined || err == nil || problem.Is(err, problem.Conflict) || problem.Is(err, problem.InvalidArgument):
+			return err
+		}
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "this control plane is out of the cluster: it joins again", slog.Any("error", err))
+		if err := retry.Sleep(ctx, rejoinPause); err != nil {
+			return nil //nolint:nilerr // the end while it waited
+		}
+	}
+}
+
+func (a *app) serveOnce(ctx context.Context, o node.Options, joined *bool) error {
+	if c := o.Records.Cluster; c != nil { // each node completes options of its own
+		own := *c
+		own.Follows = func(of error) {
+			*joined = true
+			c.Follows(of)
+		}
+		o.Records.Cluster = &own
+	}
+	n, err := node.New(ctx, o)
+	if err != nil {
+		return err
+	}
+	*joined = true
+	o.Logger.LogAttrs(ctx, slog.LevelInfo, "sluice serves", slog.String("role", string(o.Role)), slog.String("gateway", n.URL()),
+		slog.String("admin", n.AdminURL()), slog.String("version", versionOrDevel()))
+	login, err := n.FirstLogin(ctx)
+	switch {
+	case err != nil:
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "no login link was made; make one with: sluice session link", slog.Any("error", err))
+	case login != "":
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "nobody can sign in to the console yet: open this link, once and within ten minutes; make another with: sluice session link",
+			slog.String("link", login))
+	}
+	return a.serve(ctx, n, o.Logger)
+}
+
+// cluster says which control planes share the database.
+func (d *doctor) cluster(ctx context.Context, c *client.Client) {
+	list, _, err := client.All[cluster.ControlPlane](ctx, c, fleetcmd.ControlPlanes)
+	if problem.Is(err, problem.Forbidden) || err == nil && len(list) == 0 {
+		return // a token of another workspace; or there is one for itself
+	}
+	if err != nil {
+		d.failErr("cluster", err)
+		return
+	}
+	leader, others := "", 0
+	for i := range list {
+		switch p := &list[i]; p.State {
+		case cluster.Leads:
+			leader = p.Name
+		case cluster.Follows:
+			others++
+		default:
+			d.warn("cluster", terminal.Printable(p.Name)+" has not been seen for "+terminal.ShortDuration(time.Since(p.Seen)), "look at its log, or wait an hour: it is off the list then")
+		}
+	}
+	if others == 0 {
+		d.warn("cluster", terminal.Printable(leader)+" leads, and no other control plane follows", "start another one with --cluster: it takes over when this one ends")
+		return
+	}
+	d.ok("cluster", "%s leads, %s", terminal.Printable(leader), terminal.Plural(others, "other")+" can take over")
+}
