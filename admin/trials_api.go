@@ -20,7 +20,7 @@ type RolloutInput struct {
 type startRolloutInput struct {
 	ToolsetInput
 	request.MatchInput
-	Body trial.Start
+	Body trial.StartRollout
 }
 
 // EndRollout says why a roll-out ends.
@@ -51,7 +51,7 @@ func registerTrials(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-rollouts", Method: http.MethodGet, Path: path, Summary: "List the roll-outs of a toolset, newest first", Tags: tags,
 		Description: "The newest 50. Counts are the sums of all nodes, which report every ten seconds.",
-	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[trial.List], error) {
+	}, func(ctx context.Context, in *ToolsetInput) (*bodyOutput[trial.RolloutList], error) {
 		ws := s.workspace(ctx)
 		ts, err := ws.FindToolset(ctx, in.ID)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Change is a part of the toolset in which the candidate differs from what is live.
-type Change struct {
+// RolloutChange is a part of the toolset in which the candidate differs from what is live.
+type RolloutChange struct {
 	Kind string `json:"kind" enum:"plugin,connector,settings"`
 	Name string `json:"name,omitempty" doc:"Of the plugin or connector."`
 	From string `json:"from,omitempty" doc:"Version of the plugin, or digest of the connector, that is live; absent: there is none."`
@@ -21,7 +21,7 @@ type Change struct {
 }
 
 // compare says what the candidate of row changes, and refuses what a roll-out cannot do.
-func (r *Room) compare(ctx context.Context, ts *store.Toolset, row *store.Trial) ([]Change, error) {
+func (r *Room) compare(ctx context.Context, ts *store.Toolset, row *store.Trial) ([]RolloutChange, error) {
 	live, err := r.Publisher.Toolset(ctx, ts.LiveRepository, registry.Digest(row.LiveDigest))
 	if err != nil {
 		return nil, err
@@ -38,42 +38,42 @@ func (r *Room) compare(ctx context.Context, ts *store.Toolset, row *store.Trial)
 			return nil, err
 		}
 	}
-	var out []Change
+	var out []RolloutChange
 	for i := range next.Connectors {
 		c := &next.Connectors[i]
 		at := slices.IndexFunc(live.Connectors, func(l registry.ConnectorRef) bool { return l.Name == c.Name })
 		switch {
 		case at < 0:
-			out = append(out, Change{Kind: "connector", Name: c.Name, To: c.Digest.Short()})
+			out = append(out, RolloutChange{Kind: "connector", Name: c.Name, To: c.Digest.Short()})
 		case live.Connectors[at].Digest != c.Digest:
-			out = append(out, Change{Kind: "connector", Name: c.Name, From: live.Connectors[at].Digest.Short(), To: c.Digest.Short()})
+			out = append(out, RolloutChange{Kind: "connector", Name: c.Name, From: live.Connectors[at].Digest.Short(), To: c.Digest.Short()})
 		}
 	}
 	for i := range live.Connectors {
 		c := &live.Connectors[i]
 		if !slices.ContainsFunc(next.Connectors, func(n registry.ConnectorRef) bool { return n.Name == c.Name }) {
-			out = append(out, Change{Kind: "connector", Name: c.Name, From: c.Digest.Short()})
+			out = append(out, RolloutChange{Kind: "connector", Name: c.Name, From: c.Digest.Short()})
 		}
 	}
 	for i := range next.Plugins {
 		p := &next.Plugins[i]
 		switch was := boundAs(live, p); {
 		case was == nil:
-			out = append(out, Change{Kind: "plugin", Name: p.Name, To: p.Version})
+			out = append(out, RolloutChange{Kind: "plugin", Name: p.Name, To: p.Version})
 		case was.Digest != p.Digest:
-			out = append(out, Change{Kind: "plugin", Name: p.Name, From: was.Version, To: p.Version})
+			out = append(out, RolloutChange{Kind: "plugin", Name: p.Name, From: was.Version, To: p.Version})
 		}
 	}
 	for i := range live.Plugins {
 		if p := &live.Plugins[i]; boundAs(next, p) == nil {
-			out = append(out, Change{Kind: "plugin", Name: p.Name, From: p.Version})
+			out = append(out, RolloutChange{Kind: "plugin", Name: p.Name, From: p.Version})
 		}
 	}
 	out = slices.Compact(out) // a plugin that is bound to several tools
-	if same, err := sameSettings(live, next); err != nil {
+	if same, err := r.sameSettings(ctx, live, next); err != nil {
 		return nil, err
 	} else if !same {
-		out = append(out, Change{Kind: "settings"})
+		out = append(out, RolloutChange{Kind: "settings"})
 	}
 	return out, nil
 }
@@ -89,7 +89,7 @@ func boundAs(t *registry.Toolset, p *registry.PluginRef) *registry.PluginRef {
 }
 
 // sameSettings compares what is neither a version of a plugin nor one of a connector.
-func sameSettings(a, b *registry.Toolset) (bool, error) {
+func (r *Room) sameSettings(ctx context.Context, a, b *registry.Toolset) (bool, error) {
 	var docs [2]string
 	for i, t := range []*registry.Toolset{a, b} {
 		c := *t
@@ -98,6 +98,13 @@ func sameSettings(a, b *registry.Toolset) (bool, error) {
 			c.Connectors[j].Manifest, c.Connectors[j].Digest, c.Connectors[j].Repository = "", "", ""
 		}
 		for j := range c.Plugins {
+			closed, err := r.closed(ctx, &c.Plugins[j]) // said or not, it is the same
+			if err != nil {
+				return false, err
+			}
+			if c.Plugins[j].OnError = registry.OnErrorPass; closed {
+				c.Plugins[j].OnError = registry.OnErrorFail
+			}
 			c.Plugins[j].Manifest, c.Plugins[j].Digest, c.Plugins[j].Version, c.Plugins[j].Repository = "", "", "", ""
 		}
 		doc, err := json.Marshal(&c)

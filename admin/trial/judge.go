@@ -14,8 +14,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Thresholds say when a canary is worse than what is live. Zero fields are the defaults.
-type Thresholds struct {
+// RolloutThresholds say when a canary is worse than what is live. Zero fields are the defaults.
+type RolloutThresholds struct {
 	MinCalls       uint64  `json:"minCalls,omitempty" maximum:"1000000" doc:"Calls that each side needs before it is judged. Default: 50."`
 	ErrorPoints    float64 `json:"errorPoints,omitempty" minimum:"0" maximum:"100" doc:"Percentage points by which its share of failed calls may be larger. Default: 5."`
 	LatencyPercent float64 `json:"latencyPercent,omitempty" minimum:"0" maximum:"10000" doc:"Percent by which its 95th percentile of the duration may be longer, and by at least 20 ms. Default: 50."`
@@ -34,7 +34,7 @@ const (
 	minMinCalls = 5
 )
 
-func (t *Thresholds) read() error {
+func (t *RolloutThresholds) read() error {
 	switch {
 	case t.MinCalls == 0:
 		t.MinCalls = defaultMinCalls
@@ -51,7 +51,7 @@ func (t *Thresholds) read() error {
 }
 
 // ThresholdsOf reads those of a roll-out.
-func ThresholdsOf(row *store.Trial) (t Thresholds, err error) {
+func ThresholdsOf(row *store.Trial) (t RolloutThresholds, err error) {
 	if err := json.Unmarshal([]byte(row.Thresholds), &t); err != nil {
 		return t, fmt.Errorf("reading the thresholds of roll-out %s: %w", row.ID, err)
 	}
@@ -59,18 +59,16 @@ func ThresholdsOf(row *store.Trial) (t Thresholds, err error) {
 }
 
 // worse says in which way a canary is worse than what is live; "": it is not, or there is
-// too little traffic to tell. At 100 % there is nobody left on the live side: then a
-// candidate is judged by its errors alone, against none.
-func (t *Thresholds) worse(c *registry.TrialCounts, percent int64) (why string, judged bool, err error) {
-	alone := percent == 100 && c.Live.Calls < t.MinCalls
-	if c.Candidate.Calls < t.MinCalls || c.Live.Calls < t.MinCalls && !alone {
+// too little traffic to tell. Where the live side has too few calls, because its callers are
+// few or all of them were drawn, the candidate is judged by its errors alone: going back is
+// safe. judged says that both were compared, or that all callers have the candidate.
+func (t *RolloutThresholds) worse(c *registry.TrialCounts, percent int64) (why string, judged bool, err error) {
+	if c.Candidate.Calls < t.MinCalls {
 		return "", false, nil
 	}
+	alone := c.Live.Calls < t.MinCalls
 	var faults []string
 	now, was := share(&c.Candidate), share(&c.Live)
-	if alone {
-		was = 0
-	}
 	if now-was > t.ErrorPoints {
 		faults = append(faults, fmt.Sprintf("%.1f %% of its %d calls failed, and %.1f %% of %d live ones (more than %g points)", now, c.Candidate.Calls, was, c.Live.Calls, t.ErrorPoints))
 	}
@@ -87,7 +85,7 @@ func (t *Thresholds) worse(c *registry.TrialCounts, percent int64) (why string, 
 			faults = append(faults, fmt.Sprintf("95 %% of its calls took up to %s, and of the live ones %s (more than %g %% longer)", milliseconds(slow), milliseconds(usual), t.LatencyPercent))
 		}
 	}
-	return strings.Join(faults, "; "), true, nil
+	return strings.Join(faults, "; "), !alone || percent == 100, nil
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.0f ms", seconds*1000) }

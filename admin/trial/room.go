@@ -44,26 +44,29 @@ type Room struct {
 	AwaitRelease func(ctx context.Context, revision uint64) error
 }
 
-// Start says what to roll out, and how.
-type Start struct {
-	Mode                string     `json:"mode" enum:"shadow,canary" doc:"shadow: the draft runs beside what is live, on the same answers, and nobody gets what it makes. canary: a share of the callers gets it."`
-	Percent             int        `json:"percent,omitempty" minimum:"0" maximum:"100" doc:"Share of the callers that a canary gets, 1 to 100. Default: 10."`
-	Thresholds          Thresholds `json:"thresholds,omitzero" doc:"When a canary is rolled back by itself."`
-	PromoteAfterSeconds int64      `json:"promoteAfterSeconds,omitempty" minimum:"0" maximum:"2592000" doc:"Promote by itself after this time, when a canary has the minimum of calls and is not worse. Default: only by command."`
-	UntestedReason      string     `json:"untestedReason,omitempty" maxLength:"500" doc:"Why a draft without a passed test is rolled out; it is audited."`
+// StartRollout says what to roll out, and how.
+type StartRollout struct {
+	Mode                string            `json:"mode" enum:"shadow,canary" doc:"shadow: the draft runs beside what is live, on the same answers, and nobody gets what it makes. canary: a share of the callers gets it."`
+	Percent             int               `json:"percent,omitempty" minimum:"0" maximum:"100" doc:"Share of the callers that a canary gets, 1 to 100. Default: 10."`
+	Thresholds          RolloutThresholds `json:"thresholds,omitzero" doc:"When a canary is rolled back by itself."`
+	PromoteAfterSeconds int64             `json:"promoteAfterSeconds,omitempty" minimum:"0" maximum:"2592000" doc:"Promote by itself after this time, when a canary has the minimum of calls and is not worse. Default: only by command."`
+	UntestedReason      string            `json:"untestedReason,omitempty" maxLength:"500" doc:"Why a draft without a passed test is rolled out; it is audited."`
 }
 
 // read checks a start and fills its defaults in.
-func (s *Start) read() error {
+func (s *StartRollout) read() error {
 	switch {
 	case s.Mode == registry.TrialShadow && s.Percent != 0:
 		return request.FieldFault("/percent", "a shadow has no share of the callers: it runs beside all of their calls")
 	case s.Mode == registry.TrialShadow && s.PromoteAfterSeconds != 0:
 		return request.FieldFault("/promoteAfterSeconds", "a shadow is promoted by command only: what it showed is for people to judge")
-	case s.Mode == registry.TrialShadow && s.Thresholds != (Thresholds{}):
+	case s.Mode == registry.TrialShadow && s.Thresholds != (RolloutThresholds{}):
 		return request.FieldFault("/thresholds", "a shadow is not rolled back by itself: no caller depends on it")
 	case s.Mode == registry.TrialCanary && s.Percent == 0:
 		s.Percent = defaultPercent
+	}
+	if s.PromoteAfterSeconds > int64(MaxPromoteAfter/time.Second) {
+		return request.FieldFault("/promoteAfterSeconds", "a roll-out is promoted by itself after %s at most", MaxPromoteAfter)
 	}
 	if s.Mode == registry.TrialCanary {
 		return s.Thresholds.read()
@@ -75,7 +78,7 @@ func (s *Start) read() error {
 const defaultPercent = 10
 
 // Begin rolls the draft d out.
-func (r *Room) Begin(ctx context.Context, ws *store.Workspace, d *draft.Draft, in Start) (*store.Trial, error) {
+func (r *Room) Begin(ctx context.Context, ws *store.Workspace, d *draft.Draft, in StartRollout) (*store.Trial, error) {
 	if err := in.read(); err != nil {
 		return nil, err
 	}

@@ -23,11 +23,11 @@ type Rollout struct {
 	LiveRevision    uint64                  `json:"liveRevision" doc:"Revision that it is compared with."`
 	Revision        uint64                  `json:"revision,omitempty" doc:"That the candidate became."`
 	TestRunID       string                  `json:"testRunId,omitempty" doc:"The test that it passed before."`
-	Changes         []Change                `json:"changes" doc:"What the candidate changes."`
-	Thresholds      *Thresholds             `json:"thresholds,omitempty" doc:"Of a canary."`
+	Changes         []RolloutChange         `json:"changes" doc:"What the candidate changes."`
+	Thresholds      *RolloutThresholds      `json:"thresholds,omitempty" doc:"Of a canary."`
 	PromoteAt       time.Time               `json:"promoteAt,omitzero" doc:"When it is promoted by itself, if it is not worse then."`
-	Live            Side                    `json:"live" doc:"What was counted of what is live, on all nodes since the roll-out began."`
-	Candidate       Side                    `json:"candidate" doc:"The same of the candidate."`
+	Live            RolloutSide             `json:"live" doc:"What was counted of what is live, on all nodes since the roll-out began."`
+	Candidate       RolloutSide             `json:"candidate" doc:"The same of the candidate."`
 	DifferenceShare float64                 `json:"differenceShare" doc:"Of a shadow: percent of the compared calls in which the answer or the request is another, or the candidate failed or has no such tool."`
 	Different       uint64                  `json:"different" doc:"Of a shadow: answers that are not the same bytes."`
 	Missing         uint64                  `json:"missing" doc:"Of a shadow: calls of tools that the candidate does not have."`
@@ -38,8 +38,8 @@ type Rollout struct {
 	EndedAt         time.Time               `json:"endedAt,omitzero"`
 }
 
-// Side is one side of a roll-out.
-type Side struct {
+// RolloutSide is one side of a roll-out.
+type RolloutSide struct {
 	Calls        uint64  `json:"calls"`
 	Errors       uint64  `json:"errors" doc:"Calls that failed, or in which a plugin did."`
 	ErrorPercent float64 `json:"errorPercent"`
@@ -49,8 +49,8 @@ type Side struct {
 	MeanTokens   float64 `json:"meanTokens" doc:"Of an answer, estimated."`
 }
 
-func sideOf(s *registry.TrialSide) (Side, error) {
-	out := Side{Calls: s.Calls, Errors: s.Errors, ErrorPercent: share(s)}
+func sideOf(s *registry.TrialSide) (RolloutSide, error) {
+	out := RolloutSide{Calls: s.Calls, Errors: s.Errors, ErrorPercent: share(s)}
 	if s.Calls > 0 {
 		n := float64(s.Calls)
 		out.MeanMs, out.MeanBytes, out.MeanTokens = float64(s.Duration)/n/1000, float64(s.Bytes)/n, float64(s.Tokens)/n
@@ -71,7 +71,7 @@ func Show(row *store.Trial) (Rollout, error) {
 		return out, fmt.Errorf("reading what roll-out %s changes: %w", row.ID, err)
 	}
 	if out.Changes == nil {
-		out.Changes = []Change{}
+		out.Changes = []RolloutChange{}
 	}
 	c, err := row.Counted()
 	if err != nil {
@@ -96,14 +96,14 @@ func Show(row *store.Trial) (Rollout, error) {
 	return out, nil
 }
 
-// List are the roll-outs of a toolset, newest first.
-type List struct {
+// RolloutList are the roll-outs of a toolset, newest first.
+type RolloutList struct {
 	Rollouts []Rollout `json:"rollouts"`
 }
 
 // List lists the roll-outs of a toolset.
-func (r *Room) List(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (List, error) {
-	out := List{Rollouts: []Rollout{}}
+func (r *Room) List(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (RolloutList, error) {
+	out := RolloutList{Rollouts: []Rollout{}}
 	r.settle(ctx)
 	rows, err := ws.Trials(ctx, ts.ID)
 	for i := range rows {

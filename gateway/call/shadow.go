@@ -133,6 +133,7 @@ type shadow struct {
 	log    *slog.Logger
 	queue  chan *shadowCall
 	bytes  atomic.Int64 // of the copies in queue
+	warm   *snapshot.Toolset // whose programs and plugins are compiled; of run
 	start  sync.Once
 	ctx    context.Context //nolint:containedctx // ends with the Caller
 	stop   context.CancelFunc
@@ -289,6 +290,17 @@ func (s *shadow) compare(k *shadowCall) {
 		k.trial.Meter.Compare(&n)
 		return
 	}
+	if s.warm != k.trial.Candidate { // what the first call compiles is no time of a call
+		s.warm = k.trial.Candidate
+		s.candidate(k, tool, &metering.Comparison{})
+	}
+	if s.candidate(k, tool, &n); s.ctx.Err() == nil {
+		k.trial.Meter.Compare(&n)
+	}
+}
+
+// candidate makes the call with the candidate's tool and notes what is different.
+func (s *shadow) candidate(k *shadowCall, tool *snapshot.Tool, n *metering.Comparison) {
 	c := s.caller
 	x := c.pool.Get().(*exchange)
 	defer c.release(x)
@@ -306,7 +318,7 @@ func (s *shadow) compare(k *shadowCall) {
 	x.received, x.asked, x.mcp.Modern = k.received, true, k.modern
 	x.bound.Rules = append(x.bound.Rules[:0], k.rules...)
 	x.lent = append(x.lent[:0], k.handles...)
-	err = x.run()
+	err := x.run()
 	shown := x.appendShown(nil)
 	n.Candidate = metering.TrialCall{Failed: err != nil || x.failedBeside(), Duration: time.Since(now), Bytes: len(shown), Tokens: tokens.Estimate(shown)}
 	n.Different = err != nil || !bytes.Equal(shown, k.shown)
@@ -314,9 +326,6 @@ func (s *shadow) compare(k *shadowCall) {
 		for i := range x.marked {
 			n.Requests[i] = x.marked[i] != k.marked[i]
 		}
-	}
-	if s.ctx.Err() == nil {
-		k.trial.Meter.Compare(&n)
 	}
 }
 

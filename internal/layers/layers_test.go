@@ -132,7 +132,7 @@ var within = map[string][]string{
 	"cmd/internal/domaincmd":             {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/fleetcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/node":                  {"cmd/internal/artifacts", "cmd/internal/datadir"},
-	"cmd/internal/plugincmd":             {"cmd/internal/callcmd", "cmd/internal/client", "cmd/internal/command", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/terminal"},
+	"cmd/internal/plugincmd":             {"cmd/internal/callcmd", "cmd/internal/client", "cmd/internal/command", "cmd/internal/describe", "cmd/internal/exit", "cmd/internal/terminal", "cmd/internal/toolsetcmd"},
 	"cmd/internal/previewcmd":            {"cmd/internal/answers", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/specification", "cmd/internal/terminal"},
 	"cmd/internal/specification":         {"cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/terminal":              {"cmd/internal/exit"},
