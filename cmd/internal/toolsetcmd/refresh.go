@@ -42,7 +42,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 				in.Deploy = &change.CreateDeploy{UntestedReason: reason}
 			}
 			if keep {
-				in.Deploy = &admin.CreateDeploy{Skip: true}
+				in.Deploy = &change.CreateDeploy{Skip: true}
 			}
 			return refresh(cmd.Context(), cli, args[0], &in)
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/trial"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
@@ -65,7 +66,7 @@ func (f *RolloutFlags) start() (trial.StartRollout, error) {
 }
 
 // Start tests the draft of a toolset, unless there is a reason not to, and rolls it out.
-func (f *RolloutFlags) Start(ctx context.Context, cli *command.Session, t *admin.ToolsetDetail) error {
+func (f *RolloutFlags) Start(ctx context.Context, cli *command.Session, t *view.ToolsetDetail) error {
 	in, err := f.start()
 	if err != nil {
 		return err
