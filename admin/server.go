@@ -53,6 +53,7 @@ import (
 	"github.com/sluicegate/sluice/admin/suggest"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/admin/transfer"
+	"github.com/sluicegate/sluice/admin/trial"
 	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/admin/view"
@@ -214,6 +215,7 @@ type Server struct {
 	advices   *advice.Room
 	bound     *binding.Room
 	rollouts  *rollout.Room
+	trials    *trial.Room
 	local     *local.Room
 	compiler  *compile.Room
 	transfers *transfer.Room
@@ -305,6 +307,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		PreviewURL: o.PreviewURL,
 		Drafts:     s.drafts, Publisher: o.Publisher, Logins: s.logins, Grants: s.grants, Events: s.events, Log: s.log, Servers: s.asked, Tester: o.Tester, AwaitLive: o.AwaitLive,
 	}
+	s.openTrials()
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
 	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
 	s.sessions, s.console = session.New(o.Store, s.log, o.Version), serve.New(console.Files())
@@ -388,6 +391,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	telling.Go(func() { s.alerts.Run(ctx) })
 	telling.Go(func() { s.notify.Run(ctx) })
 	telling.Go(func() { s.domains.Run(ctx) })
+	telling.Go(func() { s.trials.Run(ctx) })
 	telling.Go(func() { s.tellCertificates(ctx) })
 	for {
 		select {
@@ -457,7 +461,7 @@ func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON(
 // operations are those of the API, by their subjects.
 var operations = []func(*Server){
 	registerToolsets, registerRefresh, registerSchedules, registerTools, registerItems, registerSuggestions, registerLearned, registerSelection,
-	registerAuthentication, registerTests, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
+	registerAuthentication, registerTests, registerTrials, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
 	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerControlPlanes, registerReleases, registerKeptDrafts, registerTokens,
 	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
 	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport,

@@ -140,6 +140,9 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 		return
 	}
 	conn.Admit()
+	if ts.Canary() {
+		ts = ts.For(s.callerKey(rc, pass))
+	}
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
 	if !rc.IsPost() {
@@ -453,7 +456,7 @@ func (x *request) clientGone() {
 
 // Listen implements [mcp.Toolset].
 func (x *request) Listen(sub *mcp.Subscription) error {
-	l := &listener{sub: sub}
+	l := &listener{sub: sub, caller: x.s.callerKey(x.rc, x.pass)}
 	if x.preview != nil {
 		l.preview = x.ts
 		sub.Follow(nil)

@@ -60,6 +60,7 @@ type listener struct {
 	resume  string // id of the last event that the client of sess has; "": it did not say
 	call    bool   // the stream is the rest of that of a call
 	slug    string
+	caller  string // tells it from others where a trial draws some
 	chunked bool
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
 
@@ -259,7 +260,7 @@ func (l *listener) follow(snap *snapshot.Snapshot) {
 func (l *listener) renew(snap *snapshot.Snapshot) (changed mcp.Lists, now snapshot.Versions) {
 	ts := l.preview
 	if ts == nil {
-		ts = snap.Slug(l.slug)
+		ts = snap.Slug(l.slug).For(l.caller)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

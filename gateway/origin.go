@@ -3,6 +3,7 @@ package gateway
 import (
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/http1"
 )
@@ -19,4 +20,14 @@ func (s *Server) origin(rc *fasthttp.RequestCtx) forwarded.Origin {
 		}
 		return values
 	})
+}
+
+// callerKey tells callers apart where a trial draws some of them: who they are, and by
+// their address where nobody knows.
+func (s *Server) callerKey(rc *fasthttp.RequestCtx, pass access.Pass) string {
+	p := pass.Principal()
+	if key := p.Key(); key != "" {
+		return key
+	}
+	return "address\x00" + s.origin(rc).Client.String()
 }

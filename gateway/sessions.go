@@ -66,7 +66,7 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 	case !mcp.AcceptsStream(h.Peek(fasthttp.HeaderAccept)):
 		answer(rc, fasthttp.StatusNotAcceptable, "the stream of a session is text/event-stream, which the request does not accept")
 	default:
-		l := &listener{sess: found, resume: string(h.Peek("Last-Event-ID"))}
+		l := &listener{sess: found, caller: s.callerKey(rc, pass), resume: string(h.Peek("Last-Event-ID"))}
 		var kept bool
 		if kept, l.call = found.Keeps(l.resume); l.call && !kept {
 			answer(rc, fasthttp.StatusBadRequest, "the stream of this event is not kept any more: make the call again")

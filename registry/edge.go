@@ -120,6 +120,9 @@ type EdgeStatus struct {
 	Cache     string    `json:"cache,omitempty"`     // what is wrong with its cache
 	Secrets   string    `json:"secrets,omitempty"`   // what keeps it from its credentials
 	Usage     string    `json:"usage,omitempty"`     // what keeps it from posting usage
+	// Trials says that the node reads releases with candidates on trial; one from before
+	// them refuses such a release.
+	Trials bool `json:"trials,omitempty"`
 }
 
 // SealedCredentials are the credentials of an edge's toolsets, sealed with HPKE

@@ -73,6 +73,9 @@ type ReleaseToolset struct {
 	// Access is the OCI manifest digest of the access document, in the same
 	// repository. "": the bundle alone says who may enter.
 	Access Digest `json:"access,omitempty"`
+	// Trial is a candidate beside the bundle. None: the member is absent, so that gateways
+	// of a version before trials read the release; with one they refuse it, and serve on.
+	Trial ReleaseTrial `json:"trial,omitzero"`
 }
 
 // ReleasePlugin is one third-party plugin that live toolsets use.
@@ -127,6 +130,7 @@ func (r *Release) Validate() error {
 		f.check(ValidRepository(t.Repository), at+"/repository", "%.80q is not a repository name", t.Repository)
 		f.check(t.Bundle.Valid(), at+"/bundle", "%.80q is not a sha256 digest", string(t.Bundle))
 		f.check(t.Access == "" || t.Access.Valid(), at+"/access", "%.80q is not a sha256 digest", string(t.Access))
+		t.Trial.validate(f, at+"/trial")
 		ids[t.ID], slugs[t.Slug] = true, true
 	}
 	for i := range r.Plugins {
@@ -142,7 +146,7 @@ func (r *Release) Validate() error {
 // plain reports whether nothing is wrong with t by itself.
 func (t *ReleaseToolset) plain() bool {
 	return validID(t.ID) && ValidSlug(t.Workspace) && ValidSlug(t.Slug) && t.Revision >= 1 && ValidRepository(t.Repository) && t.Bundle.Valid() &&
-		(t.Access == "" || t.Access.Valid())
+		(t.Access == "" || t.Access.Valid()) && t.Trial == (ReleaseTrial{})
 }
 
 // Encode validates r and returns its document: deterministic JSON, lists sorted,

@@ -47,6 +47,8 @@ type UsageReport struct {
 	// a bound to it and none to counts.
 	Calls   []UsageCall    `json:"calls,omitempty"`
 	Omitted []UsageOmitted `json:"omitted,omitempty"`
+	// Trials are what was counted of candidates beside live toolsets.
+	Trials []UsageTrial `json:"trials,omitempty"`
 }
 
 // UsageKey names a series.
@@ -205,6 +207,9 @@ func (r *UsageReport) Validate() error {
 		}
 	}
 	if err := r.validFound(); err != nil {
+		return err
+	}
+	if err := r.validTrials(); err != nil {
 		return err
 	}
 	return r.validCalls()

@@ -26,10 +26,11 @@ const (
 	KindUsageLate   = "usage.late"           // an edge cannot report its usage
 	KindChanged     = "source.changed"       // a new version of a source waits to be accepted
 	KindUnreadable  = "source.unreadable"    // a source cannot be read
+	KindRolledBack  = "rollout.rolled_back"  // a roll-out ended by itself: its candidate was worse
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true, KindRolledBack: true,
 }
 
 const (
@@ -57,7 +58,7 @@ func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*fi
 	}
 	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
 	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
-	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, r.disk, r.backups} {
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, trials, r.disk, r.backups} {
 		found, err := look(ctx, ws)
 		if err != nil {
 			return nil, err

@@ -515,6 +515,12 @@ func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bo
 	if !test.Possible && len(test.Waits) == 0 && c.in.Deploy != nil {
 		reason = c.in.Deploy.UntestedReason
 	}
+	// A program that adds its specification at each start, or reads it again by schedule, must
+	// not fail because somebody rolls the toolset out: the new version waits in the draft.
+	running, err := c.ws.RunningTrial(ctx, c.d.Toolset.ID)
+	if err != nil || running != nil {
+		return test, false, err
+	}
 	if deployed = test.Passed && !req.KeepDraft || reason != ""; deployed {
 		c.phase("publishing")
 		err = c.r.Rollouts.Deploy(ctx, c.ws, c.d, test, reason)

@@ -144,7 +144,7 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 		switch {
 		case out.Deployed:
 		case out.Test.Passed:
-			out.Waiting = "the request asks for a draft"
+			out.Waiting = "the request asks for a draft, or a roll-out of the toolset runs"
 		default:
 			out.Waiting = "the test did not pass: " + out.Test.Reason
 		}

@@ -114,7 +114,7 @@ func (n *needs) remembered(group string) *groupNeeds {
 // read reads what a release needs, and remembers it.
 func (n *needs) read(ctx context.Context, group string, rel *sign.Release) (*groupNeeds, error) {
 	list := rel.Release().Toolsets
-	contents, entries := make([]*publish.Content, len(list)), make([][]registry.Digest, len(list))
+	contents, entries := make([]*publish.Content, 2*len(list)), make([][]registry.Digest, len(list)) // candidates behind all toolsets
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(needsParallel)
 	for i := range list {
@@ -122,6 +122,9 @@ func (n *needs) read(ctx context.Context, group string, rel *sign.Release) (*gro
 			t := &list[i]
 			if contents[i], err = n.publisher.Content(gctx, t.Repository, t.Bundle); err == nil {
 				entries[i], err = n.publisher.AccessContent(gctx, t)
+			}
+			if err == nil && t.Trial.Running() {
+				contents[len(list)+i], err = n.publisher.Content(gctx, t.Trial.Repository, t.Trial.Bundle)
 			}
 			if err != nil {
 				return notYet(fmt.Errorf("read what toolset %s needs: %w", t.Slug, err), "what toolset %s of release %s needs cannot be read", t.Slug, nameOf(rel))
@@ -134,11 +137,19 @@ func (n *needs) read(ctx context.Context, group string, rel *sign.Release) (*gro
 	}
 	out := &groupNeeds{release: nameOf(rel), digests: make(map[registry.Digest]bool, 8*len(list))}
 	for i := range list {
-		for _, d := range slices.Concat(entries[i], contents[i].Digests) {
+		for _, d := range entries[i] {
 			out.digests[d] = true
 		}
-		out.credentials = append(out.credentials, contents[i].Credentials...)
-		out.users = append(out.users, contents[i].Users...)
+	}
+	for _, c := range contents {
+		if c == nil {
+			continue // no candidate is on trial
+		}
+		for _, d := range c.Digests {
+			out.digests[d] = true
+		}
+		out.credentials = append(out.credentials, c.Credentials...)
+		out.users = append(out.users, c.Users...)
 	}
 	slices.Sort(out.credentials)
 	out.credentials = slices.Compact(out.credentials)

@@ -214,6 +214,12 @@ func (p *Publisher) verify(ctx context.Context, current *registry.Release, tools
 		if err := p.verifyToolset(ctx, t); err != nil {
 			return fmt.Errorf("toolset %s cannot be released: %w", t.Slug, err)
 		}
+		if !t.Trial.Running() {
+			continue
+		}
+		if err := p.verifyToolset(ctx, t.Candidate()); err != nil {
+			return fmt.Errorf("the candidate of toolset %s cannot be released: %w", t.Slug, err)
+		}
 	}
 	return nil
 }

@@ -60,6 +60,9 @@ func (r *Room) Deploy(ctx context.Context, ws *store.Workspace, d *draft.Draft, 
 		if *d.Toolset = before; before.LiveDigest == digest {
 			return nil
 		}
+		if err := noTrial(ctx, tx, &before); err != nil {
+			return err
+		}
 		if err := tx.PublishRevision(ctx, rev, from, step, before.LiveRevision); err != nil {
 			return err
 		}

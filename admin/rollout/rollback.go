@@ -96,6 +96,9 @@ func (r *Room) RollBack(ctx context.Context, ws *store.Workspace, id string, mat
 		Author: request.Of(ctx).ActorID(), Reason: req.Reason, TestRunID: old.TestRunID, Restores: old.N,
 	}
 	err = ws.Update(ctx, func(tx *store.Tx) error {
+		if err := endTrial(ctx, tx, ts); err != nil {
+			return err
+		}
 		if err := tx.PublishRevision(ctx, rev, old.State, store.Restore, before.LiveRevision); err != nil {
 			return err
 		}

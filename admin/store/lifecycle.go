@@ -159,7 +159,7 @@ type Bundle struct {
 }
 
 // NeededBundles lists the bundles of every workspace that must stay in the
-// registry: of live and retained revisions, of drafts, and of previews.
+// registry: of live and retained revisions, of drafts, of candidates on trial, and of previews.
 func (s *Store) NeededBundles(ctx context.Context) ([]Bundle, error) {
 	var revisions []Revision
 	if err := s.read.NewSelect().Model(&revisions).Column("repository", "digest").Where("state <> ?", Archived).Scan(ctx); err != nil {
@@ -173,7 +173,10 @@ func (s *Store) NeededBundles(ctx context.Context) ([]Bundle, error) {
 	if err := s.read.NewSelect().Model(&previews).Column("repository", "digest").Where("expires_at > ?", Time{s.now()}).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing previews: %w", err)
 	}
-	var out []Bundle
+	out, err := trialBundles(ctx, s.read)
+	if err != nil {
+		return nil, err
+	}
 	for i := range previews {
 		out = append(out, Bundle{previews[i].Repository, previews[i].Digest})
 	}

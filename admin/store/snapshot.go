@@ -89,7 +89,8 @@ func (p *Snapshot) LiveBundles(ctx context.Context) ([]Bundle, error) {
 // SealedKeys is [Store.SealedKeys] of the snapshot.
 func (p *Snapshot) SealedKeys(ctx context.Context) ([]string, error) { return sealedKeys(ctx, p.conn) }
 
-// LiveBundles lists the bundles of every workspace that the records say are live.
+// LiveBundles lists the bundles of every workspace that the records say are live, and of
+// candidates on trial.
 func (s *Store) LiveBundles(ctx context.Context) ([]Bundle, error) { return liveBundles(ctx, s.read) }
 
 func liveBundles(ctx context.Context, db bun.IDB) ([]Bundle, error) {
@@ -97,11 +98,11 @@ func liveBundles(ctx context.Context, db bun.IDB) ([]Bundle, error) {
 	if err := db.NewSelect().Model(&rows).Column("live_digest", "live_repository").Where("live_digest <> ''").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing live toolsets: %w", err)
 	}
-	out := make([]Bundle, len(rows))
+	out, err := trialBundles(ctx, db)
 	for i := range rows {
-		out[i] = Bundle{rows[i].LiveRepository, rows[i].LiveDigest}
+		out = append(out, Bundle{rows[i].LiveRepository, rows[i].LiveDigest})
 	}
-	return out, nil
+	return out, err
 }
 
 // sealedColumns are those that hold what a [secrets.Keyring] sealed for long; empty bytes

@@ -129,6 +129,14 @@ func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolse
 	if err != nil {
 		return nil, err
 	}
+	running, err := s.RunningTrials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	trials := make(map[string]registry.ReleaseTrial, len(running))
+	for i := range running {
+		trials[running[i].ToolsetID] = running[i].release()
+	}
 	out := make([]registry.ReleaseToolset, 0, len(rows))
 	for i := range rows {
 		r := &rows[i]
@@ -139,7 +147,7 @@ func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolse
 		}
 		out = append(out, registry.ReleaseToolset{
 			ID: r.ID, Workspace: r.WorkspaceID, Slug: r.Slug, Revision: r.LiveRevision,
-			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest), Access: access[r.ID],
+			Repository: r.LiveRepository, Bundle: registry.Digest(r.LiveDigest), Access: access[r.ID], Trial: trials[r.ID],
 		})
 	}
 	return out, nil

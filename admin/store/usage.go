@@ -172,6 +172,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	for i := range r.Found {
 		workspaces[r.Found[i].Workspace] = true
 	}
+	for i := range r.Trials {
+		workspaces[r.Trials[i].Workspace] = true
+	}
 	sorted := slices.Sorted(maps.Keys(workspaces)) // one order for all: no two writers wait for each other
 	if s.postgres {
 		locks := append([]string{"usage node " + node}, sorted...)
@@ -218,6 +221,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	}
 	if err := s.addFound(ctx, tx, r); err != nil {
 		return false, fmt.Errorf("adding what node %s learned: %w", node, err)
+	}
+	if err := addTrials(ctx, tx, r); err != nil {
+		return false, fmt.Errorf("adding what node %s counted of roll-outs: %w", node, err)
 	}
 	if err := s.addCalls(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding calls of node %s: %w", node, err)

@@ -116,6 +116,9 @@ func (r *Room) apply(ctx context.Context, node, only string, report *registry.Us
 	for i := range report.Found {
 		place(&report.Found[i].Workspace)
 	}
+	for i := range report.Trials {
+		place(&report.Trials[i].Workspace)
+	}
 	if err := r.sealRuns(report); err != nil {
 		return registry.UsageReceipt{}, err
 	}

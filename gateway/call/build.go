@@ -37,6 +37,7 @@ func (x *exchange) build(args jsonscan.Value) (*fasthttp.Request, error) {
 		req.Header.SetContentTypeBytes(r.ContentType)
 		req.SetBodyRaw(r.Body) // valid until reset: built and http are reset together
 	}
+	x.markRequest(req)
 	return req, nil
 }
 

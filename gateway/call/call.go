@@ -135,6 +135,10 @@ var fetchSteps = []step{
 // steps are those of the tool's kind.
 func (x *exchange) steps() []step {
 	switch {
+	case x.c.beside && x.ready != nil && x.ready.MCP != nil:
+		return shadowMCPSteps
+	case x.c.beside:
+		return shadowSteps
 	case x.tool.Fetch:
 		return fetchSteps
 	case x.tool.Script:
@@ -173,6 +177,9 @@ type Options struct {
 	// Plugins runs third-party plugins. Default: none run, and each fails as its
 	// binding says.
 	Plugins Plugins
+	// ShadowPlugins runs those of candidates beside calls. It must not share what calls wait
+	// for, and send nothing. Default: they fail.
+	ShadowPlugins Plugins
 	// Scripts runs scripts. Default: they cannot be run.
 	Scripts *script.Engine
 	// MCP calls upstream MCP servers. Default: their tools cannot be called.
@@ -210,6 +217,8 @@ type Caller struct {
 	tracer      *tracing.Tracer
 	log         *slog.Logger
 	pool        sync.Pool // *exchange
+	shadow      *shadow
+	beside      bool // this is the Caller of a shadow: nothing is sent
 }
 
 // New makes a Caller. It fails with [problem.InvalidArgument] when something
@@ -230,12 +239,14 @@ func New(o Options) (*Caller, error) {
 		return nil, err
 	}
 	c.results = newResults(0, o.Pool)
+	c.shadow = newShadow(&o, c.log)
 	c.pool.New = func() any { return &exchange{} }
 	return c, nil
 }
 
 // Close ends what outlives a call, and frees the cache. No call may run or follow.
 func (c *Caller) Close() {
+	c.shadow.close()
 	c.pauses.close()
 	c.kept.close()
 }

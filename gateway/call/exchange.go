@@ -59,6 +59,7 @@ type input struct {
 	maxBody      int64         // of the upstream's answer
 	trace        *Trace
 	span         *tracing.Span // nil: not recorded
+	pluginFailed bool          // one did, whatever became of the call
 	inner        bool          // a workflow or script calls: the answer is for it, whole and as JSON
 }
 
@@ -104,6 +105,7 @@ type rest struct {
 	url         []byte
 	cacheKey    []byte
 	stripper    credentialStripper
+	marked      requestMarks // where a candidate is compared
 	certificate upstream.ClientCertificate
 }
 
@@ -163,6 +165,7 @@ type scratch struct {
 	told     []byte          // headers that the agent is told of
 	notes    []byte          // lines about the answer that are no part of its text
 	decoded  []byte          // the body as UTF-8
+	lent     []string        // of what was cut, where a candidate is compared
 }
 
 // reset lets everything of a call go but the memory.
@@ -179,6 +182,7 @@ func (x *exchange) reset() {
 	clear(x.bound.Values)
 	x.input, x.received, x.ending = input{}, received{}, ending{}
 	x.outgoing = outgoing{bound: credentials.Bound{Rules: x.bound.Rules[:0], Values: x.bound.Values[:0]}}
+	x.marked, x.lent = requestMarks{}, nil
 	x.files, x.stripper, x.certificate = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}
 	for _, b := range [...]*[]byte{
 		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.doc, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
@@ -256,6 +260,7 @@ func (x *exchange) count(err error) {
 			Cached: o.Cached, Status: x.status, Healed: x.built.Healed, Before: x.body, After: x.answer.text, Text: x.answer.media == "",
 		}
 		c.Inner, c.Script, c.Run = x.inner, x.hash, x.ran
+		c.Side, c.PluginFailed = x.ts.Side(), x.pluginFailed
 		// What a workflow saves is what came for its calls, less what the agent reads.
 		if x.inner {
 			c.After = nil
@@ -281,6 +286,7 @@ func (x *exchange) count(err error) {
 		x.trace.measure(x)
 	}
 	x.closeSpan(err)
+	x.shadowed()
 }
 
 // traceID is the trace-id of the traceparent in a request's _meta (W3C Trace Context

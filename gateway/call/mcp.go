@@ -25,6 +25,7 @@ func (x *exchange) sendMCP(args jsonscan.Value) (r received, err error) {
 	if x.c.mcp == nil {
 		return r, problem.New(problem.Unavailable, "this node does not call MCP servers")
 	}
+	x.markMCP(args)
 	x.prepareMCP(args)
 	err = x.roundsMCP()
 	if refused, ok := errors.AsType[*mcpclient.AuthError](err); ok && refused.Status == fasthttp.StatusUnauthorized && x.renewTokens() {

@@ -76,7 +76,7 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 	defer x.c.release(y)
 	y.input = x.input
 	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
-	y.start, y.inner, y.request, y.trace = time.Now(), true, nil, nil
+	y.start, y.inner, y.request, y.trace, y.pluginFailed = time.Now(), true, nil, nil, false
 	if d, ok := ctx.Deadline(); ok { // of a step that has a timeout
 		y.deadline, y.latest = earlier(y.deadline, d), earlier(y.latest, d)
 	}

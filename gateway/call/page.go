@@ -277,7 +277,7 @@ func (a *rendering) pageUnless(whole bool) bool {
 	if !it.text && !it.members {
 		a.listed = a.doc
 	}
-	handle := a.c.results.put(a.ctx, h)
+	handle := a.hold(h)
 	a.form = appendNote(out, &it, s, handle, a.ts.Fetch(), pick{})
 	a.text = a.form
 	if a.trace != nil {

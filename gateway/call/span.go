@@ -122,6 +122,7 @@ func faultWord(err error) string {
 
 // ranPlugin notes a run of a plugin that began at begin, in the trace and in the span.
 func (in *input) ranPlugin(p *snapshot.Plugin, before, after int, begin time.Time, took time.Duration, sent []extism.Request, err error) {
+	in.pluginFailed = in.pluginFailed || err != nil
 	if in.trace == nil && in.span == nil {
 		return
 	}

@@ -131,8 +131,8 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 	}
 	changed := l.carry(out, r.Toolsets)
 	var missing []registry.ReleaseToolset
-	for _, i := range changed {
-		t := r.Toolsets[i]
+	wanted := bundlesOf(r, changed)
+	for _, t := range wanted {
 		if _, queued := out.bundles[t.Bundle]; queued {
 			continue
 		}
@@ -152,7 +152,7 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		out.bundles[t.Bundle] = bundles[i]
 	}
 
-	refs := l.wanted(r, changed, out)
+	refs := l.wanted(wanted, out)
 	modules := make([]*module, len(refs))
 	err = parallel(ctx, len(refs), func(ctx context.Context, i int) (err error) {
 		modules[i], err = l.openModule(ctx, refs[i], remote)
@@ -173,6 +173,11 @@ func (l *loader) load(ctx context.Context, r *registry.Release, digest registry.
 		t, err := out.join(r.Toolsets[i])
 		if err != nil {
 			return nil, err
+		}
+		if t.Trial.Running() {
+			if t.Candidate, err = out.join(t.ReleaseToolset.Candidate()); err != nil {
+				return nil, fmt.Errorf("the candidate of toolset %s: %w", t.Slug, err)
+			}
 		}
 		out.state.Toolsets[i] = t
 		out.fresh = append(out.fresh, t)
@@ -239,6 +244,20 @@ func (l *loader) loadEntries(ctx context.Context, r *registry.Release, changed [
 	return out, err
 }
 
+// bundlesOf lists what a release names of the changed toolsets, each candidate behind its
+// toolset.
+func bundlesOf(r *registry.Release, changed []int) []registry.ReleaseToolset {
+	out := make([]registry.ReleaseToolset, 0, len(changed))
+	for _, i := range changed {
+		t := &r.Toolsets[i]
+		out = append(out, *t)
+		if t.Trial.Running() {
+			out = append(out, t.Candidate())
+		}
+	}
+	return out
+}
+
 // reference is a connector or plugin that a bundle names.
 type reference struct {
 	name, repository string
@@ -248,7 +267,7 @@ type reference struct {
 
 // wanted lists what the bundles of the changed toolsets name and the live state has not
 // opened; what it has is taken over.
-func (l *loader) wanted(r *registry.Release, changed []int, out *loaded) []reference {
+func (l *loader) wanted(toolsets []registry.ReleaseToolset, out *loaded) []reference {
 	var refs []reference
 	want := func(ref reference) {
 		if _, seen := out.modules[ref.manifest]; seen {
@@ -260,8 +279,8 @@ func (l *loader) wanted(r *registry.Release, changed []int, out *loaded) []refer
 			refs = append(refs, ref)
 		}
 	}
-	for _, i := range changed {
-		b := out.bundles[r.Toolsets[i].Bundle].toolset
+	for i := range toolsets {
+		b := out.bundles[toolsets[i].Bundle].toolset
 		for _, c := range b.Connectors {
 			want(reference{c.Name, c.Repository, c.Manifest, c.Digest, false})
 		}
@@ -330,6 +349,9 @@ func (l *loader) keep(n *loaded) {
 
 // count adds n to the users of what a toolset is made of. What nobody uses goes.
 func (l *loader) count(t *Toolset, n int) {
+	if t.Candidate != nil {
+		l.count(t.Candidate, n)
+	}
 	if b := l.bundles[t.ReleaseToolset.Bundle]; b != nil {
 		if b.users += n; b.users == 0 {
 			delete(l.bundles, t.ReleaseToolset.Bundle)

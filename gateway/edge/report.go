@@ -34,7 +34,7 @@ func (r *Reporter) State() registry.EdgeStatus {
 	out := registry.EdgeStatus{
 		Version: r.Version, Ready: s.Ready, Epoch: s.Epoch, Revision: s.Revision, Release: s.Release, Toolsets: s.Toolsets,
 		Applied: s.Applied.UTC().Truncate(time.Second), Saved: s.Saved != "" && s.Saved == s.Release, Expired: s.Expired,
-		Following: text(s.Following), Cache: text(s.Cache),
+		Following: text(s.Following), Cache: text(s.Cache), Trials: true,
 	}
 	if s.Applied.IsZero() {
 		out.Applied = time.Time{}

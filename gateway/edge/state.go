@@ -26,6 +26,7 @@ type Toolset struct {
 	Connectors              map[string]*connector.Connector // by registry.ConnectorRef.Name
 	Access                  *registry.AccessDocument        // nil: the bundle says who may enter
 	Plugins                 []*guest.Package                // in the order of Bundle.Plugins
+	Candidate               *Toolset                        // on trial beside it; nil: none
 }
 
 // WithoutCommands is the state as an edge serves it: without the toolsets that have a
@@ -34,7 +35,7 @@ func (s *State) WithoutCommands() (served *State, leftOut []string) {
 	out := *s
 	out.Toolsets = make([]*Toolset, 0, len(s.Toolsets))
 	for _, t := range s.Toolsets {
-		if t.Bundle.Local() {
+		if t.Bundle.Local() || t.Candidate != nil && t.Candidate.Bundle.Local() {
 			leftOut = append(leftOut, t.Slug)
 			continue
 		}
@@ -52,10 +53,18 @@ func (s *State) WithoutCommands() (served *State, leftOut []string) {
 func (s *State) Compile(prev *snapshot.Snapshot, meter *metering.Meter, keys *access.Keys, counter access.Counter) (*snapshot.Snapshot, error) {
 	in := snapshot.Input{Release: s.Release, Toolsets: make([]snapshot.ToolsetInput, len(s.Toolsets)), Meter: meter, Keys: keys, Counter: counter}
 	for i, t := range s.Toolsets {
-		in.Toolsets[i] = snapshot.ToolsetInput{
-			ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
-			Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
+		in.Toolsets[i] = t.input()
+		if t.Candidate != nil {
+			candidate := t.Candidate.input()
+			in.Toolsets[i].Trial = &snapshot.TrialInput{Release: t.Trial, Candidate: &candidate}
 		}
 	}
 	return snapshot.Compile(in, prev)
+}
+
+func (t *Toolset) input() snapshot.ToolsetInput {
+	return snapshot.ToolsetInput{
+		ID: t.ID, Slug: t.Slug, Revision: t.Revision, Digest: t.ReleaseToolset.Bundle, Bundle: t.Bundle, Programs: t.Programs, Connectors: t.Connectors,
+		Plugins: t.Plugins, Access: t.Access, AccessDigest: t.ReleaseToolset.Access, Index: t.Index,
+	}
 }

@@ -85,15 +85,22 @@ func needsOf(s *State) *needs {
 		toolsets: make(map[string]string),
 	}
 	for _, t := range s.Toolsets {
-		for i := range t.Bundle.Connectors {
-			for _, a := range t.Bundle.Connectors[i].Auth.Each() {
-				if a.CredentialID != "" && !a.User {
-					n.toolsets[a.CredentialID] = t.Slug
-				}
-			}
+		n.add(t)
+		if t.Candidate != nil {
+			n.add(t.Candidate)
 		}
 	}
 	return n
+}
+
+func (n *needs) add(t *Toolset) {
+	for i := range t.Bundle.Connectors {
+		for _, a := range t.Bundle.Connectors[i].Auth.Each() {
+			if a.CredentialID != "" && !a.User {
+				n.toolsets[a.CredentialID] = t.Slug
+			}
+		}
+	}
 }
 
 // stored is the plain form of fileCredentials: what the node keeps, in the form it

@@ -189,6 +189,7 @@ type Options struct {
 	Origins    []string
 	Logger     *slog.Logger
 	Plugins    call.Plugins       // default: none run
+	Shadow     call.Plugins       // of candidates beside calls; default: none run
 	Scripts    *script.Engine     // default: none run
 	Tracer     *tracing.Tracer    // default: no spans are made
 	Programs   enginepool.Options // of the host of response programs
@@ -235,7 +236,7 @@ func New(o Options) (*Stack, error) {
 		return nil, err
 	}
 	s.Caller, err = call.New(call.Options{
-		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
+		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, ShadowPlugins: o.Shadow, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
 		Tracer: o.Tracer,
 	})
 	if err != nil {

@@ -26,6 +26,8 @@ type Meter struct {
 	set   *metrics.Set
 	mu    sync.Mutex
 	tools map[ToolID]*Tool // guarded by mu
+	// trials is guarded by mu.
+	trials map[TrialID]*Trial
 	// inFlight is guarded by mu; exchanges that run, by connector.
 	inFlight map[string]*flight
 
@@ -42,7 +44,7 @@ func New() *Meter {
 	metrics.ExposeMetadata(true) // HELP and TYPE lines; the library has no setting per set
 	set := metrics.NewSet()
 	return &Meter{
-		set: set, tools: map[ToolID]*Tool{}, inFlight: map[string]*flight{}, urgent: make(chan struct{}, 1),
+		set: set, tools: map[ToolID]*Tool{}, trials: map[TrialID]*Trial{}, inFlight: map[string]*flight{}, urgent: make(chan struct{}, 1),
 		overhead: set.NewPrometheusHistogramExt("sluice_gateway_overhead_seconds", buckets),
 	}
 }

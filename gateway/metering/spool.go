@@ -249,7 +249,7 @@ func (s *Spool) Flush() error {
 // take appends what was drained to the pending reports. s.writing is held.
 func (s *Spool) take(u *Usage, since time.Time) {
 	minute := since.Truncate(time.Minute).Unix()
-	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 || len(u.Found) > 0 || len(u.Calls) > 0 || len(u.Omitted) > 0 {
+	for len(u.Series) > 0 || len(u.Causes) > 0 || len(u.Samples) > 0 || len(u.Found) > 0 || len(u.Calls) > 0 || len(u.Omitted) > 0 || len(u.Trials) > 0 {
 		r := &registry.UsageReport{Minute: minute}
 		r.Calls, u.Calls = cutCalls(u.Calls)
 		r.Omitted, u.Omitted = cutAt(u.Omitted, registry.MaxUsageSeries)
@@ -257,6 +257,7 @@ func (s *Spool) take(u *Usage, since time.Time) {
 		r.Causes, u.Causes = cutAt(u.Causes, registry.MaxUsageSeries)
 		r.Samples, u.Samples = cutAt(u.Samples, registry.MaxUsageSamples)
 		r.Found, u.Found = cutAt(u.Found, registry.MaxUsageFound)
+		r.Trials, u.Trials = cutAt(u.Trials, registry.MaxUsageTrials)
 		if n := len(s.pending); n >= maxPending && join(s.pending[n-1], r) {
 			continue
 		}
@@ -321,6 +322,8 @@ func join(to, r *registry.UsageReport) bool {
 	for _, o := range r.Omitted {
 		to.Omitted = addOmitted(to.Omitted, o)
 	}
+	to.Trials = append(to.Trials, r.Trials...)
+	to.Trials = to.Trials[:min(len(to.Trials), registry.MaxUsageTrials)]
 	to.Causes = append(to.Causes, r.Causes...)
 	to.Samples = append(to.Samples, r.Samples...)
 	to.Samples = to.Samples[:min(len(to.Samples), registry.MaxUsageSamples)]

@@ -122,6 +122,10 @@ type Call struct {
 	Arguments  []byte
 	Answer     []byte // what the agent read
 	Script     string // digest of the script that ran; "": none did
+	// Side counts the call for the trial that its toolset is on; nil: it is on none.
+	// PluginFailed says that a plugin did, whatever became of the call.
+	Side         *TrialSide
+	PluginFailed bool
 	// Run is of a script that succeeded, where it may be kept; nil: there is none.
 	Run *registry.ScriptRun
 }
@@ -159,6 +163,9 @@ func (t *Tool) Call(x *Call) {
 		before, after = t.answer(x.Before, x.After)
 	}
 	t.usage(x, before, after)
+	if x.Side != nil && o != Cancelled {
+		x.Side.Count(TrialCall{Failed: o != OK || x.PluginFailed, Duration: x.Duration, Bytes: len(x.After), Tokens: after})
+	}
 	t.log(x, before, after)
 	t.notice(x)
 }

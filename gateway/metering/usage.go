@@ -157,6 +157,7 @@ type Usage struct {
 	Found   []registry.UsageFound
 	Calls   []registry.UsageCall
 	Omitted []registry.UsageOmitted // one for each toolset that has any
+	Trials  []registry.UsageTrial
 }
 
 // Drain takes what was counted for usage since the last one, and starts again from
@@ -174,7 +175,14 @@ func (m *Meter) Drain() *Usage {
 	for _, t := range m.tools {
 		tools = append(tools, t)
 	}
+	trials := make([]*Trial, 0, len(m.trials))
+	for _, t := range m.trials {
+		trials = append(trials, t)
+	}
 	m.mu.Unlock()
+	for _, t := range trials {
+		t.drain(u)
+	}
 	for _, t := range tools {
 		if t.id.Toolset != "" {
 			t.drain(u)

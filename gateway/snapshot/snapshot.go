@@ -41,6 +41,7 @@ type ToolsetInput struct {
 	// Access says who may enter and AccessDigest names it; nil: the bundle says.
 	Access       *registry.AccessDocument
 	AccessDigest registry.Digest
+	Trial        *TrialInput // nil: no candidate is on trial
 }
 
 // Snapshot is one state of the gateway.
@@ -85,6 +86,11 @@ func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
 			if ts, err = newToolset(t, &in, prev.Slug(t.Slug)); err != nil {
 				return nil, fmt.Errorf("compiling toolset %s: %w", t.Slug, err)
 			}
+			if t.Trial != nil {
+				if ts.trial, err = newTrial(ts, t.Trial, &in); err != nil {
+					return nil, fmt.Errorf("compiling toolset %s: %w", t.Slug, err)
+				}
+			}
 		}
 		s.bySlug[t.Slug] = ts
 		s.toolsets = append(s.toolsets, ts)
@@ -119,7 +125,7 @@ func (s *Snapshot) unchanged(t *ToolsetInput) *Toolset {
 		return nil
 	}
 	old := s.bySlug[t.Slug]
-	if old == nil || old.ID != t.ID || old.Revision != t.Revision || t.Digest == "" || old.Digest != t.Digest || old.accessDigest != t.AccessDigest {
+	if old == nil || old.ID != t.ID || old.Revision != t.Revision || t.Digest == "" || old.Digest != t.Digest || old.accessDigest != t.AccessDigest || !old.sameTrial(t.Trial) {
 		return nil
 	}
 	return old

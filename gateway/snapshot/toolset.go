@@ -58,6 +58,9 @@ type Toolset struct {
 	}
 	lists lists
 
+	trial *Trial              // nil: no candidate is on trial
+	side  *metering.TrialSide // of a canary, also of its candidate; nil: none
+
 	info  mcp.Info  // without what is known of the connectors
 	card  *mcp.Card // of a toolset that has tools only
 	items items

@@ -26,6 +26,8 @@ var Help = map[string]string{
 	"sluice_plugin_failures_total":             "Plugin runs that failed, by cause.",
 	"sluice_plugin_requests_total":             "HTTP requests sent for plugins, by the class of their status.",
 	"sluice_plugin_unbindings_total":           "Times a failing plugin was left out of calls.",
+	"sluice_rollout_calls_total":               "Calls of toolsets with a canary, by side and outcome.",
+	"sluice_rollout_comparisons_total":         "Calls that a candidate in the shadow was run on, by result.",
 	"sluice_ratelimit_rejections_total":        "Calls that were over a limit of rate or concurrency.",
 	"sluice_release_age_seconds":               "Time since the release that is served was issued.",
 	"sluice_release_revision":                  "Number of the release that is served.",

@@ -91,7 +91,7 @@ func (n *Node) openTracer(ctx context.Context) (err error) {
 // newCaller makes what calls tools with the credentials of a source. Without a meter it
 // is for tests of drafts: nothing is kept, nothing is counted.
 func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.Caller, error) {
-	o := call.Options{Host: n.programs, Upstream: n.upstream, MCP: n.servers, Files: n.files, Plugins: n.plugins.runner, Scripts: n.scripts, Credentials: from, Meter: meter, Logger: n.o.Logger}
+	o := call.Options{Host: n.programs, Upstream: n.upstream, MCP: n.servers, Files: n.files, Plugins: n.plugins.runner, ShadowPlugins: n.plugins.shadow, Scripts: n.scripts, Credentials: from, Meter: meter, Logger: n.o.Logger}
 	if n.control != nil {
 		o.Scope = n.dialer.Scope
 	}

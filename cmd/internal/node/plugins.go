@@ -25,6 +25,9 @@ type nodePlugins struct {
 	host   *extism.Host
 	runner *plugin.Runner
 	turns  *turns.Queue // shared with scripts
+	// shadow runs those of candidates beside calls, on a host with turns of its own that
+	// sends nothing. It costs nothing while no candidate is on trial.
+	shadow *plugin.Runner
 	// unbound are the plugins that were taken out of calls. What does not fit was
 	// logged, and is not recorded.
 	unbound chan registry.PluginUnbound
@@ -49,6 +52,15 @@ func (n *Node) openPlugins(ctx context.Context) error {
 		return err
 	}
 	n.onClose(func() error { p.runner.Close(); return nil })
+	beside, err := extism.New(extism.Options{Grace: n.o.Upstreams.PluginGrace, Functions: guest.Functions(), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("starting the host of plugins on trial: %w", err)
+	}
+	n.onClose(func() error { return beside.Close(context.WithoutCancel(ctx)) })
+	if p.shadow, err = plugin.New(plugin.Options{Host: beside, Policy: pluginPolicy}); err != nil {
+		return err
+	}
+	n.onClose(func() error { p.shadow.Close(); return nil })
 	n.plugins = p
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
@@ -32,6 +33,7 @@ type bindFlags struct {
 	update                           bool
 	calls                            map[string]string
 	grant                            []string
+	rollout                          toolsetcmd.RolloutFlags
 }
 
 func (a plugins) pluginBind() *cobra.Command {
@@ -53,11 +55,15 @@ newer version that asks for more is not moved to until that is decided too.
 --update alone moves every binding of the plugin in the toolset; with --tool or --connector
 that one.
 
+With --shadow or --canary the draft is tested and rolled out beside what is live ("sluice
+toolset rollout").
+
 A workflow is bound to the toolset as a whole and offers a tool. It calls tools by names
 of its own: those of the toolset, unless --call says otherwise.`,
 		Example: `  sluice plugin bind shop mask
   sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
   sluice plugin bind shop mask --update
+  sluice plugin bind shop mask --update --canary 10%
   sluice plugin bind shop rates --grant hosts=api.example.com,deadline=2s
   sluice plugin bind shop discussions --call list_comments=list_issue_comments`,
 		Args: command.Exactly(2, "a toolset and a plugin"),
@@ -67,11 +73,23 @@ of its own: those of the toolset, unless --call says otherwise.`,
 			if err != nil {
 				return err
 			}
-			return a.changeBindings(cmd.Context(), args[0], func(all []binding.PluginBinding) ([]binding.PluginBinding, error) {
+			if err := f.rollout.Check(); err != nil {
+				return err
+			}
+			err = a.changeBindings(cmd.Context(), args[0], func(all []binding.PluginBinding) ([]binding.PluginBinding, error) {
 				return f.apply(cmd.Flags(), args[0], name, versions, grants, all)
 			})
+			if err != nil || !f.rollout.Given() {
+				return err
+			}
+			t, _, err := a.Client().Toolset(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return f.rollout.Start(cmd.Context(), a.Session, t)
 		},
 	}
+	f.rollout.Add(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&f.connector, "connector", "", "only tools of this connector")
 	fs.StringVar(&f.tool, "tool", "", "only this tool")

@@ -25,6 +25,7 @@ import (
 func refreshCommand(cli *command.Session) *cobra.Command {
 	var in change.RefreshRequest
 	var reason string
+	var keep bool
 	cmd := &cobra.Command{
 		Use: "refresh TOOLSET", Short: "Read the specification again and show what changed", Args: command.Exactly(1, "one toolset"),
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
@@ -40,6 +41,9 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 			if reason != "" {
 				in.Deploy = &change.CreateDeploy{UntestedReason: reason}
 			}
+			if keep {
+				in.Deploy = &change.CreateDeploy{Skip: true}
+			}
 			return refresh(cmd.Context(), cli, args[0], &in)
 		},
 	}
@@ -50,6 +54,8 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
 	cmd.Flags().BoolVar(&in.Accept, "accept", false, "take over what the MCP server changed, though its tools are pinned")
 	cmd.Flags().StringVar(&reason, "reason", "", "deploy with this reason when nothing can be tested")
+	cmd.Flags().BoolVar(&keep, "keep-draft", false, "neither test nor deploy: the new version stays in the draft, to roll it out (sluice toolset rollout)")
+	cmd.MarkFlagsMutuallyExclusive("reason", "keep-draft")
 	return cmd
 }
 

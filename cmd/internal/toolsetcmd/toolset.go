@@ -25,7 +25,7 @@ func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
 	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), setCommand(cli), urlCommand(cli), toolsCommand(cli), itemsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), refreshCommand(cli), diffCommand(cli),
 		deleteCommand(cli), authCommand(cli), accessCommand(cli), labelsCommand(cli))
-	cmd.AddCommand(rollbackCommand(cli), historyCommand(cli), draftCommand(cli), previewCommand(cli), scheduleCommand(cli), acceptCommand(cli), originsCommand(cli))
+	cmd.AddCommand(rollbackCommand(cli), historyCommand(cli), draftCommand(cli), previewCommand(cli), scheduleCommand(cli), acceptCommand(cli), originsCommand(cli), rolloutCommand(cli))
 	cmd.AddCommand(more...)
 	return cmd
 }

@@ -1,0 +1,43 @@
+package alert
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/store"
+)
+
+// rolledBackFor is how long it is told that a roll-out was rolled back by itself, unless
+// another one begins or the toolset is deployed.
+const rolledBackFor = 24 * time.Hour
+
+// trials are roll-outs that ended because their candidate was worse.
+func trials(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	rows, err := ws.NewestTrials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		row := &rows[i]
+		if row.State != store.TrialRolledBack || ws.Now().Sub(row.EndedAt.Time) >= rolledBackFor {
+			continue
+		}
+		ts, err := ws.Toolset(ctx, row.ToolsetID)
+		if err != nil {
+			return nil, err
+		}
+		if ts.LiveRevision != row.LiveRevision {
+			continue // somebody went on
+		}
+		out = append(out, condition{
+			key: KindRolledBack + "/" + row.ID, kind: KindRolledBack, severity: notify.Warning, toolset: ts.ID, since: row.EndedAt.Time,
+			title: "the roll-out of toolset " + ts.Slug + " was rolled back",
+			details: Details{
+				Toolset: ts.Slug, Cause: row.Reason, Remedy: "look at the calls of the candidate, mend the draft, and roll it out again; all callers have what was live before",
+				Command: "sluice toolset rollout show " + ts.Slug,
+			},
+		})
+	}
+	return out, nil
+}
