@@ -22,7 +22,7 @@ func TestMaxListeners(t *testing.T) {
 	a := newListeners(nil, nil, nil)
 	a.open.Store(maxListeners - 1)
 	for past, want := range []error{nil, errTooManyListeners} {
-		if err := a.hijack(&fasthttp.RequestCtx{}, s.Slug("acme"), access.Pass{}, &listener{}); err != want { //nolint:errorlint // they are told apart by identity
+		if err := a.hijack(&fasthttp.RequestCtx{}, s.Slug("acme"), access.Pass{}, &listener{}); err != want {
 			t.Errorf("%d past the bound: %v, want %v", past, err, want)
 		}
 		if got := a.open.Load(); got != maxListeners {

@@ -447,8 +447,8 @@ func sameDocument(t *testing.T, what, got, want string) {
 func (c *wholeCall) target() string {
 	path := c.path
 	var query []string
-	for i := len(c.params) - 1; i >= 0; i-- {
-		switch p := c.params[i]; {
+	for _, p := range slices.Backward(c.params) {
+		switch {
 		case p.in == "path":
 			path = strings.ReplaceAll(path, "{"+p.name+"}", p.wire())
 		case p.in == "query" && p.value != nil:

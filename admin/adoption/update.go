@@ -15,7 +15,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 	"github.com/sluicegate/sluice/plugins/connector"
-	"github.com/sluicegate/sluice/registry"
 )
 
 // Room takes newer versions of entries over.
@@ -136,7 +135,7 @@ func (r *Room) settings(ctx context.Context, d *draft.Draft, was, now *catalog.A
 		return err
 	}
 	to := d.Calls()
-	if registry.Origins(from.Wanted()).Missing(to.Wanted()) == nil {
+	if from.Wanted().Missing(to.Wanted()) == nil {
 		return nil
 	}
 	diff.Origins = &credential.OriginChange{Connector: d.Row.Name, From: credential.NonNil(from.Wanted()), To: credential.NonNil(to.Wanted())}

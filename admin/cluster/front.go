@@ -324,7 +324,8 @@ func (f *Front) pass(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasPrefix(r.URL.Path, "/edge/v1/") { // others are brought to an end
 		held, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(f.ending, cancel)()
+		stop := context.AfterFunc(f.ending, cancel)
+		defer stop()
 		ctx = held
 	}
 	in := r.WithContext(ctx)

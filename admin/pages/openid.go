@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// OpenIDPath begins a login at the OpenID provider, and OpenIDCallback is where that
-	// sends the browser back to.
-	OpenIDPath     = "/openid/login"
+	// OpenIDPath begins a login at the OpenID provider.
+	OpenIDPath = "/openid/login"
+	// OpenIDCallback is where the provider sends the browser back to.
 	OpenIDCallback = "/openid/callback"
 	// openIDCookie keeps a login in a browser until it comes back.
 	openIDCookie = "sluice-openid"

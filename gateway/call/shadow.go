@@ -132,7 +132,7 @@ type shadow struct {
 	caller *Caller // runs candidates; it has no upstream
 	log    *slog.Logger
 	queue  chan *shadowCall
-	bytes  atomic.Int64 // of the copies in queue
+	bytes  atomic.Int64      // of the copies in queue
 	warm   *snapshot.Toolset // whose programs and plugins are compiled; of run
 	start  sync.Once
 	ctx    context.Context //nolint:containedctx // ends with the Caller

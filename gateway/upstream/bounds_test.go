@@ -229,7 +229,7 @@ func TestConnectionIsUsedUp(t *testing.T) {
 		"events of an announced length": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9\r\n\r\ndata: 1\n\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstale",
 		"a server that closes":          "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
 	} {
-		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestTrailerCutOff(t *testing.T) {
 // TestUnreadStreamUsesUp: a stream that was left before its announced end leaves nothing
 // behind for the next request.
 func TestUnreadStreamUsesUp(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens at once
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

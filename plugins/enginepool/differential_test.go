@@ -164,8 +164,10 @@ func TestAgreeCases(t *testing.T) {
 // one object to the next.
 func TestAgreeRemembered(t *testing.T) {
 	h := newPool(t, Options{})
-	self := &engine.Node{Fields: []engine.Field{{Name: "drop", Drop: true}, {Name: "keep", Exempt: true}}, DropSuffixes: []string{"_url"},
-		Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepLone | engine.KeepPages}
+	self := &engine.Node{
+		Fields: []engine.Field{{Name: "drop", Drop: true}, {Name: "keep", Exempt: true}}, DropSuffixes: []string{"_url"},
+		Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepLone | engine.KeepPages,
+	}
 	self.Rest = self
 	other := &engine.Node{Fields: []engine.Field{{Name: "drop"}, {Name: "keep", Drop: true}, {Name: "in", Node: self}}}
 	var wide, wider, places strings.Builder

@@ -18,7 +18,7 @@ func TestMaxRedirects(t *testing.T) {
 			}
 		}))
 		c := http.Client{CheckRedirect: checkRedirect}
-		resp, err := c.Get(s.URL) //nolint:noctx // it ends at once
+		resp, err := c.Get(s.URL)
 		if err == nil {
 			_ = resp.Body.Close()
 		}

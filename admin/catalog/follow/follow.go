@@ -135,7 +135,7 @@ func (f *Follower) look(ctx context.Context, x *followed) (changed bool) {
 	f.logFaults("catalog", x.source.Name, next.Faults)
 	x.entries, x.digest, x.issued = next.Entries, next.Digest, next.IssuedAt
 	f.Log.LogAttrs(ctx, slog.LevelInfo, "catalog read", slog.String("catalog", x.source.Name), slog.Int("entries", len(x.entries)),
-		slog.String("digest", string(x.digest)), slog.String("signedBy", next.KeyID))
+		slog.String("digest", string(x.digest)), slog.String("signed_by", next.KeyID))
 	return true
 }
 

@@ -233,7 +233,7 @@ func (p published) pull() *cobra.Command {
 // writeEntries writes the files of the entries that can be used, whose ids are checked: a
 // name never leads out of the folder.
 func writeEntries(dir string, c *follow.Catalog) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("making the folder %s: %w", dir, err)
 	}
 	good := map[string]bool{}
