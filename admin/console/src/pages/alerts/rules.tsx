@@ -39,6 +39,7 @@ const rules: Rule[] = [
   { kind: "tool.failing", severities: ["warning"], when: "Every one of the newest calls of a tool fails, ten at least, for a minute." },
   { kind: "toolset.errors", severities: ["warning"], when: "Half of the newest calls of a toolset fail, 50 at least, for two minutes." },
   { kind: "plugin.failing", severities: ["critical"], when: "A plugin makes a fifth of the newest calls of a tool fail, for a minute." },
+  { kind: "rollout.rolled_back", severities: ["warning"], when: "A canary was worse than what is live, and was rolled back by itself." },
   { kind: "rule.fired", severities: ["info", "warning", "critical"], when: "Usage passed the threshold of a rule of your own." },
   { kind: "budget.spent", severities: ["info", "warning", "critical"], when: "80 % of a budget of a day or a month is used, or all of it." },
 ];
