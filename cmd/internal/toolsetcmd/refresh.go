@@ -100,8 +100,13 @@ func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail
 			printLive(w, &out.Toolset)
 		case out.Changes.Waits:
 			fmt.Fprintf(w, "! %s goes on with its tools as they were; the change waits\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
+		case out.Waiting == "":
+			fmt.Fprintf(w, "✓ the draft of %s is what is live\n", t.Slug)
 		default:
 			printWaiting(w, t.Slug, out)
+			if in.Deploy != nil && in.Deploy.Skip && out.Toolset.Revision > 0 {
+				fmt.Fprintf(w, "  or     sluice toolset rollout start %s --canary 10%%   or: --shadow\n", t.Slug)
+			}
 		}
 	})
 }

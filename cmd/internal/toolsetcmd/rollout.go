@@ -71,7 +71,7 @@ func (f *RolloutFlags) Start(ctx context.Context, cli *command.Session, t *view.
 	if err != nil {
 		return err
 	}
-	if f.reason == "" {
+	if f.reason == "" && t.Digest != t.LiveDigest { // else there is nothing to roll out, as the API says
 		var run admin.TestAnswer
 		if err := cli.Client().Post(ctx, client.ToolsetPath(t, "test"), rollout.TestRequest{KeepDraft: true}, &run, client.Wait); err != nil {
 			return err
