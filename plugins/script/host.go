@@ -232,7 +232,11 @@ func (r *run) wait() uint64 {
 	select {
 	case e = <-r.ended:
 	case <-r.ctx.Done():
-		panic(r.ctx.Err())
+	}
+	// Also when a call ended: it may have failed because the caller gave up, which is no
+	// error for the script to catch.
+	if err := r.ctx.Err(); err != nil {
+		panic(err)
 	}
 	r.waited += time.Since(begin)
 	if r.open[e.place] = false; e.sleep {
