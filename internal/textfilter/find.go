@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,7 +182,7 @@ func search(text string, found []Finding, at string) []Finding {
 
 // match returns what the rule finds in s; "": nothing.
 func (r *rule) match(s string) string {
-	for _, m := range r.expr.FindAllString(s, 4) {
+	for _, m := range r.expr().FindAllString(s, 4) {
 		if !strings.HasSuffix(strings.TrimRight(m, "."), ".pub") { // a public key is meant to be read
 			return m
 		}
@@ -192,11 +191,11 @@ func (r *rule) match(s string) string {
 }
 
 // spaced are letters with something between each two of them.
-var spaced = regexp.MustCompile(`(?:\b[a-z](?: |\.|-|_|\*)){5,}`)
+var spaced = lazily(`(?:\b[a-z](?: |\.|-|_|\*)){5,}`)
 
 // join takes what stands between spaced letters away.
 func join(s string) string {
-	return spaced.ReplaceAllStringFunc(s, func(m string) string {
+	return spaced().ReplaceAllStringFunc(s, func(m string) string {
 		out := make([]byte, 0, len(m))
 		for i := 0; i < len(m); i += 2 {
 			out = append(out, m[i])
@@ -288,19 +287,19 @@ func lookalike(r rune) rune {
 }
 
 var (
-	base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{` + strconv.Itoa(minEncoded) + `,}={0,2}`)
-	hexRun    = regexp.MustCompile(`(?:[0-9a-fA-F]{2}[ :]?){` + strconv.Itoa(minEncoded) + `,}`)
+	base64Run = lazily(`[A-Za-z0-9+/_-]{` + strconv.Itoa(minEncoded) + `,}={0,2}`)
+	hexRun    = lazily(`(?:[0-9a-fA-F]{2}[ :]?){` + strconv.Itoa(minEncoded) + `,}`)
 )
 
 // decoded is prose that text has in base64 or hexadecimal digits; "": none.
 func decoded(text string) string {
-	for _, m := range base64Run.FindAllString(text, maxFindings) {
+	for _, m := range base64Run().FindAllString(text, maxFindings) {
 		raw := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(m, "="))
 		if b, err := base64.RawStdEncoding.DecodeString(raw[:len(raw)/4*4]); err == nil && prose(b) {
 			return string(b)
 		}
 	}
-	for _, m := range hexRun.FindAllString(text, maxFindings) {
+	for _, m := range hexRun().FindAllString(text, maxFindings) {
 		if b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "").Replace(m)); err == nil && prose(b) {
 			return string(b)
 		}

@@ -157,3 +157,12 @@ func TestMaxSchemaTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestRulesCompile: an expression is compiled only when it is used, so each is here.
+func TestRulesCompile(t *testing.T) {
+	for i, r := range rules {
+		if r.expr().MatchString("") || len(r.need) == 0 {
+			t.Errorf("rule %d (%s) finds something in nothing, or needs no word", i, r.expr())
+		}
+	}
+}

@@ -13,15 +13,13 @@ import (
 // suspect are the first bytes of UTF-8 sequences among which there are characters
 // that are not kept, or only in some places; and those that begin none.
 var suspect = func() (t [256]bool) {
-	for i := 0x80; i < 0xc2; i++ {
-		t[i] = true
-	}
-	for i := 0xf5; i < 256; i++ {
-		t[i] = true
-	}
-	for r := rune(0x80); r <= utf8.MaxRune; r++ {
-		if unseen(r) || isJoiner(r) || isStyle(r) {
-			t[string(r)[0]] = true
+	for i := utf8.RuneSelf; i < len(t); i++ {
+		switch {
+		case i == 0xcd || i == 0xd8: // with U+034F, with U+061C
+			t[i] = true
+		case i >= 0xc3 && i <= 0xe0, i >= 0xe4 && i <= 0xed:
+		default:
+			t[i] = true
 		}
 	}
 	return t

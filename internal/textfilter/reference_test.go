@@ -95,3 +95,21 @@ func FuzzIndexJSON(f *testing.F) {
 		}
 	})
 }
+
+// TestSuspect: the table of first bytes says what all characters say.
+func TestSuspect(t *testing.T) {
+	var want [256]bool
+	for i := 0x80; i < 256; i++ {
+		want[i] = i < 0xc2 || i > 0xf4
+	}
+	for r := rune(0x80); r <= utf8.MaxRune; r++ {
+		if unseen(r) || isJoiner(r) || isStyle(r) {
+			want[string(r)[0]] = true
+		}
+	}
+	for i := range want {
+		if suspect[i] != want[i] {
+			t.Errorf("%#x: %v, want %v", i, suspect[i], want[i])
+		}
+	}
+}

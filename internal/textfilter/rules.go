@@ -1,6 +1,9 @@
 package textfilter
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Kind is what a sentence wants of a model.
 type Kind string
@@ -23,14 +26,20 @@ type rule struct {
 	kind         Kind
 	need         []string // one of these is in the text,
 	also         []string // and, where there are any, one of these
-	expr         *regexp.Regexp
+	expr         func() *regexp.Regexp
 	needs, alsos wordSet
 	// foreign runs over text whose letters were not made Latin.
 	foreign bool
 }
 
+// lazily compiles an expression when it is first used: all of them take 20 ms and 3 MB, which
+// most commands never need.
+func lazily(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 func newRule(kind Kind, expr string, need ...string) rule {
-	return rule{kind: kind, need: need, expr: regexp.MustCompile(expr)}
+	return rule{kind: kind, need: need, expr: lazily(expr)}
 }
 
 func (r rule) and(also ...string) rule {
@@ -39,7 +48,7 @@ func (r rule) and(also ...string) rule {
 }
 
 func foreignRule(expr string, need ...string) rule {
-	return rule{kind: Override, need: need, expr: regexp.MustCompile(expr), foreign: true}
+	return rule{kind: Override, need: need, expr: lazily(expr), foreign: true}
 }
 
 // The words that several rules are made of.
