@@ -23,4 +23,13 @@ var targets = []target{
 	{dir: "internal/redact"},
 	{dir: "internal/jsonscan", wider: []string{"gateway/mcp", "plugins/operation"}},
 	{dir: "admin/store", wider: []string{"admin/publish"}},
+	{dir: "admin/cluster", wider: []string{"admin"}},
+	{dir: "gateway/certificate", wider: []string{"gateway"}},
+	{dir: "gateway/plugin", wider: []string{"gateway"}},
+	{dir: "gateway/pool", wider: []string{"gateway"}},
+	{dir: "gateway/session", wider: []string{"gateway"}},
+	{dir: "internal/http1", wider: []string{"gateway"}},
+	{dir: "internal/secrets", wider: []string{"admin/keyring", "admin/store"}},
+	{dir: "plugins/catalog", wider: []string{"admin/catalog"}},
+	{dir: "registry/server", wider: []string{"registry/oci"}},
 }

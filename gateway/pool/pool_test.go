@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,12 @@ var testKey = bytes.Repeat([]byte("k"), keyBytes)
 // open makes a store of a server, and waits until it answers.
 func open(t *testing.T, s *pooltest.Server, key []byte) *Store {
 	t.Helper()
-	p, err := Open(Options{URL: secrets.New(s.URL()), Key: func() []byte { return key }, Timeout: time.Minute})
+	return openLogging(t, s, key, nil)
+}
+
+func openLogging(t *testing.T, s *pooltest.Server, key []byte, log *slog.Logger) *Store {
+	t.Helper()
+	p, err := Open(Options{URL: secrets.New(s.URL()), Key: func() []byte { return key }, Timeout: time.Minute, Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,8 +165,8 @@ func TestRate(t *testing.T) {
 		t.Errorf("%d let in and %d told to wait, want %d of 120", let.Load(), refused.Load(), burst)
 	}
 	p := open(t, s, testKey)
-	if v, err := p.Enter(t.Context(), "another caller", limit); err != nil || v.Wait != 0 {
-		t.Errorf("another caller: %+v, %v", v, err)
+	if v, err := p.Enter(t.Context(), "another caller", limit); err != nil || v.Wait != 0 || v.Lease != "" || len(p.leases) != 0 {
+		t.Errorf("another caller: %+v, %v, and %d leases of requests that nobody counts", v, err, len(p.leases))
 	}
 	// Of a fast rate the next one comes soon.
 	fast := Limit{Every: 1000, Burst: 1}
@@ -247,7 +253,8 @@ func TestRunning(t *testing.T) {
 // TestAway: without the server operations fail, and come back by themselves.
 func TestAway(t *testing.T) {
 	s := pooltest.Start(t)
-	p := open(t, s, testKey)
+	var logged bytes.Buffer
+	p := openLogging(t, s, testKey, slog.New(slog.NewTextHandler(&logged, nil)))
 	ctx := t.Context()
 	s.Kill()
 	if _, err := p.Get(ctx, "o", "i"); !errors.Is(err, ErrAway) {
@@ -270,6 +277,22 @@ func TestAway(t *testing.T) {
 	eventually(t, p)
 	if v, err := p.Enter(ctx, "o", Limit{Most: 1}); err != nil || v.Crowded {
 		t.Errorf("%+v, %v", v, err)
+	}
+	page.Reset()
+	p.WritePrometheus(&page)
+	if !strings.Contains(page.String(), "sluice_state_up 1") || strings.Count(logged.String(), "does not answer") != 1 || strings.Count(logged.String(), "answers again") != 1 {
+		t.Errorf("each is not told once:\n%s%s", page.String(), logged.String())
+	}
+	// What is not there is asked for once.
+	raw := *p.client.Load()
+	if err := raw.Do(ctx, raw.B().ConfigResetstat().Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Get(ctx, "o", "i"); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+	if stats, err := raw.Do(ctx, raw.B().Info().Section("commandstats").Build()).ToString(); err != nil || !strings.Contains(stats, "cmdstat_get:calls=1,") {
+		t.Errorf("%s, %v", stats, err)
 	}
 	// A caller that has gone says nothing of the server.
 	gone, cancel := context.WithCancel(ctx)

@@ -156,6 +156,20 @@ func TestReplayBounds(t *testing.T) {
 		}
 		table.End(s)
 
+		// Room for the newest is made of all events of older streams that go on.
+		s = table.Open(ada, Client{})
+		old, young := s.Replay([]byte("1")), s.Replay([]byte("2"))
+		old.Append(nil, []byte(half[:maxReplayBytes/4]), false)
+		old.Append(nil, []byte(half), false)
+		young.Append(nil, []byte(strings.Repeat("y", maxReplayBytes-frame)), false)
+		if got, all := resumed("1-0"), resumed("2-0"); got != "" || len(all) != maxReplayBytes || s.replays.size != maxReplayBytes {
+			t.Errorf("%d bytes of the older stream, %d of the newest", len(got), len(all))
+		}
+		if got := resumed("2-1"); got != "" {
+			t.Errorf("nothing was missed: %.40q", got)
+		}
+		table.End(s)
+
 		big := []byte(strings.Repeat("z", maxReplayBytes-frame))
 		for range maxKept / maxReplayBytes {
 			table.Open(ada, Client{}).Replay([]byte("1")).Append(nil, big, false)

@@ -22,6 +22,9 @@ type stream struct {
 func (s *stream) Write(b []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(b) == 0 {
+		panic("an empty chunk ends a response (RFC 9112 §7.1)")
+	}
 	if !s.broken {
 		s.got.Write(b)
 	}

@@ -177,7 +177,18 @@ func TestBadCommands(t *testing.T) {
 func TestBadWrappedFiles(t *testing.T) {
 	c, dir := script(t, kms)
 	path := filepath.Join(dir, "w")
-	f := func(what, text string, perm fs.FileMode) {
+	if _, err := secrets.OpenWrapped(path, filepath.Join(dir, "p"), c); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := secrets.WrappedIDs(good)
+	if err != nil || len(ids) != 1 {
+		t.Fatal(ids, err)
+	}
+	f := func(what, text string, perm fs.FileMode, says string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), perm); err != nil {
 			t.Fatal(err)
@@ -185,14 +196,42 @@ func TestBadWrappedFiles(t *testing.T) {
 		if err := os.Chmod(path, perm); err != nil {
 			t.Fatal(err)
 		}
-		if k, err := secrets.OpenWrapped(path, filepath.Join(dir, "p"), c); err == nil || k != nil {
-			t.Errorf("%s was opened", what)
+		if k, err := secrets.OpenWrapped(path, filepath.Join(dir, "p"), c); k != nil || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v; want %q", what, err, says)
 		}
 	}
-	f("no JSON", "{", 0o600)
-	f("another format", `{"format":"x","version":1,"keys":[{"id":"0","wrapped":"x"}]}`, 0o600)
-	f("no key", `{"format":"sluice-wrapped-keys","version":1,"keys":[]}`, 0o600)
-	f("a key that is another", `{"format":"sluice-wrapped-keys","version":1,"keys":[{"id":"00","wrapped":"kms:v1:none"}]}`, 0o600)
-	f("too large", strings.Repeat(" ", 128<<10+1), 0o600)
-	f("readable by others", `{}`, 0o644)
+	changed := func(old, now string) string {
+		t.Helper()
+		text := strings.Replace(string(good), old, now, 1)
+		if text == string(good) {
+			t.Fatalf("%q is not in the file", old)
+		}
+		return text
+	}
+	f("no JSON", "{", 0o600, "cannot be read")
+	f("another format", changed("sluice-wrapped-keys", "x"), 0o600, "cannot be read")
+	f("another version", changed(`"version": 1`, `"version": 2`), 0o600, "cannot be read")
+	f("no key", `{"format":"sluice-wrapped-keys","version":1,"keys":[]}`, 0o600, "cannot be read")
+	f("a key that is nowhere", changed("kms:v1:", "kms:v1:none"), 0o600, "unwrapping key "+ids[0])
+	f("a key that is another", changed(ids[0], "00"), 0o600, "another key than 00")
+	f("too large", strings.Repeat(" ", 128<<10+1), 0o600, "at most 131072 bytes")
+	f("readable by others", string(good), 0o644, "mode 0644")
+	if ids, err := secrets.WrappedIDs([]byte(changed(`"version": 1`, `"version": 2`))); !problem.Is(err, problem.InvalidArgument) {
+		t.Errorf("%q, %v", ids, err)
+	}
+
+	// A plain key file that stays is told of: with it the keys open without the command.
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stays := filepath.Join(dir, "stays")
+	if err := os.MkdirAll(filepath.Join(stays, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secrets.OpenWrapped(path, stays, c); err == nil || !strings.Contains(err.Error(), "removing the plain key file") {
+		t.Errorf("a plain key file that cannot be removed: %v", err)
+	}
 }
