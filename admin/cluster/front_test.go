@@ -556,12 +556,8 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	// One that sends nothing any more is let go, and its place is free again.
-	begin := time.Now()
 	if got := raw("POST /slow HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nabc"); !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "too slow") {
 		t.Errorf("a client that stands still: %q", got)
-	}
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("it was let go after %s", took)
 	}
 	until(t, "all places are free", func() bool { return len(two.slots) == 0 })
 	// No more than maxPassed at the same time.
