@@ -380,6 +380,11 @@ func TestFailOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	wg.Wait()
+	// What it heard of the leader before, and acts on now, takes the lead from it no more.
+	two.change(&state{})
+	if got := two.ask(t, "POST", "/", "b"); got.By != "two" {
+		t.Errorf("it leads no more: %+v", got)
+	}
 	// The one that was replaced refuses what is for it, and cannot say that it leads.
 	if err := one.Repin(t.Context(), &term{&d, 1}); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("one announces itself: %v", err)
