@@ -77,6 +77,34 @@ func TestTable(t *testing.T) {
 	f("", "files.example")
 }
 
+// TestFiles: handshakes use the files as they are now, those of the same files one
+// configuration, and when they cannot be read what the listener began with.
+func TestFiles(t *testing.T) {
+	now, fault := tlsfiles.Config(), error(nil)
+	base := tlsfiles.Config()
+	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return now, fault }
+	base.NextProtos, now.NextProtos = []string{"began"}, []string{"first"}
+	table := New(Options{Base: base, Serves: func(string) bool { return true }})
+	f := func(want string) *tls.Config {
+		t.Helper()
+		c, err := table.config(&tls.ClientHelloInfo{ServerName: "a.example"})
+		if err != nil || c.NextProtos[0] != want || c.GetConfigForClient != nil || c.GetCertificate == nil {
+			t.Fatalf("%+v, %v; want the files of %q", c, err, want)
+		}
+		return c
+	}
+	if first := f("first"); f("first") != first {
+		t.Error("sessions cannot be resumed: each handshake has a configuration of its own")
+	}
+	now = now.Clone()
+	now.NextProtos = []string{"second"}
+	f("second")
+	fault = errors.New("no such file")
+	f("began")
+	now, fault = nil, nil
+	f("began")
+}
+
 // TestChallenge: only hosts of the release are asked for, and one that had none not again
 // at once.
 func TestChallenge(t *testing.T) {

@@ -185,7 +185,9 @@ func TestPushBlobWhole(t *testing.T) { // end-4b, end-6
 	x.want(x.do("POST", "/v2/a/b/blobs/uploads/?digest-algorithm=sha512", ""), 400, "UNSUPPORTED")
 	// POST then PUT.
 	at := x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 202, "").Header.Get("Location")
-	x.want(x.do("PUT", at+"?digest="+digest("z"), "z"), 201, "")
+	x.want(x.do("PUT", at, "z"), 400, "DIGEST_INVALID")
+	x.want(x.do("PUT", at+"?digest=sha256:Z", "z"), 400, "DIGEST_INVALID")
+	x.want(x.do("PUT", at+"?digest="+digest("z"), "z"), 201, "") // it is still open, and nothing was added
 	x.want(x.do("GET", "/v2/a/b/blobs/"+digest("z"), ""), 200, "")
 	x.want(x.do("PUT", at+"?digest="+digest("z"), "z"), 404, "BLOB_UPLOAD_UNKNOWN")
 	x.want(x.do("GET", "/v2/a/b/blobs/uploads/", ""), 405, "UNSUPPORTED")

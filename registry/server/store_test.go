@@ -66,6 +66,12 @@ func TestBlobsAreNotWritable(t *testing.T) {
 	if err := b.Verify(t.Context(), x.Digest); !errors.Is(err, registry.ErrNotFound) {
 		t.Fatalf("after Delete: %v", err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, x.Digest.Hex()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Size(t.Context(), x.Digest); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("a folder is content of %d bytes, %v", n, err)
+	}
 }
 
 func TestOpenBlobsRemovesLeftovers(t *testing.T) {
