@@ -25,6 +25,11 @@ func TestWorkflows(t *testing.T) {
 	if e, err := Parse("library.yaml", []byte(byID)); err != nil || len(e.WorkflowIDs(all)) != 1 {
 		t.Errorf("by operationId: %v", err)
 	}
+	// A tilde of a path is written ~0 in a pointer (RFC 6901 §3).
+	tilde := strings.NewReplacer("~1books~1{id}/get", "~1books~1~0{id}/get", "GET /books/{id}", "GET /books/~{id}").Replace(library(t))
+	if _, err := Parse("library.yaml", []byte(tilde)); err != nil {
+		t.Errorf("a path with a tilde: %v", err)
+	}
 	for _, c := range []struct{ old, new, want string }{
 		{"~1books~1{id}/get", "~1books~1{id}/delete", "line 10 of the document: step book of find_first_book calls"},
 		{`operationPath: "{$sourceDescriptions.library.url}#/paths/~1books~1{id}/get"`, "operationId: op9", `calls "op9", which no tool of the entry is`},

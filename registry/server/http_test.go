@@ -187,6 +187,7 @@ func TestPushBlobWhole(t *testing.T) { // end-4b, end-6
 	at := x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 202, "").Header.Get("Location")
 	x.want(x.do("PUT", at, "z"), 400, "DIGEST_INVALID")
 	x.want(x.do("PUT", at+"?digest=sha256:Z", "z"), 400, "DIGEST_INVALID")
+	x.want(x.do("PUT", at+"?digest="+digest("z"), "z", "Content-Range: 0"), 400, "BLOB_UPLOAD_INVALID")
 	x.want(x.do("PUT", at+"?digest="+digest("z"), "z"), 201, "") // it is still open, and nothing was added
 	x.want(x.do("GET", "/v2/a/b/blobs/"+digest("z"), ""), 200, "")
 	x.want(x.do("PUT", at+"?digest="+digest("z"), "z"), 404, "BLOB_UPLOAD_UNKNOWN")
