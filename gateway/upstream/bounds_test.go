@@ -215,6 +215,15 @@ func TestCancelTells(t *testing.T) {
 	if told != 1 {
 		t.Errorf("told %d times after it stopped to wait", told)
 	}
+	var inner, outer int // a script that runs a workflow
+	c.Reset()
+	stopOuter := c.After(func() { outer++ })
+	c.After(func() { inner++ })()
+	c.Cancel()
+	if inner != 0 || outer != 1 {
+		t.Errorf("told %d times after it stopped to wait, and %d times while it waited", inner, outer)
+	}
+	stopOuter()
 	c.After(func() { told++ })
 	if told != 2 {
 		t.Error("one that comes late is not told")

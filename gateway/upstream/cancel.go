@@ -15,7 +15,7 @@ type Cancel struct {
 	mu    sync.Mutex
 	done  bool       // guarded by mu
 	conns []net.Conn // of exchanges that run; guarded by mu
-	after func()     // see After; guarded by mu
+	after []*func()  // see After; guarded by mu
 }
 
 // Cancel closes the connections of the exchanges that run and makes those that
@@ -24,8 +24,8 @@ func (c *Cancel) Cancel() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done = true
-	if c.after != nil {
-		c.after()
+	for _, f := range c.after {
+		(*f)()
 	}
 	for _, conn := range c.conns {
 		_ = conn.Close() // the exchange reports it
@@ -33,22 +33,21 @@ func (c *Cancel) Cancel() {
 }
 
 // After has f called by Cancel, once or more often, until stop is; at once when it was
-// called before. There is one f at a time, and it must not block. Nothing calls it on a
-// nil Cancel.
+// called before. f must not block, and not use c. Nothing calls it on a nil Cancel.
 func (c *Cancel) After(f func()) (stop func()) {
 	if c == nil {
 		return func() {}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.after = f
+	c.after = append(c.after, &f)
 	if c.done {
 		f()
 	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.after = nil
+		c.after = slices.DeleteFunc(c.after, func(g *func()) bool { return g == &f })
 	}
 }
 
