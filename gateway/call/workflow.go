@@ -20,6 +20,8 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	p := x.tool.Workflow.Plugin
 	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
 	defer cancel()
+	stop := x.cancel.After(cancel)
+	defer stop()
 	w := &workflow{nested{x: x}}
 	c := &guest.Context{
 		Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: args.Raw(),
@@ -56,8 +58,10 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 		slog.String("plugin", p.Ref.Name), slog.Any("error", err))
 	said, ok := errors.AsType[*extism.PluginError](err)
 	switch {
+	case x.stopped():
+		return r, problem.New(problem.Cancelled, "the gateway was stopped before the workflow %s ended%s", x.tool.Name, w.told()).Fix("%s", againAfter)
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
-		return r, errGone()
+		return r, x.gone()
 	case x.late():
 		return r, problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call; %s", x.tool.Name, x.limit, plural(w.done(), "call")+" ended")
 	case ok && said.Message != "":

@@ -97,7 +97,7 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	begin := r.o.Now()
 	out, err := e.plugin.Transform(ctx, dst, in, c)
 	e.metrics.requested(c.Requests)
-	if ctx.Err() == nil { // a caller that gave up says nothing about the plugin
+	if ctx.Err() == nil && c.Calls.Ended() == nil { // a caller that gave up says nothing about the plugin
 		r.judge(e, rec, p, err, begin, r.o.Now().Sub(begin)-c.Waited(), c.Used, len(in), len(out)-len(dst))
 	}
 	return out, err

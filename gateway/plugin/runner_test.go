@@ -33,7 +33,7 @@ const grace = time.Second
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	h, err := extism.New(extism.Options{Grace: grace})
+	h, err := extism.New(extism.Options{Grace: grace, Functions: guest.Functions()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +192,39 @@ func TestOthersFaults(t *testing.T) {
 	}
 	if err := w.call(p); err != nil || len(w.events) != 0 {
 		t.Errorf("%v, told of %+v", err, w.events)
+	}
+}
+
+// gone is a caller of tools that cannot make calls any more.
+type gone struct{}
+
+func (gone) CallTool(context.Context, guest.ToolCall) (guest.ToolResult, error) {
+	return guest.ToolResult{}, errors.New("the client has gone")
+}
+
+// TestEndedWorkflow: a workflow that is ended because nobody makes its calls any more is not
+// left out, however often.
+func TestEndedWorkflow(t *testing.T) {
+	w := newWorld(t)
+	code, err := os.ReadFile("../../testdata/plugins/relay/relay.wasm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guest.Open(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{`{"tool":"item"}`, "{\"tool\":\"item\"}\n{\"tool\":\"item\"}"} {
+		config, err := json.Marshal(map[string]string{"script": script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &snapshot.Plugin{Workspace: "acme", Package: g, Key: "relay", Ref: &registry.PluginRef{Name: "relay", Version: "1.0.0", Config: config, Unbind: &registry.UnbindLimits{ErrorPercent: 1}}}
+		for range Window {
+			if _, err := w.r.Transform(t.Context(), nil, []byte(`{}`), p, &guest.Context{Calls: guest.NewCalls(g, gone{})}); err == nil || errors.Is(err, ErrUnbound) {
+				t.Fatalf("it ended with %v, told of %+v", err, w.events)
+			}
+		}
 	}
 }
 

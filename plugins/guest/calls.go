@@ -56,6 +56,7 @@ type Calls struct {
 	left   int
 	bytes  int
 	waited time.Duration
+	ended  error
 }
 
 // NewCalls makes the calls of one call of a workflow.
@@ -76,6 +77,15 @@ func (c *Calls) Waited() time.Duration {
 		return 0
 	}
 	return c.waited
+}
+
+// Ended is the error with which the [ToolCaller] ended the workflow, which is no fault of the
+// plugin; nil: it did not.
+func (c *Calls) Ended() error {
+	if c == nil {
+		return nil
+	}
+	return c.ended
 }
 
 // read reads the lines that a workflow wrote; a refusal stops it.
@@ -124,9 +134,8 @@ func (c *Calls) run(ctx context.Context, calls []ToolCall) ([]ToolResult, error)
 	defer func() { c.waited += time.Since(begin) }()
 	results := make([]ToolResult, len(calls))
 	if len(calls) == 1 {
-		var err error
-		results[0], err = c.by.CallTool(ctx, calls[0])
-		return results, err
+		results[0], c.ended = c.by.CallTool(ctx, calls[0])
+		return results, c.ended
 	}
 	errs := make([]error, len(calls))
 	var running sync.WaitGroup
@@ -141,6 +150,7 @@ func (c *Calls) run(ctx context.Context, calls []ToolCall) ([]ToolResult, error)
 	running.Wait()
 	for _, err := range errs {
 		if err != nil {
+			c.ended = err
 			return nil, err
 		}
 	}
