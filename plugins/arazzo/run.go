@@ -490,6 +490,10 @@ func (f *frame) once(ctx context.Context, s *Step, sc *stepScope) (*stepScope, s
 	case <-ctx.Done():
 		return sc, "", context.Cause(ctx)
 	}
+	if ctx.Err() != nil { // both were ready
+		<-f.r.slots
+		return sc, "", context.Cause(ctx)
+	}
 	sc.response, err = f.r.caller.Call(ctx, call)
 	<-f.r.slots
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -374,6 +375,35 @@ func TestParallel(t *testing.T) {
 				t.Fatal(err, got.Failure)
 			}
 		})
+	}
+}
+
+// crowd fails the last of the calls that may run at once, when the others run.
+type crowd struct{ calls atomic.Int32 }
+
+const atOnce = 8 // docs/workflows.md says so
+
+func (c *crowd) Call(ctx context.Context, _ *arazzo.Call) (*arazzo.Response, error) {
+	if c.calls.Add(1) == atOnce {
+		return nil, errors.New("the caller broke")
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestNoCallAfterTheEnd: when a step fails, those that wait for a place make no call any more.
+func TestNoCallAfterTheEnd(t *testing.T) {
+	var doc strings.Builder
+	doc.WriteString("steps:\n")
+	for i := range 5 * atOnce {
+		fmt.Fprintf(&doc, "- {stepId: s%d, operationId: get}\n", i)
+	}
+	p := plan(t, document(doc.String()))
+	for range 10 {
+		c := &crowd{}
+		if _, err := p.Run(t.Context(), "w", nil, c); err == nil || err.Error() != "the caller broke" || c.calls.Load() != atOnce {
+			t.Fatalf("%v after %d calls", err, c.calls.Load())
+		}
 	}
 }
 

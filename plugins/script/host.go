@@ -165,14 +165,20 @@ func (r *run) submit(name, args []byte) int32 {
 			return
 		}
 		defer func() { <-r.atOnce }()
+		if r.ctx.Err() != nil { // both were ready
+			return
+		}
 		answer, err := r.tools.Call(r.ctx, tool, args)
 		if err == nil && len(answer) > maxAnswer {
 			err = &ToolError{Tool: tool, Message: "the answer is too large for a script: ask for less, such as a page or some fields"}
 		}
-		if err != nil {
-			answer = appendToolError(tool, err)
+		e := event{place: n, failed: err != nil, answer: answer}
+		if errors.Is(err, context.DeadlineExceeded) {
+			e.late = true // what calls knows the deadline, whose timer may be a little late here
+		} else if err != nil {
+			e.answer = appendToolError(tool, err)
 		}
-		r.ended <- event{place: n, failed: err != nil, answer: answer}
+		r.ended <- e
 	})
 	return n
 }
@@ -237,6 +243,9 @@ func (r *run) wait() uint64 {
 	// error for the script to catch.
 	if err := r.ctx.Err(); err != nil {
 		panic(err)
+	}
+	if e.late {
+		panic(context.DeadlineExceeded)
 	}
 	r.waited += time.Since(begin)
 	if r.open[e.place] = false; e.sleep {

@@ -22,8 +22,8 @@ import (
 type Tools interface {
 	// Call calls a tool by its path, the names behind "tools." in the script joined by dots,
 	// with a JSON value. It returns the answer as JSON, which belongs to the script then. A
-	// [ToolError] is what the script catches; of another error it gets the text. ctx ends
-	// with the run.
+	// [ToolError] is what the script catches; [context.DeadlineExceeded] ends the run; of
+	// another error the script gets the text. ctx ends with the run.
 	Call(ctx context.Context, path string, arguments []byte) (answer []byte, err error)
 	// Names lists what is below a path, "" for the first names.
 	Names(path string) []string
@@ -94,6 +94,7 @@ type run struct {
 type event struct {
 	place  int32
 	failed bool
+	late   bool // it failed because the run is over its deadline
 	sleep  bool
 	answer []byte
 }
@@ -216,6 +217,8 @@ func (r *run) failure(err error) error {
 		return ErrBusy
 	case r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
 		return r.ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
 	case errors.As(err, &exit):
 		return ErrClosed
 	}

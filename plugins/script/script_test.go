@@ -73,6 +73,8 @@ func (s *shop) Call(ctx context.Context, path string, arguments []byte) ([]byte,
 	case "shop.never":
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "shop.late":
+		return nil, fmt.Errorf("the call ended: %w", context.DeadlineExceeded)
 	}
 	return nil, errors.New("there is no tool " + path)
 }
@@ -273,6 +275,10 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%v, and %d calls run", err, s.now.Load())
 		}
 	}
+	// What calls may know of the deadline before the context does.
+	if got, err := shared().Run(t.Context(), Script{Code: `try { await tools.shop.late({}) } catch { "caught" }`, Tools: &shop{}}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%s %v, want the deadline", got.Value, err)
+	}
 	e := New(Options{})
 	if _, err := e.Run(t.Context(), Script{Code: `1`, Tools: &shop{}}); err != nil {
 		t.Fatal(err)
@@ -282,6 +288,24 @@ func TestEnds(t *testing.T) {
 	}
 	if _, err := e.Run(t.Context(), Script{Code: `1`, Tools: &shop{}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// TestEndedMakesNoCall: calls that wait for others are not made when the run has ended.
+func TestEndedMakesNoCall(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &shop{}
+		go func() {
+			for s.now.Load() < 1 {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}()
+		_, err := shared().Run(ctx, Script{Code: `await Promise.all(Array.from({length: 20}, () => tools.shop.never({})))`, Tools: s, AtOnce: 1})
+		if n := s.calls.Load(); !errors.Is(err, context.Canceled) || n != 1 {
+			t.Fatalf("%v, and %d calls were made", err, n)
+		}
 	}
 }
 
