@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,6 +39,12 @@ func manyCalls(b *registry.Toolset) {
 // order answers POST /orders.
 func serveMany(t *testing.T, order http.Handler) (s *gatewaytest.Stack, up *upstreamtest.Server, begun, release chan struct{}) {
 	t.Helper()
+	return serveManyFor(t, order, 0)
+}
+
+// serveManyFor does so with a drain of so long.
+func serveManyFor(t *testing.T, order http.Handler, drain time.Duration) (s *gatewaytest.Stack, up *upstreamtest.Server, begun, release chan struct{}) {
+	t.Helper()
 	begun, release = make(chan struct{}, 1), make(chan struct{})
 	up = upstreamtest.New(t)
 	up.Handle("POST /orders", order)
@@ -54,7 +61,7 @@ func serveMany(t *testing.T, order http.Handler) (s *gatewaytest.Stack, up *upst
 	}))
 	e := script.New(script.Options{})
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	s = start(t, gatewaytest.Options{Scripts: e})
+	s = start(t, gatewaytest.Options{Scripts: e, Drain: drain})
 	in := searchInput(t, up, nil, manyCalls, getItem(), gatewaytest.Operation("create_order", "POST", "/orders"), gatewaytest.Operation("slow", "GET", "/slow"))
 	in.Index = nil
 	if err := s.Serve(in); err != nil {
@@ -164,6 +171,58 @@ func TestRunsDrain(t *testing.T) {
 				t.Error(err)
 			}
 			if n := orders(up); n != 1 {
+				t.Errorf("%d orders were made", n)
+			}
+		})
+	}
+}
+
+// TestRunsAreCut: a run that does not end within the drain is ended, and its client is told
+// what was done.
+func TestRunsAreCut(t *testing.T) {
+	cut := map[string]map[string]any{"slow": {}, "create_order": {}}
+	maps.Copy(cut, many)
+	for tool, args := range cut {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			held := make(chan struct{}, 1)
+			s, up, begun, release := serveManyFor(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				held <- struct{}{}
+				<-r.Context().Done()
+			}), time.Millisecond)
+			c := connect(t, s, eras[0])
+			ended := make(chan string, 1)
+			go func() {
+				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+				if err != nil {
+					ended <- err.Error()
+					return
+				}
+				ended <- r.Content[0].(*mcp.TextContent).Text
+			}()
+			want := []string{"the gateway was stopped before the call ended"}
+			if tool != "slow" {
+				want = []string{"create_order", "may have changed data"}
+				close(release)
+				<-held
+			} else {
+				<-begun
+			}
+			if many[tool] != nil {
+				want = append(want, "slow", "gateway was stopped")
+			} else if tool != "slow" {
+				want = []string{"the gateway was stopped before the answer came; the call may have changed data"}
+			}
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+			got := <-ended
+			for _, text := range want {
+				if !strings.Contains(got, text) {
+					t.Errorf("it ended with %s\nwithout %q", got, text)
+				}
+			}
+			if n := orders(up); n > 1 {
 				t.Errorf("%d orders were made", n)
 			}
 		})

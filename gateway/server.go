@@ -35,6 +35,9 @@ const (
 	DefaultMaxRequest = 4 << 20
 	// DefaultDrain is how long running calls may take after a stop.
 	DefaultDrain = 30 * time.Second
+	// lastAnswers is how long calls that a drain did not see end have to say so: their
+	// clients learn which part of them was done.
+	lastAnswers = 2 * time.Second
 
 	// readTimeout of a request's body, and of the first byte of a connection: a client
 	// that sends slower holds memory for nothing.
@@ -128,7 +131,7 @@ type Server struct {
 	publicURL string
 	scheme    string          // of URLs without a public one: "https://"
 	calls     context.Context //nolint:containedctx // ends when a drain runs out of time
-	stop      context.CancelFunc
+	stop      context.CancelCauseFunc
 }
 
 // New makes a Server and listens, so that [Server.Addr] is known; requests are
@@ -195,10 +198,10 @@ func New(o Options) (*Server, error) {
 	}})
 	s.requests.New = func() any {
 		x := &request{}
-		x.watch.w, x.watch.gone = s.watcher, x.clientGone
+		x.watch.w, x.watch.gone, x.watch.stopped = s.watcher, x.clientGone, x.Cancel
 		return x
 	}
-	s.calls, s.stop = context.WithCancel(context.Background())
+	s.calls, s.stop = context.WithCancelCause(context.Background())
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.refuse,
@@ -223,10 +226,10 @@ func New(o Options) (*Server, error) {
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Run serves until ctx ends, then refuses new connections, lets running calls
-// end for at most the drain time, and returns nil. It returns an error when the
-// listener fails.
+// end for at most the drain time, ends the others, whose clients are told, and returns
+// nil. It returns an error when the listener fails.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.stop()
+	defer s.stop(call.ErrStopped)
 	served := make(chan error, 1)
 	go func() { served <- s.http.Serve(s.listener) }()
 	var background sync.WaitGroup
@@ -235,10 +238,12 @@ func (s *Server) Run(ctx context.Context) error {
 	background.Go(func() { s.listeners.run(bctx) })
 	background.Go(func() { s.sessions.Run(bctx) })
 	background.Go(func() { s.feeds.run(bctx) })
-	background.Go(func() { s.watcher.run(s.calls) }) // it is needed while calls drain
+	wctx, wstop := context.WithCancel(context.Background())
+	background.Go(func() { s.watcher.run(wctx) }) // it is needed while calls drain
 	defer func() {
 		bstop()
-		s.stop()
+		s.stop(call.ErrStopped)
+		wstop()
 		s.searches.stop()
 		background.Wait()
 	}()
@@ -252,13 +257,19 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	dctx, cancel := context.WithTimeout(context.Background(), s.opts.Drain)
+	dctx, cancel := context.WithTimeout(context.Background(), s.opts.Drain+lastAnswers)
 	defer cancel()
 	s.log.LogAttrs(ctx, slog.LevelInfo, "gateway drains", slog.Duration("drain", s.opts.Drain))
+	late := time.AfterFunc(s.opts.Drain, func() {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "calls are ended, they were still running when the drain ended")
+		s.stop(call.ErrStopped)
+		s.watcher.endAll()
+	})
+	defer late.Stop()
 	if err := s.http.ShutdownWithContext(dctx); err != nil {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "calls were still running when the drain ended", slog.Any("error", err))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "calls were cut off", slog.Any("error", err))
 	}
-	s.stop()
+	s.stop(call.ErrStopped)
 	_ = s.listener.Close() // a stop may come before the HTTP server knows its listener
 	if err := <-served; err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the listener failed while it closed", slog.Any("error", err))

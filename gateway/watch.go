@@ -23,15 +23,17 @@ const (
 type watcher struct {
 	mu    sync.Mutex
 	calls map[*watched]struct{} // guarded by mu
+	ended bool                  // guarded by mu; see endAll
 	wake  chan struct{}         // something is in calls
 }
 
 // watched is the connection of one call. It is reused from call to call. Lock
 // order: watcher.mu, then watched.mu; a call that ends in time takes only its own.
 type watched struct {
-	w     *watcher
-	timer *time.Timer
-	gone  func() // called once when the client went, not after end returned
+	w       *watcher
+	timer   *time.Timer
+	gone    func() // called once when the client went, not after end returned
+	stopped func() // called when the gateway ends all calls, not after end returned
 
 	mu         sync.Mutex
 	conn       net.Conn // guarded by mu; nil: no call runs
@@ -79,6 +81,10 @@ func (c *watched) register() {
 	if c.conn == nil || c.registered {
 		return
 	}
+	if c.w.ended {
+		c.stopped()
+		return
+	}
 	c.registered = true
 	c.w.calls[c] = struct{}{}
 	select {
@@ -115,6 +121,20 @@ func (w *watcher) run(ctx context.Context) {
 				return
 			}
 		}
+	}
+}
+
+// endAll ends the calls that are watched now, and every other one when its time comes.
+func (w *watcher) endAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for c := range w.calls {
+		c.mu.Lock()
+		if c.conn != nil {
+			c.stopped()
+		}
+		c.mu.Unlock()
 	}
 }
 

@@ -172,10 +172,10 @@ func (x *exchange) runBatch() error {
 	if x.trace != nil {
 		x.trace.Calls = b.nested.calls
 	}
-	if x.cancel.Cancelled() {
-		return errGone()
+	if x.cancel.Cancelled() && !x.stopped() {
+		return x.gone()
 	}
-	return nil
+	return nil // a stop of the gateway is told for each call
 }
 
 // resolve finds the tool of a call, or why it cannot be called.
@@ -258,26 +258,29 @@ func (b *batch) make(ctx context.Context, c *batchCall) {
 
 // once makes a call once and returns how long its upstream wants to be left alone.
 func (b *batch) once(ctx context.Context, c *batchCall) time.Duration {
-	result, wait, err := b.ask(ctx, c.tool, c.arguments.Raw())
+	asked := false
+	result, wait, err := b.observe(ctx, c.tool, c.arguments.Raw(), func(y *exchange) { asked = y.asked })
 	if c.result = result; err != nil && result.Error == "" && result.Value == nil && result.Text == "" {
-		b.stoppedBy(c, err, true)
+		b.stoppedBy(c, err, asked)
 	}
 	return wait
 }
 
-// stoppedBy says why a call has no answer.
-func (b *batch) stoppedBy(c *batchCall, err error, begun bool) {
+// stoppedBy says why a call has no answer. asked: its upstream was sent the request.
+func (b *batch) stoppedBy(c *batchCall, err error, asked bool) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		c.result.Error = fmt.Sprintf("no answer within the %s that the batch may take", b.x.limit)
+	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled) && b.x.stopped():
+		c.result.Error = "the gateway was stopped"
 	case errors.Is(err, context.Canceled):
-		c.result.Error = "the gateway ended the batch"
+		c.result.Error = "the client has gone"
 	default:
 		c.result.Error = err.Error()
 	}
-	if begun && c.changes {
+	if asked && c.changes {
 		c.result.Error += "; it may have changed data: look before you repeat it"
-	} else if !begun {
+	} else if !asked {
 		c.result.Error = "not called: " + c.result.Error
 	}
 }

@@ -1,12 +1,34 @@
 package call
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
+
+// TestBatchCallsThatDidNotBegin: a call for which the batch had no time left is told as not
+// made, also one that would have changed data.
+func TestBatchCallsThatDidNotBegin(t *testing.T) {
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(ErrStopped)
+	for want, ctx := range map[string]context.Context{
+		"not called: no answer within the 1s that the batch may take": t.Context(),
+		"not called: the gateway was stopped":                         stopped,
+	} {
+		x := scripting()
+		x.ctx, x.limit, x.deadline = ctx, time.Second, time.Now()
+		b, c := &batch{nested: nested{x: x}}, &batchCall{id: "1", tool: &snapshot.Tool{}, changes: true}
+		b.make(ctx, c)
+		if c.result.Error != want {
+			t.Errorf("told %q, want %q", c.result.Error, want)
+		}
+	}
+}
 
 // TestBatchIDIsBounded: an id has at most maxBatchID characters.
 func TestBatchIDIsBounded(t *testing.T) {

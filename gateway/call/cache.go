@@ -2,8 +2,10 @@ package call
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -167,7 +169,10 @@ func (x *exchange) lookUp() (kept *entry, own *flight, err error) {
 	case <-timer.C:
 		return nil, nil, problem.New(problem.Timeout, "the upstream did not answer in time").Fix("try again")
 	case <-x.ctx.Done():
-		return nil, nil, problem.New(problem.Timeout, "the call was cancelled").Because(x.ctx.Err())
+		if errors.Is(x.ctx.Err(), context.Canceled) {
+			return nil, nil, x.gone()
+		}
+		return nil, nil, problem.New(problem.Timeout, "the call took too long").Because(x.ctx.Err())
 	}
 }
 

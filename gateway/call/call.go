@@ -349,7 +349,7 @@ func (x *exchange) run() error {
 	x.render(received{})
 	var err error
 	if x.cancel.Cancelled() { // one of several calls, whose client went away meanwhile
-		x.failed = errGone()
+		x.failed = x.gone()
 	} else if x.ready, err = x.tool.Load(); err != nil {
 		if x.failed = problem.As(err); x.failed == nil {
 			return err
@@ -386,6 +386,9 @@ func (x *exchange) run() error {
 		}
 		if x.failed = problem.As(err); x.failed == nil {
 			return err
+		}
+		if x.failed.Kind == problem.Cancelled && x.asked && x.stopped() {
+			x.failed = x.gone()
 		}
 		if x.settleLogin(x.failed) {
 			x.failed = nil

@@ -42,8 +42,10 @@ func (x *exchange) runDocument(args jsonscan.Value) (r received, err error) {
 		x.trace.Calls = d.calls
 	}
 	switch {
+	case (err != nil || result.Failure != nil) && x.stopped():
+		return r, problem.New(problem.Cancelled, "the gateway was stopped before the workflow %s ended%s", x.tool.Name, d.told()).Fix("%s", againAfter)
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
-		return r, errGone()
+		return r, x.gone()
 	case err != nil && x.late():
 		return r, problem.New(problem.Timeout, "the workflow %s did not end within the %s of a call%s", x.tool.Name, x.limit, d.told())
 	case err != nil:
@@ -70,35 +72,6 @@ func (x *exchange) runDocument(args jsonscan.Value) (r received, err error) {
 type documentCalls struct{ nested }
 
 var _ arazzo.Caller = (*documentCalls)(nil)
-
-// told lists the calls that ended, with those that may have changed data.
-func (d *documentCalls) told() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ended == 0 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s ended:", plural(d.ended, "call"))
-	for i, c := range d.last {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(" " + c.tool)
-		switch {
-		case c.failed && c.changes:
-			b.WriteString(" (failed, and may have changed data)")
-		case c.failed:
-			b.WriteString(" (failed)")
-		case c.changes:
-			b.WriteString(" (changed data)")
-		}
-	}
-	if n := d.ended - len(d.last); n > 0 {
-		b.WriteString(" and " + strconv.Itoa(n) + " more")
-	}
-	return b.String()
-}
 
 // Call implements [arazzo.Caller]: a call like any other of the same caller.
 func (d *documentCalls) Call(ctx context.Context, c *arazzo.Call) (*arazzo.Response, error) {

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -218,9 +219,23 @@ func orEmpty(args jsonscan.Value) jsonscan.Value {
 
 var noArguments = jsonscan.Trusted([]byte("{}"))
 
-// errGone ends the call of a client that has gone.
-func errGone() *problem.Error {
-	return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
+// ErrStopped is the cause with which a gateway that is stopped ends the context of the
+// calls that still run.
+var ErrStopped = errors.New("the gateway was stopped")
+
+// stopped reports whether the gateway ended the call because it is stopped.
+func (x *exchange) stopped() bool { return errors.Is(context.Cause(x.ctx), ErrStopped) }
+
+// gone says why a call was ended from outside: its client has gone, or the gateway is
+// stopped, which the client is told.
+func (x *exchange) gone() *problem.Error {
+	switch {
+	case !x.stopped():
+		return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
+	case x.asked && !x.tool.OnlyReads():
+		return problem.New(problem.Cancelled, "the gateway was stopped before the answer came; the call may have changed data").Fix("look before you repeat it")
+	}
+	return problem.New(problem.Cancelled, "the gateway was stopped before the call ended").Fix("try again")
 }
 
 // leave lets calls go that wait for this one.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,7 +98,10 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 
 // stopped is why no further call is made; nil: one can be.
 func (n *nested) stopped(ctx context.Context) error {
-	if n.x.cancel.Cancelled() {
+	switch {
+	case n.x.stopped():
+		return ErrStopped
+	case n.x.cancel.Cancelled():
 		return errors.New("the client has gone")
 	}
 	if n.x.late() {
@@ -134,6 +138,35 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 	if n.x.trace != nil {
 		n.calls = append(n.calls, t)
 	}
+}
+
+// told lists the calls that ended, with those that may have changed data.
+func (n *nested) told() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.ended == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s ended:", plural(n.ended, "call"))
+	for i, c := range n.last {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(" " + c.tool)
+		switch {
+		case c.failed && c.changes:
+			b.WriteString(" (failed, and may have changed data)")
+		case c.failed:
+			b.WriteString(" (failed)")
+		case c.changes:
+			b.WriteString(" (changed data)")
+		}
+	}
+	if more := n.ended - len(n.last); more > 0 {
+		b.WriteString(" and " + strconv.Itoa(more) + " more")
+	}
+	return b.String()
 }
 
 // toolTrace describes a call that ended, of a whole that began at start.

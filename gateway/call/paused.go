@@ -138,7 +138,7 @@ func (x *exchange) callPausing(t *mcpclient.Target) error {
 			if x.cancel.Cancelled() {
 				h.cancel.Cancel()
 				<-h.done
-				return errGone()
+				return x.gone()
 			}
 		}
 	}

@@ -152,8 +152,10 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 	var text string
 	var failed *script.Error
 	switch {
+	case x.stopped():
+		kind, text, remedy = problem.Cancelled, "the gateway was stopped before the script ended", againAfter
 	case x.cancel.Cancelled() || errors.Is(x.ctx.Err(), context.Canceled):
-		return errGone()
+		return x.gone()
 	case x.late():
 		kind, text, remedy = problem.Timeout, fmt.Sprintf("the script did not end within the %s of a call", x.limit), "do less in one run"
 	case errors.As(err, &failed):
@@ -185,6 +187,9 @@ func (x *exchange) limits(run *script.Script) {
 	l := x.ts.ScriptLimits()
 	run.Calls, run.AtOnce, run.OwnTime = l.Calls, l.AtOnce, time.Duration(l.Milliseconds)*time.Millisecond
 }
+
+// againAfter is what an agent can do about a run that a stop of the gateway ended.
+const againAfter = "do what is left in another run"
 
 // scriptCalls are the tools that a script calls.
 type scriptCalls struct {
@@ -290,7 +295,10 @@ func (s *scriptCalls) Call(ctx context.Context, path string, arguments []byte) (
 	}
 	s.uses(path, tool)
 	result, err := s.call(ctx, tool, arguments)
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, err // of the run, which it ends
+	case err != nil:
 		return nil, &script.ToolError{Tool: tool.Name, Message: err.Error()}
 	}
 	return scriptAnswer(tool, &result)
