@@ -59,6 +59,7 @@ type follower struct {
 	p                            *plane
 	name, join, data, serve, ops string
 	control                      string // URLs of control planes. Default: that of p
+	flags                        []string
 }
 
 func (p *plane) edge(name, join string) *follower {
@@ -71,8 +72,11 @@ func (p *plane) edge(name, join string) *follower {
 func (e *follower) again() {
 	e.p.t.Helper()
 	control := cmp.Or(e.control, "http://"+e.p.admin)
-	e.process = start(e.p.t, func() bool { return answers("http://" + e.ops + "/readyz") }, binary, "serve", "--role", "edge", "--data", e.data, "--edge-name", e.name,
-		"--control-plane", control, "--join-token-file", e.join, "--listen", e.serve, "--ops-listen", e.ops, "--allow-private-upstreams")
+	all := append([]string{
+		"serve", "--role", "edge", "--data", e.data, "--edge-name", e.name,
+		"--control-plane", control, "--join-token-file", e.join, "--listen", e.serve, "--ops-listen", e.ops, "--allow-private-upstreams",
+	}, e.flags...)
+	e.process = start(e.p.t, func() bool { return answers("http://" + e.ops + "/readyz") }, binary, all...)
 }
 
 // says is what the edge says of itself.
