@@ -33,7 +33,7 @@ var runs = map[string]any{
 }
 
 // ordersAPI answers as testdata/orders.yaml says. What takes its time waits until it is let
-// go, and so do orders where they are to.
+// go, or orders do where they are to.
 type ordersAPI struct {
 	*httptest.Server
 
@@ -41,7 +41,7 @@ type ordersAPI struct {
 	slow    int // guarded by mu, as are the others; that began
 	left    int // whose client went before there was an answer
 	orders  int
-	hold    bool          // orders wait too
+	hold    bool          // orders wait, and nothing else
 	release chan struct{} // closed: nothing waits
 }
 
@@ -55,6 +55,9 @@ func startOrders(t *testing.T) *ordersAPI {
 		a.mu.Lock()
 		a.slow++
 		release := a.release
+		if a.hold {
+			release = closed
+		}
 		a.mu.Unlock()
 		a.wait(w, r, release, 200, "waited")
 	})
@@ -188,6 +191,12 @@ func TestRuns(t *testing.T) {
 	p.until("the edge serves the tools", func() bool {
 		return has(e.tools(), tools...)
 	})
+	until := func(t *testing.T, what string, ok func() bool) {
+		t.Helper()
+		own := *p
+		own.t = t
+		own.until(what, ok)
+	}
 	begun := func(n int) func() bool { return func() bool { slow, _, _ := api.counts(); return slow == n } }
 	gone := func(n int) func() bool { return func() bool { _, left, _ := api.counts(); return left == n } }
 	whole := func(t *testing.T, answers map[string]string) {
@@ -205,13 +214,13 @@ func TestRuns(t *testing.T) {
 	t.Run("a new revision", func(t *testing.T) {
 		api.again(false)
 		answers, wait := e.runAll(t.Context())
-		p.until("they run", begun(len(runs)))
+		until(t, "they run", begun(len(runs)))
 		p.cli(t, "toolset", "workflow", "remove", "orders", "look_and_order", "--yes")
 		p.cli(t, "toolset", "script", "remove", "orders", "saved_order", "--yes")
 		p.cli(t, "toolset", "optimize", "orders", "--selection", "all", "--batch", "off")
 		p.cli(t, "toolset", "tools", "orders", "disable", "create_order")
 		p.cli(t, "toolset", "deploy", "orders", "--reason", "the test")
-		p.until("the edge has the revision without them", func() bool {
+		until(t, "the edge has the revision without them", func() bool {
 			text := e.tools()
 			return has(text, "get_item") && !slices.ContainsFunc(append(tools, "create_order"), func(name string) bool { return has(text, name) })
 		})
@@ -219,7 +228,7 @@ func TestRuns(t *testing.T) {
 		wait()
 		whole(t, answers)
 		p.cli(t, "toolset", "rollback", "orders")
-		p.until("the edge has the revision with them", func() bool { return has(e.tools(), tools...) })
+		until(t, "the edge has the revision with them", func() bool { return has(e.tools(), tools...) })
 	})
 
 	p.stop(t) // nothing below needs the control plane
@@ -239,10 +248,10 @@ func TestRuns(t *testing.T) {
 		api.again(false)
 		ctx, cancel := context.WithCancel(t.Context())
 		_, wait := e.runAll(ctx)
-		p.until("they run", begun(len(runs)))
+		until(t, "they run", begun(len(runs)))
 		cancel()
 		wait()
-		p.until("the API sees it", gone(len(runs)))
+		until(t, "the API sees it", gone(len(runs)))
 	})
 
 	t.Run("a stop that waits", func(t *testing.T) {
@@ -252,11 +261,11 @@ func TestRuns(t *testing.T) {
 		}
 		api.again(false)
 		answers, wait := e.runAll(t.Context())
-		p.until("they run", begun(len(runs)))
+		until(t, "they run", begun(len(runs)))
 		if err := e.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		p.until("it stops", func() bool { return strings.Contains(e.out.String(), "gateway drains") })
+		until(t, "it stops", func() bool { return strings.Contains(e.out.String(), "gateway drains") })
 		api.let()
 		wait()
 		whole(t, answers)
@@ -269,13 +278,8 @@ func TestRuns(t *testing.T) {
 		e.flags = []string{"--shutdown-timeout", "300ms"}
 		e.again()
 		api.again(hold)
-		if hold {
-			api.mu.Lock()
-			api.release = closed
-			api.mu.Unlock()
-		}
 		answers, wait := e.runAll(t.Context())
-		p.until("they run", func() bool {
+		until(t, "they run", func() bool {
 			slow, _, orders := api.counts()
 			return slow == len(runs) && (!hold || orders == len(runs))
 		})
@@ -283,7 +287,7 @@ func TestRuns(t *testing.T) {
 		e.stop(t)
 		t.Logf("it stopped within %s", time.Since(begin))
 		wait()
-		p.until("the API sees it", gone(len(runs)))
+		until(t, "the API sees it", gone(len(runs)))
 		return answers
 	}
 
