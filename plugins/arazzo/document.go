@@ -71,7 +71,7 @@ type Workflow struct {
 	// Inputs is the JSON Schema of the inputs with its references resolved, an object.
 	Inputs json.RawMessage
 	// DependsOn are the workflows that run before: those that the document names, and
-	// those whose outputs it reads and that no step calls.
+	// those whose outputs it reads and that nothing runs in it.
 	DependsOn []string
 	Steps     []*Step
 	Outputs   []Output
@@ -81,6 +81,8 @@ type Workflow struct {
 	parameters []*Parameter
 	success    []*Action
 	failure    []*Action
+	readsOf    map[string]bool // workflows whose outputs it reads
+	runs       map[string]bool // workflows that it runs, also by way of others
 	place      place
 }
 

@@ -45,6 +45,10 @@ func parseExpression(s string) (*expression, error) {
 	}
 	e := &expression{text: s}
 	rest := s[1:]
+	if named(rest) {
+		e.root, rest, _ = strings.Cut(rest, ".")
+		return e, e.rest(rest)
+	}
 	if before, pointer, ok := strings.Cut(rest, "#"); ok {
 		rest = before
 		if pointer != "" && pointer[0] != '/' {
@@ -71,6 +75,14 @@ func parseExpression(s string) (*expression, error) {
 	return e, e.rest(rest)
 }
 
+// named reports whether an expression ends with a name that may have any sign, # included:
+// of a header, a query parameter or one of a path.
+func named(s string) bool {
+	root, rest, _ := strings.Cut(s, ".")
+	part, name, ok := strings.Cut(rest, ".")
+	return ok && name != "" && (root == "request" || root == "response") && (part == "header" || part == "query" || part == "path")
+}
+
 // rest reads what stands behind the root.
 func (e *expression) rest(rest string) error {
 	missing := func(what string) error { return fmt.Errorf("%.80q: expected %s", e.text, what) }
@@ -79,7 +91,9 @@ func (e *expression) rest(rest string) error {
 		if i := strings.IndexAny(rest, ".["); i >= 0 {
 			part = rest[:i]
 		}
-		rest = strings.TrimPrefix(rest[len(part):], ".")
+		if rest = strings.TrimPrefix(rest[len(part):], "."); part == "payload" { // 1.1 has both words
+			part = "body"
+		}
 		switch e.part = part; part {
 		case "header", "query", "path":
 			if rest == "" || e.pointer != nil {
@@ -123,10 +137,10 @@ func (e *expression) rest(rest string) error {
 		e.name, e.path = path[0], path[1:]
 		return nil
 	}
-	if len(path) != 2 || path[0] != "parameters" { // components
+	if len(path) < 2 || path[0] != "parameters" { // components
 		return missing("$components.parameters.NAME")
 	}
-	e.part, e.name = path[0], path[1]
+	e.part, e.name = path[0], strings.Join(path[1:], ".") // names of components may have dots
 	return nil
 }
 
@@ -192,13 +206,13 @@ func (e *expression) eval(s scope) any {
 	case "url", "method", "statusCode", "self", "request", "response":
 		v = s.message(e)
 	case "inputs":
-		v = named(s.inputs())
+		v = valueOf(s.inputs())
 	case "outputs":
-		v = named(s.outputs())
+		v = valueOf(s.outputs())
 	case "steps":
-		v = named(s.step(e.name))
+		v = valueOf(s.step(e.name))
 	case "workflows":
-		v = named(s.workflow(e.name, e.part))
+		v = valueOf(s.workflow(e.name, e.part))
 	case "sourceDescriptions":
 		if len(e.path) == 1 {
 			return s.source(e.name, e.path[0])
@@ -213,8 +227,8 @@ func (e *expression) eval(s scope) any {
 	return follow(follow(v, e.path, true), e.pointer, false)
 }
 
-// named is a map as a value; nil stays nil.
-func named(m map[string]any) any {
+// valueOf is a map as a value; nil stays nil.
+func valueOf(m map[string]any) any {
 	if m == nil {
 		return nil
 	}

@@ -11,13 +11,20 @@ import (
 func (r *reader) link(d *Document) {
 	seen := map[string]bool{}
 	for _, w := range d.Workflows {
-		if seen[strings.ToLower(w.ID)] {
+		if seen[w.ID] {
 			r.faultAt(w.place, "", "the workflowId %.80q is used twice", w.ID)
 		}
-		seen[strings.ToLower(w.ID)] = true
+		seen[w.ID] = true
 	}
 	for _, w := range d.Workflows {
 		r.linkWorkflow(d, w)
+	}
+	for _, w := range d.Workflows {
+		w.runs = map[string]bool{}
+		d.runsOf(w, w.runs)
+	}
+	for _, w := range d.Workflows {
+		r.runBefore(d, w)
 	}
 	if len(r.faults) > 0 {
 		return
@@ -35,6 +42,7 @@ func (r *reader) link(d *Document) {
 
 func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	ids := map[string]bool{}
+	w.readsOf = map[string]bool{}
 	for _, s := range w.Steps {
 		if ids[s.ID] {
 			r.faultAt(s.place, "", "the stepId %.80q is used twice", s.ID)
@@ -44,7 +52,6 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	for _, id := range w.DependsOn {
 		r.workflowNamed(d, w, id, w.place, "dependsOn")
 	}
-	reads := map[string]bool{} // workflows whose outputs are read
 	look := func(at place, own *Step) func(*expression) {
 		return func(e *expression) {
 			switch e.root {
@@ -62,7 +69,7 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 				if d.Workflow(e.name) == nil {
 					r.faultAt(at, "", "%.80q: the document has no workflow %.80q", e.text, e.name)
 				} else if e.part == "outputs" && e.name != w.ID {
-					reads[e.name] = true
+					w.readsOf[e.name] = true
 				}
 			case "components":
 				if d.parameters[e.name] == nil {
@@ -85,7 +92,6 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 			r.linkAction(d, w, a)
 		}
 	}
-	called := map[string]bool{}
 	for _, s := range w.Steps {
 		if s.foreign != "" {
 			r.foreign(d, w, s.place, "name an operationId or operationPath", "step %.80s: %s", s.ID, s.foreign)
@@ -93,7 +99,6 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 		s.expressions(look(s.place, s))
 		if s.Workflow != "" {
 			s.Workflow = strings.TrimPrefix(s.Workflow, "$workflows.")
-			called[s.Workflow] = true
 			r.workflowNamed(d, w, s.Workflow, s.place, "workflowId")
 		}
 		for _, p := range s.parameters {
@@ -104,27 +109,56 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 		for _, list := range [][]*Action{s.success, s.failure} {
 			for _, a := range list {
 				r.linkAction(d, w, a)
-				called[a.Workflow] = true
 			}
 		}
 	}
 	for i := range w.Outputs {
 		w.Outputs[i].value.expressions(look(w.place, nil))
 	}
+}
+
+// runBefore makes a workflow depend on those whose outputs it reads and which neither it nor
+// one that it runs runs.
+func (r *reader) runBefore(d *Document, w *Workflow) {
 	for _, s := range w.Steps {
-		r.linkDependsOn(d, w, s, reads)
+		r.linkDependsOn(d, w, s)
 	}
 	for _, other := range d.Workflows {
-		if reads[other.ID] && !called[other.ID] && !slices.Contains(w.DependsOn, other.ID) {
+		if w.readsOf[other.ID] && !w.runs[other.ID] && !slices.Contains(w.DependsOn, other.ID) {
 			w.DependsOn = append(w.DependsOn, other.ID)
 		}
 	}
 }
 
+// runsIn reports whether a step runs a workflow, or one that runs it.
+func (d *Document) runsIn(s *Step, name string) bool {
+	of := d.Workflow(s.Workflow)
+	return of != nil && (of.ID == name || of.runs[name])
+}
+
+// runsOf notes the workflows that a workflow runs, by way of its steps and actions and of
+// other workflows.
+func (d *Document) runsOf(w *Workflow, seen map[string]bool) {
+	var named []string
+	lists := [][]*Action{w.success, w.failure}
+	for _, s := range w.Steps {
+		named = append(named, s.Workflow)
+		lists = append(lists, s.success, s.failure)
+	}
+	for _, a := range slices.Concat(lists...) {
+		named = append(named, a.Workflow)
+	}
+	for _, id := range named {
+		if id != "" && !seen[id] && d.Workflow(id) != nil {
+			seen[id] = true
+			d.runsOf(d.Workflow(id), seen)
+		}
+	}
+}
+
 // linkDependsOn makes steps of the same workflow of what a step depends on. One of another
-// workflow is the step that runs that workflow, or has ended before this workflow begins;
-// before are the workflows whose outputs it reads.
-func (r *reader) linkDependsOn(d *Document, w *Workflow, s *Step, before map[string]bool) {
+// workflow is the step that runs that workflow, or has ended before this workflow begins.
+func (r *reader) linkDependsOn(d *Document, w *Workflow, s *Step) {
 	var out []string
 	for _, id := range s.DependsOn {
 		rest, other := strings.CutPrefix(id, "$workflows.")
@@ -146,10 +180,10 @@ func (r *reader) linkDependsOn(d *Document, w *Workflow, s *Step, before map[str
 			r.faultAt(s.place, "write $workflows.WORKFLOW.steps.STEP", "dependsOn: the document has no step %.120q", id)
 			continue
 		}
-		runs := slices.IndexFunc(w.Steps, func(x *Step) bool { return x.Workflow == name && x != s })
+		runs := slices.IndexFunc(w.Steps, func(x *Step) bool { return x != s && d.runsIn(x, name) })
 		if runs >= 0 {
 			out = append(out, w.Steps[runs].ID)
-		} else if !before[name] && !slices.Contains(w.DependsOn, name) {
+		} else if !w.readsOf[name] && !slices.Contains(w.DependsOn, name) {
 			r.faultAt(s.place, "name "+name+" in dependsOn of the workflow", "dependsOn: nothing runs the workflow %.80q before this step", name)
 		}
 	}

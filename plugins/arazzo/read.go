@@ -257,7 +257,11 @@ func (r *reader) document(n node) *Document {
 	d.Title = r.text(n.get("info"), "title", false)
 	for _, s := range r.list(n, "sourceDescriptions", maxMembers) {
 		if r.object(s, "a source description") {
-			d.Sources = append(d.Sources, Source{Name: r.text(s, "name", true), URL: r.text(s, "url", true), Type: r.text(s, "type", false)})
+			one := Source{Name: r.text(s, "name", true), URL: r.text(s, "url", true), Type: r.text(s, "type", false)}
+			if slices.ContainsFunc(d.Sources, func(x Source) bool { return x.Name == one.Name }) {
+				r.fault(s.get("name"), "the source description %.80q is there twice", one.Name)
+			}
+			d.Sources = append(d.Sources, one)
 			if t := d.Sources[len(d.Sources)-1].Type; t != "" && t != "openapi" && t != "arazzo" {
 				r.faultAt(s.get("type").place(), "only operations of HTTP APIs can be steps", "descriptions of type %.40q cannot be used", t)
 			}

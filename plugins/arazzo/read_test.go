@@ -58,6 +58,8 @@ func TestRefused(t *testing.T) {
 		{"AsyncAPI source", strings.Replace(document("steps: [{stepId: a, operationId: get}]"), "openapi", "asyncapi", 1), `descriptions of type "asyncapi" cannot be used`},
 		{"no operation", document("steps: [{stepId: a}]"), "a step has one of operationId, operationPath and workflowId"},
 		{"two operations", document("steps: [{stepId: a, operationId: x, operationPath: y}]"), "a step has one of"},
+		{"the same source twice", strings.Replace(document("steps: [{stepId: a, operationId: x}]"), "type: openapi}", "type: openapi}, {name: shop, url: y}", 1), `the source description "shop" is there twice`},
+		{"the same workflow twice", document("- workflowId: w\n  steps: [{stepId: a, operationId: x}]\n- workflowId: w\n  steps: [{stepId: a, operationId: x}]"), `the workflowId "w" is used twice`},
 		{"the same step twice", document("steps: [{stepId: a, operationId: x}, {stepId: a, operationId: x}]"), `the stepId "a" is used twice`},
 		{"a step that is not there", step("outputs: {o: $steps.b.outputs.x}"), `the workflow has no step "b"`},
 		{"goto nowhere", step("onSuccess: [{name: g, type: goto, stepId: b}]"), `the workflow has no step "b"`},
@@ -201,7 +203,7 @@ func TestFeatureTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, name := range []string{"run_test.go", "read_test.go"} {
+	for _, name := range []string{"run_test.go", "read_test.go", "strange_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

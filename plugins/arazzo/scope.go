@@ -164,12 +164,16 @@ func (sc *stepScope) prepare() (*Call, error) {
 	sc.call = c
 	own := len(sc.s.parameters)
 	for i, p := range slices.Concat(sc.s.parameters, sc.f.w.parameters) {
-		if i >= own && (p.In == "" || c.has(p)) {
+		if i >= own && (p.In == "" || slices.ContainsFunc(sc.s.parameters, p.same)) {
 			continue
 		}
 		v, err := p.value.read(sc)
 		if err != nil {
 			return nil, fmt.Errorf("the parameter %s: %w", p.Name, err)
+		}
+		if at := c.at(p); at >= 0 { // a list has no duplicates, says the specification: the last one is meant
+			c.Parameters[at] = Argument{p.Name, p.In, v}
+			continue
 		}
 		c.Parameters = append(c.Parameters, Argument{p.Name, p.In, v})
 	}
@@ -200,11 +204,12 @@ func (sc *stepScope) prepare() (*Call, error) {
 	return c, small(c.Body)
 }
 
-func (c *Call) has(p *Parameter) bool {
-	for _, a := range c.Parameters {
-		if a.In == p.In && (a.Name == p.Name || p.In == "header" && strings.EqualFold(a.Name, p.Name)) {
-			return true
-		}
-	}
-	return false
+// at is where a parameter is among the arguments; -1: it is not.
+func (c *Call) at(p *Parameter) int {
+	return slices.IndexFunc(c.Parameters, func(a Argument) bool { return p.same(&Parameter{Name: a.Name, In: a.In}) })
+}
+
+// same reports whether two parameters are one: names of headers are without regard to case.
+func (p *Parameter) same(q *Parameter) bool {
+	return p.In == q.In && (p.Name == q.Name || p.In == "header" && strings.EqualFold(p.Name, q.Name))
 }
