@@ -75,7 +75,7 @@ func Add(have []registry.Workflow, file, document string, ids []string, operatio
 			return nil, problem.New(problem.InvalidArgument, "the document has no workflow %.80q", id).At(file, 0, 0, "/workflows")
 		}
 	}
-	out := slices.Clone(have)
+	out, added := slices.Clone(have), map[string]string{} // workflowId by tool
 	for _, w := range d.Workflows {
 		if len(ids) > 0 && !slices.Contains(ids, w.ID) {
 			continue
@@ -84,6 +84,11 @@ func Add(have []registry.Workflow, file, document string, ids []string, operatio
 			return nil, err
 		}
 		one := registry.Workflow{Name: toolName(w.ID), ID: w.ID, Document: document, Calls: []registry.CalledTool{}}
+		if other := added[strings.ToLower(one.Name)]; other != "" {
+			return nil, problem.New(problem.Conflict, "the workflows %.80q and %.80q would be tools of the same name %s", other, w.ID, one.Name).At(file, 0, 0, "/workflows").
+				Fix("choose another workflowId, or add only one of them: --only %s", w.ID)
+		}
+		added[strings.ToLower(one.Name)] = w.ID
 		if one.Calls, err = resolve(d, w.ID, file, operations); err != nil {
 			return nil, err
 		}
@@ -144,8 +149,13 @@ func resolve(d *arazzo.Document, id, file string, operations []Operation) ([]reg
 			calls = append(calls, registry.CalledTool{Name: s.Operation, Connector: o.Connector, Method: o.Method, Path: o.Path})
 			continue
 		case len(found) > 1:
-			faults = append(faults, problem.New(problem.InvalidArgument, "step %.80s: %.200q is an operation of the connectors %s and %s", s.ID, s.Operation, found[0].Connector, found[1].Connector).
-				At(file, line, 0, pointer).Fix("name the source description as the connector is named, and write $sourceDescriptions.NAME.OPERATION"))
+			p := problem.New(problem.InvalidArgument, "step %.80s: %.200q is an operation of the connectors %s and %s", s.ID, s.Operation, found[0].Connector, found[1].Connector).
+				Fix("name the source description as the connector is named, and write $sourceDescriptions.NAME.OPERATION")
+			if found[0].Connector == found[1].Connector {
+				p = problem.New(problem.InvalidArgument, "step %.80s: %.200q has the operations %s and %s", s.ID, s.Operation, found[0].Method, found[1].Method).
+					Fix("write %s/%s", s.Operation, strings.ToLower(found[0].Method))
+			}
+			faults = append(faults, p.At(file, line, 0, pointer))
 		default:
 			p := problem.New(problem.InvalidArgument, "step %.80s: the toolset has no operation %.200q", s.ID, s.Operation).At(file, line, 0, pointer)
 			var ids []string
@@ -188,7 +198,7 @@ func candidates(d *arazzo.Document, s *arazzo.Step, operations []Operation) []*O
 	var out, named []*Operation
 	for i := range operations {
 		o := &operations[i]
-		if s.ByPath && (!strings.EqualFold(o.Method, method) || o.Path != path) || !s.ByPath && (o.ID == "" || o.ID != name && o.ID != s.Operation) {
+		if s.ByPath && (method != "" && !strings.EqualFold(o.Method, method) || o.Path != path) || !s.ByPath && (o.ID == "" || o.ID != name && o.ID != s.Operation) {
 			continue
 		}
 		out = append(out, o)
@@ -202,22 +212,20 @@ func candidates(d *arazzo.Document, s *arazzo.Step, operations []Operation) []*O
 	return out
 }
 
-// splitOperationPath reads {$sourceDescriptions.NAME.url}#/paths/~1pets~1{id}/get.
+// splitOperationPath reads {$sourceDescriptions.NAME.url}#/paths/~1pets~1{id}/get. The method
+// is "" where it is left out, as in an example of the specification.
 func splitOperationPath(s string) (source, method, path string, ok bool) {
 	before, pointer, ok := strings.Cut(s, "#/paths/")
 	if !ok {
 		return "", "", "", false
 	}
 	source = strings.TrimSuffix(strings.TrimPrefix(strings.Trim(before, "{}"), "$sourceDescriptions."), ".url")
-	i := strings.LastIndexByte(pointer, '/')
-	if i < 0 {
-		return "", "", "", false
-	}
-	path = strings.ReplaceAll(strings.ReplaceAll(pointer[:i], "~1", "/"), "~0", "~")
+	pointer, method, _ = strings.Cut(pointer, "/")
+	path = strings.ReplaceAll(strings.ReplaceAll(pointer, "~1", "/"), "~0", "~")
 	if plain, err := url.PathUnescape(path); err == nil {
 		path = plain
 	}
-	return source, strings.ToUpper(pointer[i+1:]), path, true
+	return source, strings.ToUpper(method), path, path != ""
 }
 
 // known are the operations of calls as a plan wants them; what is gone is not among them.

@@ -14,6 +14,8 @@ var shop = []Operation{
 	{registry.SelectedTool{Connector: "shop", Method: "GET", Path: "/pets/{id}"}, "getPet", "get_pet", true, operation.Annotations{ReadOnly: true}, nil},
 	{registry.SelectedTool{Connector: "shop", Method: "POST", Path: "/orders"}, "order", "create_order", true, operation.Annotations{}, nil},
 	{registry.SelectedTool{Connector: "bank", Method: "POST", Path: "/orders"}, "order", "bank_order", true, operation.Annotations{}, nil},
+	{registry.SelectedTool{Connector: "shop", Method: "GET", Path: "/two"}, "getTwo", "get_two", true, operation.Annotations{ReadOnly: true}, nil},
+	{registry.SelectedTool{Connector: "shop", Method: "PUT", Path: "/two"}, "putTwo", "put_two", true, operation.Annotations{}, nil},
 	{registry.SelectedTool{Connector: "bank", Method: "GET", Path: "/off"}, "off", "off", false, operation.Annotations{}, nil},
 }
 
@@ -45,6 +47,11 @@ func TestResolve(t *testing.T) {
 		{"operationPath: '{$sourceDescriptions.other.url}#/paths/~1orders/post'", "", "is an operation of the connectors"},
 		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/~1pets/get'", "", "has no operation"},
 		{"operationPath: nonsense", "", "has no operation"},
+		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/~1pets~1{id}'", "shop GET /pets/{id}", ""},
+		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/~1pets~1%7Bid%7D/get'", "shop GET /pets/{id}", ""},
+		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/~1two'", "", "has the operations GET and PUT (write {$sourceDescriptions.shop.url}#/paths/~1two/get)"},
+		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/~1two/put'", "shop PUT /two", ""},
+		{"operationPath: '{$sourceDescriptions.shop.url}#/paths/'", "", "has no operation"},
 	} {
 		got, err := Add(nil, "f.yaml", document("buy", tt.step), nil, shop)
 		if tt.fault != "" {
@@ -71,6 +78,18 @@ func TestAdd(t *testing.T) {
 	again, err := Add(one, "f.yaml", document("buy it!", "operationId: shop.order"), nil, shop)
 	if err != nil || len(again) != 1 || again[0].Calls[0].Path != "/orders" || one[0].Calls[0].Path != "/pets/{id}" {
 		t.Error("the workflow of the same name is not replaced, or what there was is changed", again, err)
+	}
+	for _, other := range []string{"Buy", "buy.it"} { // workflowIds are case-sensitive, names of tools are not
+		two := document("buy", "operationId: getPet") + strings.SplitAfter(document(other, "operationId: getPet"), "workflows:\n")[1]
+		if other == "buy.it" {
+			two = strings.Replace(two, "workflowId: buy\n", "workflowId: buy_it\n", 1)
+		}
+		if _, err := Add(nil, "f.yaml", two, nil, shop); !problem.Is(err, problem.Conflict) || !strings.Contains(faults(err), "--only "+other) {
+			t.Errorf("two workflows of one name: %v", err)
+		}
+		if got, err := Add(nil, "f.yaml", two, []string{other}, shop); err != nil || len(got) != 1 || got[0].ID != other {
+			t.Errorf("one of them: %v %v", got, err)
+		}
 	}
 	if _, err := Add(nil, "f.yaml", document("buy", "operationId: getPet"), []string{"sell"}, shop); err == nil {
 		t.Error("a workflow that the document does not have is accepted")
