@@ -43,8 +43,8 @@ workflows:
     operationId: getItem
     parameters: [{name: id, in: path, value: 404}]
     successCriteria: [{condition: $statusCode == 404}]
-    outputs: {why: $response.body#/error}
-  outputs: {why: $steps.find.outputs.why}
+    outputs: {why: $response.body#/error, url: $url}
+  outputs: {why: $steps.find.outputs.why, url: $steps.find.outputs.url}
 - workflowId: wait
   steps: [{stepId: s, operationId: slow}]
 - workflowId: limited-again
@@ -95,7 +95,7 @@ func TestDocumentWorkflow(t *testing.T) {
 			{"three steps", "order_item", obj{"id": 3}, []string{"item 3", "application/json", "7"}, false},
 			{"arguments", "order_item", obj{"id": "x"}, []string{"the arguments of order_item are not valid", "/id"}, true},
 			{"a step fails", "order_missing", obj{}, []string{"step find of workflow order-missing failed: HTTP 404", "no such item", "2 calls ended: create_order (changed data), get_item (failed)"}, true},
-			{"an error that is expected", "find_missing", obj{}, []string{"no such item"}, false},
+			{"an error that is expected", "find_missing", obj{}, []string{"no such item", up.URL + "/items/404"}, false},
 			{"Retry-After is before retryAfter", "limited_again", obj{}, []string{"{}"}, false},
 			{"a parameter that is not there", "wrong", obj{}, []string{`GET /items/{id} has no query parameter "id"`}, true},
 		} {
@@ -140,7 +140,7 @@ func TestDocumentEnds(t *testing.T) {
 		b.Answers = &registry.Answers{TimeoutMilliseconds: 200}
 	})
 	text, failed := callBatch(t, connect(t, s, "2026-07-28"), "wait", obj{})
-	if !failed || !strings.Contains(text, "slow") && !strings.Contains(text, "did not end within the 200ms") {
+	if !failed || !strings.Contains(text, "did not end within the 200ms") || !strings.Contains(text, "slow (failed)") {
 		t.Errorf("failed %t: %s", failed, text)
 	}
 }

@@ -112,7 +112,9 @@ func (x *exchange) describe(r *arazzo.Response, headers []string) {
 	if x.ready == nil {
 		return
 	}
-	r.URL = x.ready.Base.Origin() + x.ready.Path
+	if r.URL = x.ready.Base.Origin() + x.ready.Path; x.wire != nil {
+		r.URL = string(x.bound.Redact(slices.Clone(x.url)))
+	}
 	if x.header != nil {
 		names := map[string]string{}
 		for _, name := range headers {
