@@ -111,6 +111,9 @@ var goals = []goal{
 	{bound, "code.warm_start.ms", "<=", 100, "ms", "start of the script engine with its module compiled before"},
 	{ratio, "code.typescript.vs_schema", "<=", 0.3, "", "tokens of the demo API's tools as TypeScript over those of tools/list"},
 	{ratio, "code.typescript.results.vs_schema", "<=", 0.25, "", "the same with results, over tools/list with output schemas"},
+	{bound, "code.task1.saved", ">=", 80, "%", "tokens that code mode saves an agent that reads 18 issues with details and comments, against concise tools without fields"},
+	{bound, "code.task2.saved", ">=", 74, "%", "the same where it sums up the charges of customers"},
+	{bound, "code.task3.saved", ">=", 50, "%", "the same for one lookup"},
 	{ratio, "tls.call.vs_plain", ">=", 0.75, "", "tools/call/s of the binary with --tls-cert, 2 KB of an object, 16 kept connections, over the same in the clear"},
 	{bound, "demo.rss.mb", "<=", 100, "MB", "resident memory of `sluice run --demo` under load"},
 }

@@ -52,6 +52,7 @@ var benchmarks = []benchmark{
 	{[]string{"code.20x50.ms", "code.parallel20.beyond_ms"}, benchCode},
 	{[]string{"code.nop.ms", "code.metering.vs_plain", "code.warm_start.ms"}, benchScriptEngine},
 	{[]string{"code.typescript.vs_schema", "code.typescript.results.vs_schema"}, benchSignatures},
+	{[]string{"code.task1.saved", "code.task2.saved", "code.task3.saved"}, benchTasks},
 	{[]string{"tls.call.vs_plain"}, benchTLS},
 	{[]string{"demo.rss.mb"}, benchDemo},
 }
