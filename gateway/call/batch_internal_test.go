@@ -20,8 +20,7 @@ func TestBatchCallsThatDidNotBegin(t *testing.T) {
 		"not called: no answer within the 1s that the batch may take": t.Context(),
 		"not called: the gateway was stopped":                         stopped,
 	} {
-		x := scripting()
-		x.ctx, x.limit, x.deadline = ctx, time.Second, time.Now()
+		x := &exchange{input: input{ctx: ctx, limit: time.Second, deadline: time.Now()}}
 		b, c := &batch{nested: nested{x: x}}, &batchCall{id: "1", tool: &snapshot.Tool{}, changes: true}
 		b.make(ctx, c)
 		if c.result.Error != want {
