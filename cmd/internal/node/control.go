@@ -68,6 +68,9 @@ func (c *control) open(ctx context.Context) error {
 	if err := c.openData(); err != nil {
 		return err
 	}
+	if err := c.takeSharedKeys(ctx); err != nil {
+		return err
+	}
 	if c.o.Records.Cluster != nil {
 		if err := c.join(ctx); err != nil {
 			return err
