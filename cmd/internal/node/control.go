@@ -173,6 +173,9 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
 		Ready: []front.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
 	}
+	if c.front != nil {
+		o.KeysRotated = c.tellRotated
+	}
 	if o.Catalog, err = c.openCatalog(ctx, &ao.Catalogs); err != nil {
 		return err
 	}

@@ -322,6 +322,43 @@ func TestCluster(t *testing.T) {
 		t.Error("the leader that was replaced ended")
 	default:
 	}
+
+	// Its key-encryption key is rotated: the others follow, say what they need, and take over
+	// when they have it, also after the old key was removed.
+	leads := m.leader(first)
+	if said := leads.cli(t, "key", "rotate"); strings.Count(said, "cannot take over before it has the folder keys of "+leads.admin) != 2 {
+		t.Errorf("sluice key rotate: %s", said)
+	}
+	lacks := func(p *plane) bool {
+		res, err := http.Get("http://" + p.admin + "/readyz?verbose")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(b), "[!]keys") && strings.Contains(string(b), "cp -p DIR/keys/* "+filepath.Join(p.data, "keys")+"/")
+	}
+	for _, p := range m.all {
+		if p == leads {
+			continue
+		}
+		p.until("it lacks the key", func() bool { return lacks(p) })
+		p.cli(t, "toolset", "set", "by0", "--description", "through one that lacks the key")
+		if out, err := exec.CommandContext(t.Context(), "cp", "-a", filepath.Join(leads.data, "keys"), p.data).CombinedOutput(); err != nil {
+			t.Fatalf("copy keys: %v: %s", err, out)
+		}
+		p.until("it has the key", func() bool { return !lacks(p) })
+	}
+	if err := leads.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-leads.done
+	for _, p := range m.all {
+		if p != leads {
+			p.until("it has a leader with the new key", func() bool { l := m.leader(p); return l != nil && l != leads })
+			p.cli(t, "toolset", "set", "by0", "--description", "under the new key")
+		}
+	}
 }
 
 // unique leaves out what was there before.
