@@ -343,6 +343,10 @@ func TestCluster(t *testing.T) {
 			continue
 		}
 		p.until("it lacks the key", func() bool { return lacks(p) })
+		// Its exit status is about the gateway that is not there.
+		if text, _ := exec.CommandContext(t.Context(), binary, append([]string{"doctor"}, p.flags()...)...).CombinedOutput(); !strings.Contains(string(text), "cp -p DIR/keys/*") {
+			t.Errorf("sluice doctor: %s", text)
+		}
 		p.cli(t, "toolset", "set", "by0", "--description", "through one that lacks the key")
 		if out, err := exec.CommandContext(t.Context(), "cp", "-a", filepath.Join(leads.data, "keys"), p.data).CombinedOutput(); err != nil {
 			t.Fatalf("copy keys: %v: %s", err, out)
