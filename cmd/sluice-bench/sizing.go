@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -47,14 +45,15 @@ var sizes = []int{10, 100, 500, sizingMost}
 
 // sized is a row of the table: what nodes need for some toolsets.
 type sized struct {
-	toolsets                 int
-	controlRSS, edgeRSS      int64 // bytes; the edge's after it was called
-	database, registry, edge int64 // bytes on disk
-	add, page, all, publish  time.Duration
-	edgeReady                time.Duration
-	calls                    float64 // a second
-	callCPU                  time.Duration
-	controlIdle, edgeIdle    float64 // share of a processor
+	toolsets                    int
+	controlRSS, edgeRSS         int64 // bytes; the edge's after it was called
+	database, registry, edge    int64 // bytes on disk
+	add, page, all, publish     time.Duration
+	pageCPU, allCPU, publishCPU time.Duration // of the control plane
+	edgeReady                   time.Duration
+	calls                       float64 // a second
+	callCPU                     time.Duration
+	controlIdle, edgeIdle       float64 // share of a processor
 }
 
 // benchSizing grows a control plane with one edge to 2,000 toolsets, and measures at each
@@ -99,8 +98,8 @@ func benchSizing(ctx context.Context, b *bench) error {
 		rows = append(rows, *row)
 	}
 	last := rows[len(rows)-1]
-	b.report("sizing.2000.page.ms", milliseconds(last.page), fmt.Sprintf("50 of them; all %d in pages of 200: %s", sizingMost, last.all.Round(time.Millisecond)))
-	b.report("sizing.2000.publish.ms", milliseconds(last.publish), fmt.Sprintf("%s with %d", rows[0].publish.Round(time.Millisecond/10), rows[0].toolsets))
+	b.report("sizing.2000.page.ms", milliseconds(last.page), fmt.Sprintf("50 of them, %s of processor time; all in pages of 200: %s, %s", last.pageCPU.Round(time.Millisecond), last.all.Round(time.Millisecond), last.allCPU.Round(time.Millisecond)))
+	b.report("sizing.2000.publish.ms", milliseconds(last.publish), fmt.Sprintf("%s of processor time; %s with %d", last.publishCPU.Round(time.Millisecond), rows[0].publish.Round(time.Millisecond/10), rows[0].toolsets))
 	b.report("sizing.2000.edge_ready.ms", milliseconds(last.edgeReady), fmt.Sprintf("%s with %d", rows[0].edgeReady.Round(time.Millisecond/10), rows[0].toolsets))
 	if b.sizing == "" {
 		return nil
@@ -129,30 +128,24 @@ func (r *sizing) measure(ctx context.Context, n int) (*sized, error) {
 		return nil, err
 	}
 	row.add = time.Since(began) / time.Duration(n-before)
-	api := func(method, path string, in, out any) (time.Duration, error) {
-		began := time.Now()
-		err := r.control.api(ctx, method, path, in, out)
-		return time.Since(began), err
+	var readies []time.Duration
+	var err error
+	if row.page, row.pageCPU, err = r.each(ctx, func(int) error { return r.control.api(ctx, http.MethodGet, "/v1/toolsets", nil, nil) }); err != nil {
+		return nil, err
 	}
-	var pages, alls, publishes, readies []time.Duration
+	if row.all, row.allCPU, err = r.each(ctx, func(int) error { return r.listAll(ctx, n) }); err != nil {
+		return nil, err
+	}
+	at := func(i int) string { return "/v1/toolsets/" + r.made[i%len(r.made)] }
 	for i := range r.b.count {
-		took, err := api(http.MethodGet, "/v1/toolsets", nil, nil)
-		if err != nil {
+		if err := r.control.api(ctx, http.MethodPatch, at(i), map[string]any{"description": fmt.Sprint("number ", n, " ", i)}, nil); err != nil {
 			return nil, err
 		}
-		pages = append(pages, took)
-		if took, err = r.listAll(ctx, n); err != nil {
-			return nil, err
-		}
-		alls = append(alls, took)
-		at := "/v1/toolsets/" + r.made[i%len(r.made)]
-		if _, err := api(http.MethodPatch, at, map[string]any{"description": fmt.Sprint("number ", n, " ", i)}, nil); err != nil {
-			return nil, err
-		}
-		if took, err = api(http.MethodPost, at+"/deploy", map[string]any{"reason": "benchmark"}, nil); err != nil {
-			return nil, err
-		}
-		publishes = append(publishes, took)
+	}
+	if row.publish, row.publishCPU, err = r.each(ctx, func(i int) error {
+		return r.control.api(ctx, http.MethodPost, at(i)+"/deploy", map[string]any{"reason": "benchmark"}, nil)
+	}); err != nil {
+		return nil, err
 	}
 	for range min(r.b.count, 3) {
 		took, err := r.edge(ctx, row)
@@ -161,8 +154,7 @@ func (r *sizing) measure(ctx context.Context, n int) (*sized, error) {
 		}
 		readies = append(readies, took)
 	}
-	row.page, row.all, row.publish, row.edgeReady = middle(pages), middle(alls), middle(publishes), middle(readies)
-	var err error
+	row.edgeReady = middle(readies)
 	if row.controlIdle, err = idle(ctx, r.control.child); err != nil {
 		return nil, err
 	}
@@ -177,6 +169,25 @@ func (r *sizing) measure(ctx context.Context, n int) (*sized, error) {
 	}
 	row.edge, err = sizeOf(r.edgeData, "")
 	return row, err
+}
+
+// each does something as often as a benchmark repeats, and returns its median time and the
+// processor time of the control plane for one.
+func (r *sizing) each(ctx context.Context, do func(i int) error) (took, cpu time.Duration, err error) {
+	before, err := r.control.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
+	var times []time.Duration
+	for i := range r.b.count {
+		began := time.Now()
+		if err := errors.Join(do(i), ctx.Err()); err != nil {
+			return 0, 0, err
+		}
+		times = append(times, time.Since(began))
+	}
+	after, err := r.control.cpu()
+	return middle(times), (after - before) / time.Duration(r.b.count), err
 }
 
 // middle is the median of times.
@@ -212,15 +223,15 @@ func (r *sizing) grow(ctx context.Context, n int) error {
 }
 
 // listAll lists all toolsets, in the largest pages.
-func (r *sizing) listAll(ctx context.Context, want int) (time.Duration, error) {
-	began, got, cursor := time.Now(), 0, ""
+func (r *sizing) listAll(ctx context.Context, want int) error {
+	got, cursor := 0, ""
 	for {
 		var page struct {
 			Items      []json.RawMessage
 			NextCursor string
 		}
 		if err := r.control.api(ctx, http.MethodGet, "/v1/toolsets?limit=200"+cursor, nil, &page); err != nil {
-			return 0, err
+			return err
 		}
 		if got += len(page.Items); page.NextCursor == "" {
 			break
@@ -228,9 +239,9 @@ func (r *sizing) listAll(ctx context.Context, want int) (time.Duration, error) {
 		cursor = "&cursor=" + page.NextCursor
 	}
 	if got != want {
-		return 0, fmt.Errorf("%d toolsets are listed, want %d", got, want)
+		return fmt.Errorf("%d toolsets are listed, want %d", got, want)
 	}
-	return time.Since(began), nil
+	return nil
 }
 
 // edge starts the edge on what it has, and returns when it was ready. It joins the first
@@ -339,30 +350,15 @@ func sizeOf(dir, name string) (total int64, err error) {
 // serve starts "sluice serve" with a role. admin is the admin API of a control plane, and the
 // operations listener of an edge.
 func (b *bench) serve(data, role string, args ...string) (*node, error) {
-	n := &node{data: data, scheme: "http://", client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
-	for _, a := range []*string{&n.gateway, &n.admin} {
-		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	return b.startNode(data, func(n *node) []string {
+		all := []string{"serve", "--role", role, "--data", data, "--allow-private-upstreams=127.0.0.0/8", "--log-level", "warn"}
+		if role == "control" {
+			all = append(all, "--admin-listen", n.admin)
+		} else {
+			all = append(all, "--listen", n.gateway, "--ops-listen", n.admin)
 		}
-		*a = l.Addr().String()
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-	binary, err := filepath.Abs(b.sluice)
-	if err != nil {
-		return nil, err
-	}
-	all := []string{"serve", "--role", role, "--data", data, "--allow-private-upstreams=127.0.0.0/8", "--log-level", "warn"}
-	if role == "control" {
-		all = append(all, "--admin-listen", n.admin)
-	} else {
-		all = append(all, "--listen", n.gateway, "--ops-listen", n.admin)
-	}
-	//nolint:gosec,noctx // the binary under test; Close ends it
-	n.child, err = start(exec.Command(binary, append(all, args...)...))
-	return n, err
+		return append(all, args...)
+	})
 }
 
 // answers waits until /readyz at an address says yes.
@@ -374,19 +370,19 @@ func (n *node) answers(ctx context.Context, addr string) error {
 }
 
 func (s *sized) String() string {
-	cells := s.cells()
-	return strings.Join(cells, " | ")
+	return strings.Join(s.cells(), " | ")
 }
 
-const sizingHead = "| toolsets | tools | control plane: memory, idle processor | database, registry | added, each | page of 50, all | publish of one | edge: memory, idle processor | edge's disk | edge restart to ready | calls/s, processor time each |\n" +
-	"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+const sizingHead = "| toolsets | tools | control plane: memory, idle processor | database, registry | added, each | page of 50 | all | publish of one | edge: memory, idle processor | edge's disk | edge restart to ready | calls/s, processor time each |\n" +
+	"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 
 func (s *sized) cells() []string {
 	mb := func(n int64) string { return figure(float64(n)/(1<<20)) + " MB" }
 	ms := func(d time.Duration) string { return figure(milliseconds(d)) + " ms" }
+	both := func(took, cpu time.Duration) string { return ms(took) + ", " + ms(cpu) }
 	return []string{
 		strconv.Itoa(s.toolsets), strconv.Itoa(s.toolsets * toolsPerToolset),
-		mb(s.controlRSS) + ", " + figure(s.controlIdle*100) + " %", mb(s.database) + ", " + mb(s.registry), ms(s.add), ms(s.page) + ", " + ms(s.all), ms(s.publish),
+		mb(s.controlRSS) + ", " + figure(s.controlIdle*100) + " %", mb(s.database) + ", " + mb(s.registry), ms(s.add), both(s.page, s.pageCPU), both(s.all, s.allCPU), both(s.publish, s.publishCPU),
 		mb(s.edgeRSS) + ", " + figure(s.edgeIdle*100) + " %", mb(s.edge), ms(s.edgeReady), fmt.Sprintf("%.0f, %d µs", s.calls, s.callCPU.Microseconds()),
 	}
 }
