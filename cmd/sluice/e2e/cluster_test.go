@@ -271,7 +271,7 @@ func TestCluster(t *testing.T) {
 		return answers("http://"+second.admin+"/readyz") && answers("http://"+third.admin+"/readyz") && m.leader(second) != nil && m.leader(second) != first
 	})
 	t.Logf("another one leads after %s", time.Since(killed)) // make chaos asserts how long it may take
-	time.Sleep(time.Second) // of writes to the new one
+	time.Sleep(time.Second)                                  // of writes to the new one
 	close(stop)
 	wg.Wait()
 	t.Logf("%d calls at edges, %d failed; longest time without a write: %s; writes: %v", calls.Load(), failedCalls.Load(), time.Duration(gap.Load()), acked)
