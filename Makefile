@@ -243,6 +243,10 @@ mutants: ## change the code that security rests on, N=240 times by SEED=1, and s
 bench: build $(E2E)/.ready ## measure every promise about speed and memory
 	go run ./cmd/sluice-bench -sluice bin/sluice -github $(GITHUB_SPEC) $(BENCHFLAGS)
 
+.PHONY: sizing
+sizing: build ## measure what nodes need for 10 to 2,000 toolsets, and write the table of docs/operate/sizing.md
+	go run ./cmd/sluice-bench -sluice bin/sluice -only sizing.,cluster. -report -sizing docs/operate/sizing.md
+
 .PHONY: bench-docs
 bench-docs: ## the same, and write the table of docs/benchmarks.md
 	@$(MAKE) bench BENCHFLAGS='-report -markdown docs/benchmarks.md'
@@ -292,8 +296,8 @@ $(INTEROP)/.ready: Makefile
 # Root, for a file system whose power is cut. Results belong in docs/reliability.md.
 CHAOS ?= 10m
 .PHONY: chaos
-chaos: ## kill processes, stop databases and cut power and connections under load, for CHAOS each (default 10m; needs root)
-	go test -count=1 -v -tags chaos -timeout 40m -run 'TestChaos(Kill|Power|Senders|Cluster)' ./cmd/sluice/e2e -chaos $(CHAOS)
+chaos: ## kill processes, stop databases, fail over to a standby, and cut power and connections under load, for CHAOS each (default 10m; needs root)
+	go test -count=1 -v -tags chaos -timeout 60m -run 'TestChaos(Kill|Power|Senders|Cluster|Failover)' ./cmd/sluice/e2e -chaos $(CHAOS)
 	go test -count=1 -v -timeout 30m -run TestRestartsBehindSlowRegistry ./gateway/edge -fleet.edges 200 -fleet.restarts 100 -fleet.latency 200ms
 
 # Results belong in docs/reliability.md.

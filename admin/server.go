@@ -161,6 +161,8 @@ type Options struct {
 	// AuditHeads keeps the signed heads of the audit logs. Default: none are kept, and
 	// a tail of the log that was cut off is not found.
 	AuditHeads *audit.Keeper
+	// KeysRotated is told that another key-encryption key seals from now on. Default: nobody is.
+	KeysRotated func(ctx context.Context)
 	// Registry is the embedded registry, served below /v2/. Default: none is served.
 	Registry *server.Store
 	// Mirrored is the registry elsewhere that the artifacts are in when Registry is
@@ -277,7 +279,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.work, s.stopWork = context.WithCancel(context.WithoutCancel(ctx))
 	s.openLogins()
 	s.drafts = &draft.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Opened: s.opened, Origins: s.logins.Origins}
-	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher}
+	s.keys = &keyring.Room{Store: o.Store, Keyring: o.Keyring, Publisher: o.Publisher, Rotated: o.KeysRotated}
 	s.events = &publish.Events{Now: o.Store.Now, Log: s.log, Send: o.Event}
 	s.grants = &grant.Room{Store: o.Store, Log: s.log, Dialer: o.Dialer}
 	s.sources = &source.Room{Fetcher: o.Fetcher, MaxDocument: front.MaxBodyBytes, MaxPart: int64(cmp.Or(o.SpecLimits.MaxBytes, openapi.DefaultMaxBytes))}

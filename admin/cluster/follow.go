@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/promtext"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -96,16 +95,22 @@ func (f *Front) see(ctx context.Context, l *store.Leader) error {
 		f.change(&state{of: l})
 		return nil
 	}
-	key, err := f.o.Keyring.OpenBytes(l.Record(), l.Sealed)
+	key, err := f.open(l)
 	if err != nil {
 		text := "the control plane " + l.Member + " leads with another key-encryption key"
 		if unknown, ok := errors.AsType[*secrets.UnknownKeyError](err); ok {
 			text += ", " + unknown.ID
 		}
-		return otherKeys(text)
+		lack := f.otherKeys(l, text)
+		if s.peer != nil && s.peer.number == l.Number { // it rotated its key, and takes requests as before
+			f.lack(ctx, lack)
+			return nil
+		}
+		return lack
 	}
+	f.lack(ctx, nil)
 	if use := f.otherUse(l.Keys); use != "" {
-		return otherKeys("the control plane " + l.Member + " leads with another " + use + " key")
+		return f.otherKeys(l, "the control plane "+l.Member+" leads with another "+use+" key")
 	}
 	p, err := newPeer(l, key, &f.o)
 	if err != nil {
@@ -117,11 +122,6 @@ func (f *Front) see(ctx context.Context, l *store.Leader) error {
 	f.probe(ctx)
 	f.log.LogAttrs(ctx, slog.LevelInfo, "requests are passed on to the leader", slog.String("leader", l.Member), slog.Uint64("number", l.Number))
 	return nil
-}
-
-func otherKeys(text string) error {
-	return problem.New(problem.Conflict, "%s", text).
-		Fix("copy the folder keys of its data directory to this node, and start it again")
 }
 
 // same reports whether nothing that matters has changed.

@@ -50,10 +50,15 @@ type Records interface {
 
 // Options of a front. Fields without a default must be set.
 type Options struct {
-	URL     string              // where the other members reach this node
-	Version string              // of the program
-	Records Records             // of the cluster
-	Keyring *secrets.Keyring    // opens what the leader sealed
+	URL     string           // where the other members reach this node
+	Version string           // of the program
+	Records Records          // of the cluster
+	Keyring *secrets.Keyring // opens what the leader sealed
+	// Reload reads the keyring anew, where keys may have been put since. Default: they are
+	// not looked for.
+	Reload func() (*secrets.Keyring, error)
+	// Remedy says how the keys of the control plane at a host get here. Default: in general.
+	Remedy  func(host string) string
 	Keys    map[string][]string // identifiers of the other keys, by their use
 	Pin     func() string       // digest of the certificate that this node shows. Default: none
 	Hosts   []string            // values of the Host header, without port, that are answered
@@ -82,6 +87,7 @@ type Front struct {
 	set     *metrics.Set
 	results map[string]*metrics.Counter
 
+	keys  keys
 	mu    sync.Mutex // over changes of state
 	state atomic.Pointer[state]
 }
@@ -130,6 +136,7 @@ func New(o Options) (*Front, error) {
 	f.set.NewGauge("sluice_cluster_leads", func() float64 { return yes(f.state.Load().leads != nil) })
 	f.set.NewGauge("sluice_cluster_leader_up", func() float64 { return yes(f.Ready() == nil) })
 	f.ending, f.end = context.WithCancel(context.Background())
+	f.keys.ring = o.Keyring
 	f.state.Store(&state{changed: make(chan struct{})})
 	return f, nil
 }
@@ -180,7 +187,8 @@ func (f *Front) Lead(ctx context.Context, l Leader, api http.Handler) error {
 	return f.announce(ctx, l, s)
 }
 
-// Repin tells the other members that this node, which leads, shows another certificate.
+// Repin tells the other members that this node, which leads, shows another certificate, or
+// has another key-encryption key.
 func (f *Front) Repin(ctx context.Context, l Leader) error {
 	s := f.state.Load()
 	if s.leads == nil {
@@ -192,7 +200,7 @@ func (f *Front) Repin(ctx context.Context, l Leader) error {
 func (f *Front) announce(ctx context.Context, l Leader, s *state) error {
 	row := &store.Leader{Number: s.number, Member: f.name, URL: f.o.URL, Pin: f.o.Pin(), Keys: keysText(f.o.Keys)}
 	var err error
-	if row.Sealed, err = f.o.Keyring.SealBytes(row.Record(), s.key); err != nil {
+	if row.Sealed, err = f.keyring(true).SealBytes(row.Record(), s.key); err != nil {
 		return fmt.Errorf("sealing the key of the cluster: %w", err)
 	}
 	return l.Announce(ctx, row)
@@ -451,6 +459,8 @@ func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 			text = "[+]leader " + f.leaderName() + " ok\nready\n"
 			if err != nil {
 				text = "[-]leader " + err.Error() + "\nnot ready\n"
+			} else if lack := f.Lacks(); lack != nil {
+				text = "[!]keys " + lack.Detail + ": " + lack.Remedy + "\n" + text
 			}
 		}
 	}

@@ -106,6 +106,7 @@ type settings struct {
 	proxies forwarded.Proxies
 	pin     string // instead of the certificate's
 	release string
+	reload  func() (*secrets.Keyring, error)
 }
 
 func (d *database) member(t *testing.T, s settings) *member {
@@ -135,6 +136,7 @@ func (d *database) member(t *testing.T, s settings) *member {
 	m.Front, err = New(Options{
 		URL: m.url, Version: "1", Records: d, Keyring: s.ring, Keys: map[string][]string{"release": {s.release}}, Pin: func() string { return s.pin },
 		Hosts: []string{"127.0.0.1", "Control.example"}, Proxies: s.proxies,
+		Reload: s.reload, Remedy: func(host string) string { return "copy the folder keys from " + host },
 	})
 	if err != nil {
 		t.Fatal(err)

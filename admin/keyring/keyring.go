@@ -21,6 +21,8 @@ type Room struct {
 	Store     *store.Store
 	Keyring   *secrets.Keyring
 	Publisher *publish.Publisher
+	// Rotated is told of each rotation. Default: nobody is.
+	Rotated func(ctx context.Context)
 
 	rotation sync.Mutex // held while keys are rotated
 	rotated  time.Time  // guarded by rotation: when, in this process
@@ -85,6 +87,9 @@ func (r *Room) Rotate(ctx context.Context) (out RotatedKeys, err error) {
 		return out, err
 	}
 	out.Opening = ring.IDs()[1:]
+	if r.Rotated != nil {
+		r.Rotated(ctx)
+	}
 	return out, nil
 }
 

@@ -136,6 +136,19 @@ func benchEdges(ctx context.Context, b *bench) error {
 	if err := n.api(ctx, http.MethodPost, "/v1/edges/join-tokens", map[string]any{"maxUses": edgeCount}, &join); err != nil {
 		return err
 	}
+	took, err := followed(ctx, n, root, "http://"+n.admin, ts.ID, join.Token)
+	if err != nil {
+		return err
+	}
+	p99 := took[len(took)*99/100]
+	b.report("control.edges100.p99.ms", float64(p99.Microseconds())/1000,
+		fmt.Sprintf("median %s, %d deploys", took[len(took)/2].Round(time.Millisecond/10), edgeDeploys))
+	return nil
+}
+
+// followed lets edges follow control planes, and deploys a toolset again and again. It
+// returns how long each deploy took to each edge, sorted.
+func followed(ctx context.Context, by *node, root, control, toolset, join string) ([]time.Duration, error) {
 	seen := &arrivals{at: map[uint64][]time.Time{}, rung: make(chan struct{}, 1)}
 	ectx, stop := context.WithCancel(ctx)
 	var edges sync.WaitGroup
@@ -143,34 +156,32 @@ func benchEdges(ctx context.Context, b *bench) error {
 	defer stop()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * edgeCount}}
 	for i := range edgeCount {
-		f, err := joinEdge(ectx, "http://"+n.admin, filepath.Join(root, fmt.Sprint("edge", i)), secrets.New(join.Token), client, seen)
+		f, err := joinEdge(ectx, control, filepath.Join(root, fmt.Sprint("edge", i)), secrets.New(join), client, seen)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		edges.Go(func() { _ = f.Run(ectx) }) // it ends with the context
 	}
 	var took []time.Duration
+	var ts struct{ Revision uint64 }
 	for i := range edgeDeploys {
-		if err := n.api(ctx, http.MethodPatch, "/v1/toolsets/"+ts.ID, map[string]any{"description": fmt.Sprint("deploy ", i)}, nil); err != nil {
-			return err
+		if err := by.api(ctx, http.MethodPatch, "/v1/toolsets/"+toolset, map[string]any{"description": fmt.Sprint("deploy ", i)}, nil); err != nil {
+			return nil, err
 		}
 		began := time.Now()
-		if err := n.api(ctx, http.MethodPost, "/v1/toolsets/"+ts.ID+"/deploy", map[string]any{"reason": "benchmark"}, &ts); err != nil {
-			return err
+		if err := by.api(ctx, http.MethodPost, "/v1/toolsets/"+toolset+"/deploy", map[string]any{"reason": "benchmark"}, &ts); err != nil {
+			return nil, err
 		}
 		times, err := seen.wait(ctx, ts.Revision)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, at := range times {
 			took = append(took, at.Sub(began))
 		}
 	}
 	slices.Sort(took)
-	p99 := took[len(took)*99/100]
-	b.report("control.edges100.p99.ms", float64(p99.Microseconds())/1000,
-		fmt.Sprintf("median %s, %d deploys", took[len(took)/2].Round(time.Millisecond/10), edgeDeploys))
-	return nil
+	return took, nil
 }
 
 // joinEdge enrols one edge and makes its follower.

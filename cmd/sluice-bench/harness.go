@@ -16,6 +16,7 @@ type bench struct {
 	keep   string    // directory of the 1,000 toolsets that outlives the run, "" for none
 	count  int       // repetitions of which the median is taken
 	only   []string  // prefixes of the names that are asked for, none for all
+	sizing string    // file that the table of docs/operate/sizing.md is written to, "" for none
 	quick  bool      // shorter rounds, see -quick
 	lines  []line
 }

@@ -42,6 +42,8 @@ var benchmarks = []benchmark{
 	{[]string{"control.sqlite.vs_raw"}, benchStore},
 	{[]string{"alerts.rules.2000.cpu_ms"}, benchRules},
 	{[]string{"control.edges100.p99.ms"}, benchEdges},
+	{[]string{"cluster.edges100.p99.ms"}, benchClusterEdges},
+	{[]string{"sizing.2000.page.ms", "sizing.2000.publish.ms", "sizing.2000.edge_ready.ms"}, benchSizing},
 	{[]string{
 		"selection.query.1000.p95_ms", "selection.query.10000.p95_ms", "selection.query.40000.p95_ms", "selection.query.allocations",
 		"selection.index.40000.s", "selection.index.40000.mb", "selection.index.load_vs_build",
@@ -71,6 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		count    = fs.Int("count", 5, "repetitions; the median counts")
 		quick    = fs.Bool("quick", false, "half as long and three repetitions, for work on one line of rest.*")
 		markdown = fs.String("markdown", "", "also write the table of docs/benchmarks.md to `FILE`")
+		sizing   = fs.String("sizing", "", "also write the table of docs/operate/sizing.md to `FILE`, with sizing.")
 		report   = fs.Bool("report", false, "a missed goal is shown but does not fail the run")
 	)
 	if err := fs.Parse(args); err != nil {
@@ -93,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return fmt.Errorf("-only %s matches no name", *only)
 		}
 	}
-	b := &bench{out: stderr, sluice: *binary, spec: *spec, keep: *keep, count: *count, only: prefixes, quick: *quick}
+	b := &bench{out: stderr, sluice: *binary, spec: *spec, keep: *keep, sizing: *sizing, count: *count, only: prefixes, quick: *quick}
 	if b.quick {
 		b.count = min(b.count, 3)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 )
 
 const (
-	tableBegin = "<!-- begin: written by make bench-docs -->\n"
-	tableEnd   = "<!-- end -->\n"
+	sizingBegin = "<!-- begin: written by make sizing -->\n"
+	tableBegin  = "<!-- begin: written by make bench-docs -->\n"
+	tableEnd    = "<!-- end -->\n"
 )
 
 // writeMarkdown puts the table of lines between the marks in the file called
@@ -26,17 +28,7 @@ func writeMarkdown(name string, lines []line) error {
 }
 
 func replaceTable(doc []byte, lines []line) ([]byte, error) {
-	before, rest, ok := bytes.Cut(doc, []byte(tableBegin))
-	if !ok {
-		return nil, fmt.Errorf("no line %q", tableBegin)
-	}
-	_, after, ok := bytes.Cut(rest, []byte(tableEnd))
-	if !ok {
-		return nil, fmt.Errorf("no line %q", tableEnd)
-	}
 	var t bytes.Buffer
-	t.Write(before)
-	t.WriteString(tableBegin)
 	t.WriteString("| name | value | goal | reached | what | how |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, g := range goals {
 		for _, l := range lines {
@@ -54,7 +46,18 @@ func replaceTable(doc []byte, lines []line) ([]byte, error) {
 			fmt.Fprintf(&t, "| `%s` | %s%s | %s %s%s | %s | %s | %s |\n", l.name, figure(l.value), unit, l.op, figure(l.limit), unit, reached, l.what, l.note)
 		}
 	}
-	t.WriteString(tableEnd)
-	t.Write(after)
-	return t.Bytes(), nil
+	return replaceBetween(doc, tableBegin, tableEnd, t.Bytes())
+}
+
+// replaceBetween puts text between two lines of doc.
+func replaceBetween(doc []byte, begin, end string, text []byte) ([]byte, error) {
+	before, rest, ok := bytes.Cut(doc, []byte(begin))
+	if !ok {
+		return nil, fmt.Errorf("no line %q", begin)
+	}
+	_, after, ok := bytes.Cut(rest, []byte(end))
+	if !ok {
+		return nil, fmt.Errorf("no line %q", end)
+	}
+	return slices.Concat(before, []byte(begin), text, []byte(end), after), nil
 }

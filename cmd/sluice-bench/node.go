@@ -26,6 +26,13 @@ type node struct {
 
 // node starts "sluice run" with args on a data directory.
 func (b *bench) node(data string, args ...string) (*node, error) {
+	return b.startNode(data, func(n *node) []string {
+		return append([]string{"run", "--listen", n.gateway, "--admin-listen", n.admin, "--data", data, "--allow-private-upstreams=127.0.0.0/8", "--no-input"}, args...)
+	})
+}
+
+// startNode starts a node at two free addresses, with the arguments that args makes of them.
+func (b *bench) startNode(data string, args func(*node) []string) (*node, error) {
 	n := &node{data: data, scheme: "http://", client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	for _, a := range []*string{&n.gateway, &n.admin} {
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -41,9 +48,8 @@ func (b *bench) node(data string, args ...string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"run", "--listen", n.gateway, "--admin-listen", n.admin, "--data", data, "--allow-private-upstreams=127.0.0.0/8", "--no-input"}, args...)
 	//nolint:gosec,noctx // the binary under test; Close ends it
-	n.child, err = start(exec.Command(binary, args...))
+	n.child, err = start(exec.Command(binary, args(n)...))
 	return n, err
 }
 

@@ -28,32 +28,49 @@ import (
 // container is one of compose.yaml or of a pod of the Kubernetes objects.
 type container struct {
 	args   []string
+	env    map[string]string
 	mounts []string          // folders and files that are there besides the image's
 	probes map[string]string // path of a probe → port it asks
 	https  bool
 }
 
-// composeContainers reads the services of the compose file that run Sluice.
-func composeContainers(t *testing.T) map[string]container {
+// composeContainers reads the services of a compose file that run Sluice.
+func composeContainers(t *testing.T, file string) map[string]container {
 	t.Helper()
-	b, err := os.ReadFile("../../deploy/compose/compose.yaml")
+	b, err := os.ReadFile(filepath.Join("../../deploy/compose", file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
+	var all struct {
 		Services map[string]struct {
 			Image            string
 			Command, Volumes []string
 			Secrets          []string
+			Environment      map[string]string
+			DependsOn        any `yaml:"depends_on"`
 		}
 		Secrets, Volumes map[string]any
 	}
-	if err := yaml.Unmarshal(b, &file); err != nil {
+	if err := yaml.Unmarshal(b, &all); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]container{}
-	for name, s := range file.Services {
-		var c container
+	for name, s := range all.Services {
+		c := container{env: s.Environment}
+		var needs []string
+		switch on := s.DependsOn.(type) {
+		case map[string]any:
+			needs = slices.Collect(maps.Keys(on))
+		case []any:
+			for _, n := range on {
+				needs = append(needs, n.(string))
+			}
+		}
+		for _, n := range needs {
+			if _, there := all.Services[n]; !there {
+				t.Errorf("%s depends on %s, which is not there", name, n)
+			}
+		}
 		for _, v := range s.Volumes {
 			from, at, _ := strings.Cut(v, ":")
 			at, _, _ = strings.Cut(at, ":")
@@ -62,12 +79,12 @@ func composeContainers(t *testing.T) map[string]container {
 				if _, err := os.Stat(filepath.Join("../../deploy/compose", from)); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
-			} else if _, known := file.Volumes[from]; !known {
+			} else if _, known := all.Volumes[from]; !known {
 				t.Errorf("%s mounts the unknown volume %s", name, from)
 			}
 		}
 		for _, v := range s.Secrets {
-			if c.mounts = append(c.mounts, "/run/secrets/"+v); file.Secrets[v] == nil {
+			if c.mounts = append(c.mounts, "/run/secrets/"+v); all.Secrets[v] == nil {
 				t.Errorf("%s has the unknown secret %s", name, v)
 			}
 		}
@@ -92,6 +109,9 @@ type kubernetesObject struct {
 	Kind     string
 	Metadata struct{ Name string }
 	Spec     struct {
+		Replicas             int
+		ServiceName          string `yaml:"serviceName"`
+		ClusterIP            string `yaml:"clusterIP"`
 		Selector             any
 		ScaleTargetRef       struct{ Kind, Name string }                `yaml:"scaleTargetRef"`
 		VolumeClaimTemplates []struct{ Metadata struct{ Name string } } `yaml:"volumeClaimTemplates"`
@@ -103,7 +123,9 @@ type kubernetesObject struct {
 			Spec     struct {
 				Volumes    []struct{ Name string }
 				Containers []struct {
+					Image        string
 					Args         []string
+					Env          []struct{ Name, Value string }
 					Ports        []struct{ Name string }
 					VolumeMounts []struct {
 						Name      string
@@ -118,11 +140,11 @@ type kubernetesObject struct {
 	}
 }
 
-// kubernetesObjects reads what the kustomization names.
-func kubernetesObjects(t *testing.T) (out []kubernetesObject) {
+// kubernetesObjects reads what the kustomization of a folder names.
+func kubernetesObjects(t *testing.T, dir string) (out []kubernetesObject) {
 	t.Helper()
 	read := func(name string, to any) *yaml.Decoder {
-		b, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", name))
+		b, err := os.ReadFile(filepath.Join("../../deploy/kubernetes", dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,10 +173,10 @@ func kubernetesObjects(t *testing.T) (out []kubernetesObject) {
 }
 
 // kubernetesContainers checks that the objects fit together and returns the containers.
-func kubernetesContainers(t *testing.T) map[string]container {
+func kubernetesContainers(t *testing.T, dir string) map[string]container {
 	t.Helper()
 	out, ports, workloads := map[string]container{}, []string{}, []string{}
-	objects := kubernetesObjects(t)
+	objects := kubernetesObjects(t, dir)
 	for _, o := range objects {
 		pod := o.Spec.Template.Spec
 		for _, c := range pod.Containers {
@@ -170,7 +192,10 @@ func kubernetesContainers(t *testing.T) map[string]container {
 				volumes = append(volumes, v.Metadata.Name)
 			}
 			ports = append(ports, names...)
-			r := container{args: c.Args, probes: map[string]string{}}
+			r := container{args: c.Args, probes: map[string]string{}, env: map[string]string{}}
+			for _, e := range c.Env {
+				r.env[e.Name] = e.Value
+			}
 			for _, m := range c.VolumeMounts {
 				if r.mounts = append(r.mounts, m.MountPath); !slices.Contains(volumes, m.Name) {
 					t.Errorf("%s %s has no volume %s", o.Kind, o.Metadata.Name, m.Name)
@@ -178,11 +203,16 @@ func kubernetesContainers(t *testing.T) map[string]container {
 			}
 			for _, probe := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 				p := probe.HTTPGet
+				if p.Path == "" && c.Image != "sluice" {
+					continue // it asks in another way
+				}
 				if r.probes[p.Path], r.https = p.Port, p.Scheme == "HTTPS"; !slices.Contains(names, p.Port) {
 					t.Errorf("%s %s has no port %s for %s", o.Kind, o.Metadata.Name, p.Port, p.Path)
 				}
 			}
-			out["kubernetes "+o.Metadata.Name] = r
+			if c.Image == "sluice" {
+				out["kubernetes "+o.Metadata.Name] = r
+			}
 		}
 	}
 	for _, o := range objects {
@@ -234,8 +264,8 @@ func writeCertificate(t *testing.T, certificate, key string) {
 // TestContainers starts what compose.yaml and the Kubernetes objects start: exactly their
 // arguments, with directories in the place of their volumes and other ports.
 func TestContainers(t *testing.T) {
-	all := composeContainers(t)
-	maps.Copy(all, kubernetesContainers(t))
+	all := composeContainers(t, "compose.yaml")
+	maps.Copy(all, kubernetesContainers(t, ""))
 	if len(all) != 5 {
 		t.Fatalf("%d containers, want 3 of compose and 2 of Kubernetes", len(all))
 	}

@@ -186,6 +186,10 @@ func (d *doctor) node(ctx context.Context) {
 			name, why, _ := strings.Cut(rest, " ")
 			d.fail(name, cmp.Or(why, "not ready"), "look at the log of the node")
 		}
+		if rest, lacks := strings.CutPrefix(line, "[!]"); lacks {
+			name, why, _ := strings.Cut(rest, " ")
+			d.warn(name, why, "until then this control plane passes requests on, and cannot take over")
+		}
 	}
 	if status == http.StatusOK {
 		d.ok("ready", "%s is alive and ready", c.Base)

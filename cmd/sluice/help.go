@@ -53,7 +53,7 @@ Its keys: data, listen, admin-listen, public-url, admin-public-url, no-install-p
 behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
 acme-ca, acme-ca-root, acme-email, acme-challenges, acme-dns-command,
 acme-http-listen, domain-target, domain-dns, domain-tls,
-cluster, advertise,
+cluster, advertise, shared-keys,
 allow-private-upstreams, allow-commands, catalog, state, log-format, log-level, shutdown-timeout, plugin-grace, max-spec,
 max-connections, max-connections-per-address, oidc ({issuer, client-id, client-secret-file,
 name, groups-claim, roles, scopes}), context, contexts (name: {server, token-file}).

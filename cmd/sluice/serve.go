@@ -50,7 +50,7 @@ func (a *app) serveCommand() *cobra.Command {
 	var cluster clusterFlags
 	var at artifacts.Places
 	var pluginRegistries []string
-	var kek string
+	var kek, sharedKeys string
 	var adminHosts []string
 	var logRows uint64
 	var logAge time.Duration
@@ -95,6 +95,7 @@ plane is gone, over its own restarts too.`,
 			if kek != "" {
 				o.Records.Keys = a.kek(kek)
 			}
+			o.Records.SharedKeys = cmp.Or(sharedKeys, a.Config.SharedKeys)
 			if err := cluster.options(cmd.Context(), a, &o, cmp.Or(at.Registry, a.Config.Registry) != ""); err != nil {
 				return err
 			}
@@ -112,6 +113,9 @@ plane is gone, over its own restarts too.`,
 			case node.RoleEdge:
 				if f.suggest != (config.Suggest{}) {
 					return exit.Usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
+				}
+				if sharedKeys != "" {
+					return exit.Usagef("--shared-keys belongs to the roles all and control: an edge has no keys of records and releases")
 				}
 				if kek != "" {
 					return exit.Usagef("--kek-command belongs to the roles all and control: what an edge keeps is sealed to it by the control plane")
@@ -136,6 +140,7 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records, postgres://…; with a password use SLUICE_DATABASE (default: a file in the data directory)")
 	cluster.register(cmd)
 	fs.StringVar(&kek, "kek-command", "", "program, with its arguments, that wraps the key-encryption keys with a KMS (default: they are in a file of the data directory)")
+	fs.StringVar(&sharedKeys, "shared-keys", "", "folder with release.key, workspace.key and master.key, which several control planes share (default: the data directory has them, and the first start makes them)")
 	fs.StringVar(&at.Registry, "registry", "", "registry for the artifacts instead of the embedded one, oci://HOST[:PORT][/PREFIX]; edge: fetch them from there (credentials: Docker's configuration)")
 	fs.StringSliceVar(&pluginRegistries, "plugin-registry", nil, "registry that plugins may be published from by reference, oci://HOST[:PORT][/PREFIX]")
 	fs.StringVar(&at.Blobs, "blobs", "", "bucket for the contents of the registry, s3://BUCKET/PREFIX?endpoint=URL&region=R&path-style=true (default: the data directory)")

@@ -2,7 +2,10 @@ package credentials
 
 import (
 	"bytes"
+	"encoding/base32"
 	"encoding/base64"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +23,13 @@ const minRedact = 8
 // written as URLs, JSON (also JSON in a string of JSON) and HTML write them; of
 // Basic, the user name and password in base64 and the password are. It is also found
 // in base64 and base64url, at each of the three places it can have in a longer text,
-// and in hexadecimal digits. Capital and small ASCII letters are the same, but in
-// base64, where they are other values. Other encodings of a
+// once and twice, in base32, at each of its five places, in hexadecimal digits, and
+// backwards. Capital and small ASCII letters are the same, but in base64, where they are
+// other values. Escapes of its letters and digits are found where the longest run of them
+// is escaped as a whole. Other encodings of a
 // secret are not known here. It returns body itself when there is none, which is
-// nearly always; otherwise a copy. Of base64, a character that also holds bits of a
-// neighbour stays.
+// nearly always; otherwise a copy. Of base64 and base32, a character that also holds
+// bits of a neighbour stays.
 //
 // It is faster with a credential that [Redactors.Prepare] returned, and allocates
 // nothing then unless it finds something.
@@ -66,16 +71,6 @@ func (b *Bound) redact(body []byte) []byte {
 	return body
 }
 
-// encodings append forms of a secret in which the case of letters says something.
-var encodings = [...]func(dst, secret []byte) []byte{
-	func(dst, s []byte) []byte { return appendInner(dst, s, 0, false) },
-	func(dst, s []byte) []byte { return appendInner(dst, s, 1, false) },
-	func(dst, s []byte) []byte { return appendInner(dst, s, 2, false) },
-	func(dst, s []byte) []byte { return appendInner(dst, s, 0, true) },
-	func(dst, s []byte) []byte { return appendInner(dst, s, 1, true) },
-	func(dst, s []byte) []byte { return appendInner(dst, s, 2, true) },
-}
-
 // appendInner appends the characters of base64 that depend on the secret alone when
 // skip bytes stand in front of it; with url in the alphabet of URLs, and then nothing
 // when that is the same.
@@ -111,6 +106,35 @@ func appendInner(dst, secret []byte, skip int, url bool) []byte {
 	return dst
 }
 
+// appendInner32 is appendInner for base32 (RFC 4648), where up to four bytes in front
+// change what stands for the secret.
+func appendInner32(dst, secret []byte, skip int) []byte {
+	plain := append(make([]byte, skip, skip+len(secret)), secret...)
+	text := base32.StdEncoding.WithPadding(base32.NoPadding).AppendEncode(nil, plain)
+	from, to := (skip*8+4)/5, len(plain)*8/5
+	return append(dst, text[from:to]...)
+}
+
+// escapes are the longest run of letters and digits of a secret in the ways in which they
+// are escaped although nobody needs to, in small letters; of the whole secret when the
+// run is too short to look for.
+func escapes(secret []byte) [][]byte {
+	run := longestPlain(secret)
+	if len(run)*len("%2f") < minGrams {
+		run = secret
+	}
+	run = run[:min(len(run), probeBytes)]
+	var all [][]byte
+	for _, format := range [...]string{"%%%02x", `\u%04x`, `\\u%04x`, "&#%d;", "&#x%x;"} {
+		var text []byte
+		for _, c := range run {
+			text = fmt.Appendf(text, format, c)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
 // lowered is b in small letters.
 func lowered(b []byte) []byte {
 	out := make([]byte, len(b))
@@ -129,7 +153,7 @@ func lower(c byte) byte {
 
 // redact replaces one form of a secret.
 func (f *form) redact(body []byte) []byte {
-	if !f.fold && !bytes.Contains(body, f.probe) || f.fold && !containsFold(body, f.probe) {
+	if !f.in(body) {
 		return body
 	}
 	if !f.fold && len(f.probe) == len(f.text) {
@@ -155,6 +179,14 @@ func (f *form) redact(body []byte) []byte {
 		return body
 	}
 	return append(out, body[kept:]...)
+}
+
+// in reports whether body may have the secret in this form.
+func (f *form) in(body []byte) bool {
+	if !f.fold {
+		return bytes.Contains(body, f.probe)
+	}
+	return containsFold(body, f.probe) || slices.ContainsFunc(f.escaped, func(p []byte) bool { return containsFold(body, p) })
 }
 
 // containsFold reports whether text has probe, which is in small letters and digits, in

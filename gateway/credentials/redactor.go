@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	stdhex "encoding/hex"
 	"math/bits"
@@ -16,8 +17,9 @@ const (
 	// maxKept redactors are held, and as many that were used before those: the
 	// credentials of the toolsets and callers that are called at a time.
 	maxKept = 1024
-	// maxKeptBytes of secrets are held, likewise: an access token may have some kilobytes,
-	// and a redactor has some twelve times the size of its secret.
+	// maxKeptBytes of secrets are held, likewise: an access token may have some kilobytes.
+	// A redactor has some kilobytes beside its secret, and the forty times of it once the
+	// secret was in an answer.
 	maxKeptBytes = 512 << 10
 )
 
@@ -69,11 +71,15 @@ func (rs *Redactors) Prepare(r Rule, c Credential) Credential {
 	return c
 }
 
-// redactor finds one credential in text. It is immutable.
+// redactor finds one credential in text. It is immutable but for the forms, which are
+// made when the first text has the credential.
 type redactor struct {
-	groups [][]form // one for each secret; of Basic there are two
-	long   grams    // of the probes that are long enough
-	short  [][]byte // the other probes, in small letters
+	secrets [][]byte // of Basic there are two
+	long    grams    // of the probes that are long enough
+	short   [][]byte // the other probes, in small letters
+
+	once   sync.Once
+	groups [][]form // guarded by once; one for each secret
 }
 
 // form is one way to write a secret.
@@ -81,14 +87,20 @@ type form struct {
 	text []byte
 	// fold says that letters of any case are meant; text is in small ones then.
 	fold bool
-	// probe is the longest run of letters and digits in text. No encoding changes them,
-	// so what is without the probe is without the secret.
+	// probe is the longest run of letters and digits in text. Few encodings change them,
+	// so what is without the probe is without the secret, but for those that follow.
 	probe []byte
+	// escaped is what probe is where letters are escaped as well, in small letters.
+	escaped [][]byte
 }
 
-// minGrams is the shortest probe that is found by its grams: with a shorter one nearly
-// every byte would be looked at.
-const minGrams = 8
+const (
+	// minGrams is the shortest probe that is found by its grams: with a shorter one nearly
+	// every byte would be looked at.
+	minGrams = 8
+	// probeBytes bytes of a probe tell that it is there; a token has kilobytes.
+	probeBytes = 64
+)
 
 func newRedactor(t Type, value secrets.Secret) *redactor {
 	r := &redactor{}
@@ -101,12 +113,14 @@ func newRedactor(t Type, value secrets.Secret) *redactor {
 		r.add([]byte(value.Reveal()))
 	}
 	var long [][]byte
-	for _, g := range r.groups {
-		for _, f := range g {
-			if len(f.probe) >= minGrams {
-				long = append(long, lowered(f.probe))
-			} else {
-				r.short = append(r.short, lowered(f.probe))
+	for _, secret := range r.secrets {
+		for _, f := range forms(secret) {
+			for _, p := range append(f.escaped, f.probe) {
+				if p = lowered(p[:min(len(p), probeBytes)]); len(p) >= minGrams {
+					long = append(long, p)
+				} else {
+					r.short = append(r.short, p)
+				}
 			}
 		}
 	}
@@ -114,19 +128,47 @@ func newRedactor(t Type, value secrets.Secret) *redactor {
 	return r
 }
 
-// add makes the forms of a secret.
 func (r *redactor) add(secret []byte) {
-	if len(secret) < minRedact {
-		return
+	if len(secret) >= minRedact {
+		r.secrets = append(r.secrets, secret)
 	}
+}
+
+// forms are the ways to write a secret.
+func forms(secret []byte) []form {
 	small, digits := lowered(secret), stdhex.AppendEncode(nil, secret)
-	g := []form{{small, true, longestPlain(small)}, {digits, true, longestPlain(digits)}}
-	for _, encode := range encodings {
-		if text := encode(nil, secret); len(text) >= minRedact {
-			g = append(g, form{text, false, longestPlain(text)})
+	back := slices.Clone(small)
+	slices.Reverse(back)
+	backProbe := longestPlain(back)
+	if len(backProbe) < minGrams {
+		backProbe = back // as it is: one more short probe makes all answers slow
+	}
+	all := []form{
+		{small, true, longestPlain(small), escapes(secret)},
+		{back, true, backProbe, nil},
+		{digits, true, longestPlain(digits), nil},
+	}
+	add := func(text []byte, fold bool) {
+		if len(text) >= minRedact {
+			all = append(all, form{text, fold, longestPlain(text), nil})
 		}
 	}
-	r.groups = append(r.groups, g)
+	for skip := range 5 {
+		add(lowered(appendInner32(nil, secret, skip)), true)
+	}
+	for _, url := range []bool{false, true} {
+		for skip := range 3 {
+			once := appendInner(nil, secret, skip, url)
+			if len(once) == 0 {
+				continue
+			}
+			add(once, false)
+			for skip := range 3 { // base64 of letters is the same in the alphabet of URLs
+				add(appendInner(nil, once, skip, false), false)
+			}
+		}
+	}
+	return all
 }
 
 // redact replaces the secrets in all the ways they are written. Nearly always there is
@@ -135,6 +177,11 @@ func (r *redactor) redact(body []byte) []byte {
 	if len(body) < minRedact || !r.meets(body) {
 		return body
 	}
+	r.once.Do(func() {
+		for _, secret := range r.secrets {
+			r.groups = append(r.groups, forms(secret))
+		}
+	})
 	for _, g := range r.groups {
 		if len(body) < minRedact {
 			break
@@ -166,6 +213,8 @@ const (
 	smallBits = 0x20202020
 	// bitsPerGram keep the table nearly empty, so that few steps need a look.
 	bitsPerGram = 32
+	// startBits of a hash lead to a handful of grams.
+	startBits = 8
 )
 
 // grams finds out whether any of some probes is in a text. Wherever a probe stands, a
@@ -175,14 +224,16 @@ type grams struct {
 	stride int      // 0: there is no probe
 	shift  uint     // from a hash to a place in table
 	table  []uint64 // a bit for each hash of a gram
-	list   []gram   // by text
+	list   []gram   // by hash, those of the same text together
+	starts []uint16 // where in list the hashes begin that begin with these startBits
 	probes [][]byte
 }
 
 // gram is where four bytes are in a probe.
 type gram struct {
-	text      uint32
-	probe, at int
+	text  uint32
+	probe uint16
+	at    uint8
 }
 
 func newGrams(probes [][]byte) grams {
@@ -199,20 +250,21 @@ func newGrams(probes [][]byte) grams {
 	for i, p := range g.probes {
 		for at := range g.stride {
 			t := binary.LittleEndian.Uint32(p[at:]) | smallBits
-			g.list = append(g.list, gram{t, i, at})
+			g.list = append(g.list, gram{t, uint16(i), uint8(at)})
 			h := hash(t) >> g.shift
 			g.table[h>>6] |= 1 << (h & 63)
 		}
 	}
 	slices.SortFunc(g.list, func(a, b gram) int {
-		switch {
-		case a.text < b.text:
-			return -1
-		case a.text > b.text:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(hash(a.text), hash(b.text)), cmp.Compare(a.probe, b.probe))
 	})
+	g.starts = make([]uint16, 1<<startBits+1)
+	for _, x := range g.list {
+		g.starts[hash(x.text)>>(32-startBits)+1]++
+	}
+	for i := range 1 << startBits {
+		g.starts[i+1] += g.starts[i]
+	}
 	return g
 }
 
@@ -238,17 +290,9 @@ func (g *grams) in(body []byte) bool {
 // at reports whether a probe has t, which is at body[i:], where the rest of it stands in
 // body, too.
 func (g *grams) at(body []byte, i int, t uint32) bool {
-	from, to := 0, len(g.list)
-	for from < to {
-		if mid := (from + to) / 2; g.list[mid].text < t {
-			from = mid + 1
-		} else {
-			to = mid
-		}
-	}
-	for ; from < len(g.list) && g.list[from].text == t; from++ {
-		x := &g.list[from]
-		if x.at <= i && prefixFold(body[i-x.at:], g.probes[x.probe]) {
+	h := hash(t) >> (32 - startBits)
+	for _, x := range g.list[g.starts[h]:g.starts[h+1]] {
+		if at := int(x.at); x.text == t && at <= i && prefixFold(body[i-at:], g.probes[x.probe]) {
 			return true
 		}
 	}

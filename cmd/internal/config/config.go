@@ -115,6 +115,7 @@ type File struct {
 	Cluster               bool     `yaml:"cluster"`
 	Advertise             string   `yaml:"advertise"`
 	KEKCommand            string   `yaml:"kek-command"`
+	SharedKeys            string   `yaml:"shared-keys"`
 	PluginRegistries      []string `yaml:"plugin-registries"`
 	Listen                string   `yaml:"listen"`
 	AdminListen           string   `yaml:"admin-listen"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin/cluster"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -54,7 +57,7 @@ func (c *control) join(ctx context.Context) error {
 	if len(missing) > 0 { // it may be the first, which makes them
 		if err = c.openStore(ctx); problem.Is(err, problem.Conflict) {
 			return problem.New(problem.Conflict, "%s, and this node has no keys to follow it with", problem.As(err).Detail).At(missing[0], 0, 0, "").
-				Fix("copy the folder keys of that one's data directory here, and start this one again")
+				Fix("%s", c.keysRemedy("HOST"))
 		}
 		return err
 	}
@@ -100,7 +103,10 @@ func (c *control) openFront(ctx context.Context, keys nodeKeys, failed func(erro
 	c.onClose(records.Close)
 	c.front, err = cluster.New(cluster.Options{
 		URL: c.o.Records.Cluster.Advertise, Version: c.o.Version, Records: records, Keyring: keys.ring, Pin: c.AdminPin, Hosts: c.hosts(), Proxies: c.o.Proxies,
-		Keys:  map[string][]string{registry.UseRelease: keys.release.IDs(), registry.UseWorkspace: keys.workspace.IDs()},
+		Keys: map[string][]string{registry.UseRelease: keys.release.IDs(), registry.UseWorkspace: keys.workspace.IDs()},
+		Reload: func() (*secrets.Keyring, error) {
+			return c.o.Records.Keys.Open(c.path(datadir.MasterKey), c.path(datadir.WrappedKey))
+		}, Remedy: c.keysRemedy,
 		Roots: c.o.Records.Cluster.Roots, Plain: !c.o.Proxies.Empty(), Guard: c.guarded(), Metrics: func(w io.Writer) { c.writeProcessMetrics(w) }, Logger: c.o.Logger,
 	})
 	if err != nil {
@@ -126,6 +132,18 @@ func (c *control) openFront(ctx context.Context, keys nodeKeys, failed func(erro
 	go func() { c.served <- c.http.Serve(c.ln) }()
 	c.onClose(func() error { return c.stopServing(context.WithoutCancel(ctx)) })
 	return nil
+}
+
+// keysRemedy says how the keys of the control plane at a host get here.
+func (c *control) keysRemedy(host string) string {
+	if dir := c.o.Records.SharedKeys; dir != "" {
+		return "put the keys of that control plane into " + dir + ", the folder of --shared-keys, and start this one again"
+	}
+	here := c.path("keys")
+	if host == "127.0.0.1" || host == "localhost" {
+		return "copy the folder keys of its data directory DIR here, and start this one again: cp -p DIR/keys/* " + here + "/"
+	}
+	return "copy the folder keys of its data directory here, and start this one again: scp -p '" + host + ":" + here + "/*' " + here + "/   (if it has its data directory at the same place)"
 }
 
 // stopServing ends what serves the admin API of a member; what runs gets a while.
@@ -163,6 +181,13 @@ func (c *control) repin() error {
 	ctx, cancel := context.WithTimeout(context.Background(), repinTime)
 	defer cancel()
 	return c.front.Repin(ctx, c.store)
+}
+
+// tellRotated tells the other control planes that they need another key.
+func (c *control) tellRotated(ctx context.Context) {
+	if err := c.repin(); err != nil {
+		c.o.Logger.LogAttrs(ctx, slog.LevelWarn, "the other control planes were not told that the key-encryption key was rotated: copy the folder keys to them", slog.Any("error", err))
+	}
 }
 
 // awaitSuccessor ends a node of which another one has taken over, so that it starts again

@@ -68,6 +68,9 @@ func (c *control) open(ctx context.Context) error {
 	if err := c.openData(); err != nil {
 		return err
 	}
+	if err := c.takeSharedKeys(ctx); err != nil {
+		return err
+	}
 	if c.o.Records.Cluster != nil {
 		if err := c.join(ctx); err != nil {
 			return err
@@ -169,6 +172,9 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Proxies: c.o.Proxies, Version: c.o.Version, Logger: c.o.Logger,
 		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
 		Ready: []front.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
+	}
+	if c.front != nil {
+		o.KeysRotated = c.tellRotated
 	}
 	if o.Catalog, err = c.openCatalog(ctx, &ao.Catalogs); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -190,7 +191,7 @@ func (k KEK) absent(plain, wrapped string) bool {
 func (k KEK) file(plain, wrapped string) string {
 	switch {
 	case !k.Value.IsZero():
-		return "SLUICE_MASTER_KEY"
+		return cmp.Or(k.from, "SLUICE_MASTER_KEY")
 	case len(k.Command) > 0:
 		return wrapped
 	}
@@ -202,6 +203,7 @@ func (k KEK) file(plain, wrapped string) string {
 type KEK struct {
 	Value   secrets.Secret // the keys themselves
 	Command []string       // program that wraps them, and its arguments
+	from    string         // file that the value was read from. Default: the environment
 }
 
 // Open opens the keyring: plain is the file of keys in the clear, wrapped the one of
@@ -217,7 +219,11 @@ func (k KEK) Open(plain, wrapped string) (*secrets.Keyring, error) {
 		return nil, problem.New(problem.InvalidArgument, "the keys of this data directory are wrapped by a command").At(wrapped, 0, 0, "").
 			Fix("give it with --kek-command or SLUICE_KEK_COMMAND")
 	case !k.Value.IsZero():
-		return secrets.Parse(k.Value)
+		ring, err := secrets.Parse(k.Value)
+		if p := problem.As(err); p != nil && k.from != "" {
+			return nil, p.At(k.from, 0, 0, "")
+		}
+		return ring, err
 	}
 	return secrets.OpenFile(plain)
 }

@@ -100,6 +100,7 @@ type RecordOptions struct {
 	// serves meanwhile by passing requests on. Default: New fails while another one has it.
 	Cluster     *ClusterOptions
 	Keys        KEK
+	SharedKeys  string        // folder with the keys that several control planes share. Default: this one makes its own
 	CallLogRows uint64        // of each workspace. Default: that of the store
 	CallLogAge  time.Duration // Default: that of the store
 	// Artifacts opens the registry, of which something is in dir. Default: all of it is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin/cluster"
 	"github.com/sluicegate/sluice/admin/keyring"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -44,6 +45,22 @@ rotation, a minute later at the earliest: two rotations end a key for good. Oper
 				fmt.Fprintf(w, "✓ key %s seals; %s put under it\n", out.Current, terminal.Plural(out.Rewrapped, "sealed value"))
 				if len(out.Opening) > 0 {
 					fmt.Fprintf(w, "  %s still opens until the next rotation: sluice key rotate\n", strings.Join(out.Opening, ", "))
+				}
+				planes, _, err := client.All[cluster.ControlPlane](cmd.Context(), s.Client(), "/v1/control-planes")
+				if err != nil {
+					return // that it was rotated is what was asked for
+				}
+				leader := ""
+				for i := range planes {
+					if planes[i].State == cluster.Leads {
+						leader = planes[i].Name
+					}
+				}
+				for i := range planes {
+					if planes[i].State != cluster.Leads {
+						fmt.Fprintf(w, "! %s cannot take over before it has the folder keys of %s: copy it there; its log and /readyz?verbose name the command\n",
+							terminal.Printable(planes[i].Name), terminal.Printable(leader))
+					}
 				}
 			})
 		},

@@ -26,11 +26,11 @@ import (
 	"github.com/sluicegate/sluice/admin/store/storetest"
 )
 
-// link is the network between control planes: what others reach one by. It can be cut and
-// slowed down.
+// link is the network between control planes, or in front of a database: what others reach
+// one by. It can be cut, slowed down and led elsewhere.
 type link struct {
 	ln   net.Listener
-	to   string
+	to   atomic.Pointer[string]
 	cut  atomic.Bool
 	slow atomic.Int64 // nanoseconds before each piece
 }
@@ -41,7 +41,8 @@ func newLink(t *testing.T, to string) *link {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{ln: ln, to: to}
+	l := &link{ln: ln}
+	l.to.Store(&to)
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {
@@ -60,7 +61,7 @@ func (l *link) carry(c net.Conn) {
 	if l.cut.Load() {
 		return
 	}
-	up, err := net.DialTimeout("tcp", l.to, time.Second)
+	up, err := net.DialTimeout("tcp", *l.to.Load(), time.Second)
 	if err != nil {
 		return
 	}

@@ -271,7 +271,7 @@ func TestCluster(t *testing.T) {
 		return answers("http://"+second.admin+"/readyz") && answers("http://"+third.admin+"/readyz") && m.leader(second) != nil && m.leader(second) != first
 	})
 	t.Logf("another one leads after %s", time.Since(killed)) // make chaos asserts how long it may take
-	time.Sleep(time.Second) // of writes to the new one
+	time.Sleep(time.Second)                                  // of writes to the new one
 	close(stop)
 	wg.Wait()
 	t.Logf("%d calls at edges, %d failed; longest time without a write: %s; writes: %v", calls.Load(), failedCalls.Load(), time.Duration(gap.Load()), acked)
@@ -321,6 +321,47 @@ func TestCluster(t *testing.T) {
 	case <-was.done:
 		t.Error("the leader that was replaced ended")
 	default:
+	}
+
+	// Its key-encryption key is rotated: the others follow, say what they need, and take over
+	// when they have it, also after the old key was removed.
+	leads := m.leader(first)
+	if said := leads.cli(t, "key", "rotate"); strings.Count(said, "cannot take over before it has the folder keys of "+leads.admin) != 2 {
+		t.Errorf("sluice key rotate: %s", said)
+	}
+	lacks := func(p *plane) bool {
+		res, err := http.Get("http://" + p.admin + "/readyz?verbose")
+		if err != nil {
+			return false
+		}
+		defer res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		return err == nil && res.StatusCode == http.StatusOK && strings.Contains(string(b), "[!]keys") && strings.Contains(string(b), "cp -p DIR/keys/* "+filepath.Join(p.data, "keys")+"/")
+	}
+	for _, p := range m.all {
+		if p == leads {
+			continue
+		}
+		p.until("it lacks the key", func() bool { return lacks(p) })
+		// Its exit status is about the gateway that is not there.
+		if text, _ := exec.CommandContext(t.Context(), binary, append([]string{"doctor"}, p.flags()...)...).CombinedOutput(); !strings.Contains(string(text), "cp -p DIR/keys/*") {
+			t.Errorf("sluice doctor: %s", text)
+		}
+		p.cli(t, "toolset", "set", "by0", "--description", "through one that lacks the key")
+		if out, err := exec.CommandContext(t.Context(), "cp", "-a", filepath.Join(leads.data, "keys"), p.data).CombinedOutput(); err != nil {
+			t.Fatalf("copy keys: %v: %s", err, out)
+		}
+		p.until("it has the key", func() bool { return !lacks(p) })
+	}
+	if err := leads.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-leads.done
+	for _, p := range m.all {
+		if p != leads {
+			p.until("it has a leader with the new key", func() bool { l := m.leader(p); return l != nil && l != leads })
+			p.cli(t, "toolset", "set", "by0", "--description", "under the new key")
+		}
 	}
 }
 
