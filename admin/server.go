@@ -325,7 +325,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.openChanges()
 	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
-		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
+		Access: s.access, Upstreams: s.upstreams, Local: s.local, Alerts: s.alerts, Notify: s.notify, Closed: o.Closed,
 	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err
