@@ -311,7 +311,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.openTrials()
 	s.audit = &audit.Log{Store: o.Store, Log: s.log, Heads: o.AuditHeads}
-	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Stopping: s.stopping}
+	s.usage = &usage.Room{Store: o.Store, Log: s.log, Settle: o.SettleUsage, DropUnwanted: func(ctx context.Context, r *registry.UsageReport) error { return choice.DropUnwanted(ctx, o.Store, r) }, Seal: o.Keyring.SealBytes, Arrived: s.alerts.Wake, Tried: s.trials.Wake, Stopping: s.stopping}
 	s.sessions, s.console = session.New(o.Store, s.log, o.Version), serve.New(console.Files())
 	var err error
 	if s.openID, err = oidc.New(oidc.Options{Config: o.OpenID, Store: o.Store, HTTP: o.OpenIDClient}); err != nil {
@@ -327,7 +327,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.openChanges()
 	s.transfers = &transfer.Room{
 		Store: o.Store, Publisher: o.Publisher, Drafts: s.drafts, Compiler: s.compiler, Rollouts: s.rollouts, Bound: s.bound, Logins: s.logins, Grants: s.grants,
-		Access: s.access, Upstreams: s.upstreams, Local: s.local, Closed: o.Closed,
+		Access: s.access, Upstreams: s.upstreams, Local: s.local, Alerts: s.alerts, Notify: s.notify, Closed: o.Closed,
 	}
 	if err := s.recover(ctx); err != nil {
 		return nil, err

@@ -40,9 +40,10 @@ type startedOutput struct {
 
 // openTrials makes the room of roll-outs.
 func (s *Server) openTrials() {
-	s.trials = &trial.Room{
+	s.trials = trial.New(trial.Room{
 		Store: s.o.Store, Drafts: s.drafts, Publisher: s.o.Publisher, Rollouts: s.rollouts, Events: s.events, Log: s.log, Settle: s.o.SettleUsage, AwaitRelease: s.o.AwaitRelease,
-	}
+		RolledBack: s.alerts.Wake,
+	})
 }
 
 func registerTrials(s *Server) {

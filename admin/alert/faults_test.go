@@ -242,6 +242,20 @@ func TestFaults(t *testing.T) {
 			return errors.Join(errs...)
 		})
 	})
+	f("canary that is rolled back", KindRolledBack, "6 of 60 calls failed", func(x *injection) {
+		x.once(func(ctx context.Context, tx *store.Tx) error {
+			row := &store.Trial{ToolsetID: x.ts.ID, Mode: registry.TrialCanary, Percent: 10, Changes: "{}", Thresholds: "{}"}
+			return errors.Join(tx.AddTrial(ctx, row), tx.EndTrial(ctx, row, store.TrialRolledBack, "6 of 60 calls failed", 0))
+		})
+	})
+	f("client certificate that ends", KindCertificate, "ends", func(x *injection) {
+		x.once(func(ctx context.Context, tx *store.Tx) error {
+			cred := &store.Credential{ID: "cred_mtls", ToolsetID: x.ts.ID, Connector: "other", AuthType: registry.AuthMTLS, Shape: store.JSON(map[string]any{
+				"certificate": map[string]any{"subject": "CN=shop", "notAfter": x.h.now().Add(10 * 24 * time.Hour)},
+			})}
+			return tx.SealCredential(ctx, x.h.ring, cred, hiddenKey)
+		})
+	})
 	if n < 30 {
 		t.Errorf("%d faults", n)
 	}

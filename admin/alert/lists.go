@@ -1,6 +1,9 @@
 package alert
 
-import "github.com/sluicegate/sluice/admin/listing"
+import (
+	"github.com/sluicegate/sluice/admin/alert/rule"
+	"github.com/sluicegate/sluice/admin/listing"
+)
 
 // RuleList is what can be done with the list of rules.
 var RuleList = &listing.Memory[Rule]{
@@ -15,7 +18,8 @@ var RuleList = &listing.Memory[Rule]{
 		{Name: "metric"},
 		{Name: "connector"},
 		{Name: "tool"},
-		{Name: "each", Values: []string{"workspace", "toolset", "tool"}},
+		{Name: "caller"},
+		{Name: "each", Values: rule.Eaches},
 		{Name: "severity", Values: []string{"info", "warning", "critical"}},
 		{Name: "threshold", Kind: listing.Number},
 		{Name: "minCalls", Kind: listing.Number},
@@ -44,6 +48,8 @@ var RuleList = &listing.Memory[Rule]{
 			return r.Connector
 		case "tool":
 			return r.Tool
+		case "caller":
+			return r.Caller
 		case "each":
 			return r.Each
 		case "severity":

@@ -66,6 +66,7 @@ type Details struct {
 	LastCall   string    `json:"lastCall,omitempty" doc:"Id of the last."`
 	LastAt     time.Time `json:"lastAt,omitzero"`
 	Edge       string    `json:"edge,omitempty" doc:"Name of the edge."`
+	Caller     *Caller   `json:"caller,omitempty" doc:"Of a rule over single callers. Notices do not name it."`
 	Rule       string    `json:"rule,omitempty" doc:"Name of the rule, of alerts that usage is the cause of."`
 	Value      float64   `json:"value,omitempty" doc:"Of a rule with a threshold: what was measured."`
 	Threshold  float64   `json:"threshold,omitempty"`
@@ -114,6 +115,9 @@ func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 		return nil, err
 	}
 	d := &a.Details
+	if d.Caller != nil { // also in the command
+		d.Caller, d.Command = nil, "sluice alert show "+row.ID
+	}
 	n := &notify.Notice{
 		Type: kind, Subject: row.Kind, Severity: row.Severity, ToolsetID: row.ToolsetID, Toolsets: d.ToolsetIDs, AlertID: row.ID, Title: row.Title,
 		Remedy: d.Remedy, Command: d.Command, Data: noticeData{row.WorkspaceID, a},

@@ -30,7 +30,7 @@ const (
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true, KindRolledBack: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -58,7 +58,7 @@ func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*fi
 	}
 	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
 	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
-	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, trials, r.disk, r.backups} {
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, r.disk, r.backups} {
 		found, err := look(ctx, ws)
 		if err != nil {
 			return nil, err

@@ -226,3 +226,30 @@ func TestSources(t *testing.T) {
 	h.later(0)
 	h.told("alert.resolved source.unreadable")
 }
+
+// TestRolledBackAtOnce: a roll-back is told of in the round after it, not with the records,
+// which are looked through every half minute; another roll-out ends it as soon.
+func TestRolledBackAtOnce(t *testing.T) {
+	h := newHall(t)
+	ts := h.toolset("shop")
+	h.told() // the records were looked through now
+	trial := func(state string) {
+		h.update(func(ctx context.Context, tx *store.Tx) error {
+			row := &store.Trial{ToolsetID: ts.ID, Mode: registry.TrialCanary, Percent: 10, Changes: "{}", Thresholds: "{}"}
+			if err := tx.AddTrial(ctx, row); err != nil || state == "" {
+				return err
+			}
+			return tx.EndTrial(ctx, row, state, "6 of 60 calls failed", 0)
+		})
+	}
+	h.pass(time.Second)
+	trial(store.TrialAborted)
+	h.told()
+	h.pass(time.Second)
+	trial(store.TrialRolledBack)
+	h.told("alert.fired rollout.rolled_back")
+	h.told()
+	h.pass(time.Second)
+	trial("")
+	h.told("alert.resolved rollout.rolled_back")
+}

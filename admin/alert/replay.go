@@ -109,7 +109,7 @@ func (p *replay) minute(ctx context.Context, at time.Time) error {
 		return err
 	}
 	in := &rule.Input{Now: at, Book: p.l.book, Set: p.l.set, Open: map[string]rule.Open{}, Places: &places{ctx, p.ws, p.l, p.ws.Now()}, Refused: func(string) bool { return false }}
-	in.Hours = func(from time.Time) (map[rule.Scope]rule.Totals, error) { return p.l.totals(ctx, p.ws, from, at) }
+	p.l.hourly(ctx, p.ws, at, in)
 	for key, o := range p.open {
 		in.Open[key] = o.Open
 	}
@@ -167,7 +167,11 @@ func (p *replay) there(ctx context.Context, f *rule.Finding, at time.Time) error
 	if err != nil {
 		return err
 	}
-	o.firing = &RuleFiring{At: at, Kind: f.Kind, Severity: f.Severity, Title: usageTitle(f, names), Value: f.Value}
+	caller, err := callerOf(ctx, p.ws, f)
+	if err != nil {
+		return err
+	}
+	o.firing = &RuleFiring{At: at, Kind: f.Kind, Severity: f.Severity, Title: usageTitle(f, names), Caller: caller, Value: f.Value}
 	p.told = append(p.told, o.firing)
 	return nil
 }

@@ -132,7 +132,7 @@ func (r *Room) round(ctx context.Context, ws *store.Workspace) (told bool, err e
 }
 
 func (r *Room) sources() []source {
-	return []source{r.credentials, r.records, r.usage}
+	return []source{r.credentials, r.rollbacks, r.records, r.usage}
 }
 
 // concerns reports whether a round has anything to write: something is wrong, or an alert

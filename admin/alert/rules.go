@@ -43,6 +43,7 @@ type RuleFiring struct {
 	Kind     string    `json:"kind"`
 	Severity string    `json:"severity"`
 	Title    string    `json:"title"`
+	Caller   *Caller   `json:"caller,omitempty" doc:"Of a rule over single callers."`
 	Value    float64   `json:"value" doc:"The highest that was measured."`
 }
 
@@ -216,6 +217,9 @@ func (r *Room) AddRule(ctx context.Context, ws *store.Workspace, in *NewRule) (*
 		if err := room(ctx, tx); err != nil {
 			return err
 		}
+		if err := callerRoom(ctx, tx, made, ""); err != nil {
+			return err
+		}
 		if _, err := tx.NamedAlertRule(ctx, in.Name); err == nil {
 			return problem.New(problem.Conflict, "there is a rule %s already", in.Name).Fix("choose another name, or change that one")
 		} else if !problem.Is(err, problem.NotFound) {
@@ -293,6 +297,9 @@ func (r *Room) ChangeRule(ctx context.Context, ws *store.Workspace, name, toolse
 		}
 		row.Document = store.JSON(given.Merge(in))
 		if made, err = madeOf(row, workspace); err != nil {
+			return err
+		}
+		if err := callerRoom(ctx, tx, made, row.ID); err != nil {
 			return err
 		}
 		if had == nil {

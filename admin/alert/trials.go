@@ -12,17 +12,16 @@ import (
 // another one begins or the toolset is deployed.
 const rolledBackFor = 24 * time.Hour
 
-// trials are roll-outs that ended because their candidate was worse.
-func trials(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
-	rows, err := ws.NewestTrials(ctx)
+// rollbacks are roll-outs that ended because their candidate was worse. They are looked at in
+// each round: callers were hit, and somebody waits for how the roll-out goes.
+func (r *Room) rollbacks(ctx context.Context, ws *store.Workspace, have open) (*finding, error) {
+	f := &finding{covers: only(KindRolledBack)}
+	rows, err := ws.RolledBackTrials(ctx, ws.Now().Add(-rolledBackFor))
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.State != store.TrialRolledBack || ws.Now().Sub(row.EndedAt.Time) >= rolledBackFor {
-			continue
-		}
 		ts, err := ws.Toolset(ctx, row.ToolsetID)
 		if err != nil {
 			return nil, err
@@ -30,7 +29,7 @@ func trials(ctx context.Context, ws *store.Workspace) (out []condition, err erro
 		if ts.LiveRevision != row.LiveRevision {
 			continue // somebody went on
 		}
-		out = append(out, condition{
+		f.conditions = append(f.conditions, condition{
 			key: KindRolledBack + "/" + row.ID, kind: KindRolledBack, severity: notify.Warning, toolset: ts.ID, since: row.EndedAt.Time,
 			title: "the roll-out of toolset " + ts.Slug + " was rolled back",
 			details: Details{
@@ -39,5 +38,8 @@ func trials(ctx context.Context, ws *store.Workspace) (out []condition, err erro
 			},
 		})
 	}
-	return out, nil
+	if !f.concerns(have) {
+		return nil, nil //nolint:nilnil // nil: nothing to write
+	}
+	return f, nil
 }

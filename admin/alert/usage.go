@@ -39,6 +39,10 @@ type ledger struct {
 	marks  map[int64]uint64 // of the minutes of book
 	places map[string]placed
 	hours  map[time.Time]summed // by beginning
+
+	callers     rule.Callers // for rules over single callers, when there are any
+	callerMarks map[int64]uint64
+	callerHours map[time.Time]summedCallers
 }
 
 type placed struct {
@@ -53,7 +57,10 @@ type summed struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{set: rule.NewSet(), book: rule.Book{}, marks: map[int64]uint64{}, places: map[string]placed{}, hours: map[time.Time]summed{}}
+	return &ledger{
+		set: rule.NewSet(), book: rule.Book{}, marks: map[int64]uint64{}, places: map[string]placed{}, hours: map[time.Time]summed{},
+		callers: rule.Callers{}, callerMarks: map[int64]uint64{}, callerHours: map[time.Time]summedCallers{},
+	}
 }
 
 // usage compares what nodes reported with the rules.
@@ -151,7 +158,7 @@ func (l *ledger) read(ctx context.Context, ws *store.Workspace, now time.Time) e
 		}
 		l.book[at], l.marks[at] = m, n
 	}
-	return nil
+	return l.readCallers(ctx, ws, now, marks)
 }
 
 // setOf makes the set of what people changed. What an older version wrote and this one
@@ -212,17 +219,29 @@ func (l *ledger) input(ctx context.Context, ws *store.Workspace, now time.Time, 
 	}
 	in.Refused = func(toolset string) bool { return refused[toolset] }
 	in.Places = &places{ctx, ws, l, now}
-	in.Hours = func(from time.Time) (map[rule.Scope]rule.Totals, error) { return l.totals(ctx, ws, from, now) }
+	l.hourly(ctx, ws, now, in)
 	return in, nil
+}
+
+// hourly gives an evaluation what has the hours, and single callers.
+func (l *ledger) hourly(ctx context.Context, ws *store.Workspace, now time.Time, in *rule.Input) {
+	in.Hours = func(from time.Time) (map[rule.Scope]rule.Totals, error) { return l.totals(ctx, ws, from, now) }
+	in.Callers = l.callers
+	in.CallerHours = func(from time.Time) ([]rule.CallerCell, error) { return l.callerTotals(ctx, ws, from, now) }
+}
+
+// hourAge is how old a sum of the hours from one on may be.
+func hourAge(from, now time.Time) time.Duration {
+	if now.Sub(from) > 24*time.Hour {
+		return 5 * time.Minute
+	}
+	return time.Minute
 }
 
 // totals adds up the hours from one on, a minute old at most; five when they are more than a
 // day.
 func (l *ledger) totals(ctx context.Context, ws *store.Workspace, from, now time.Time) (map[rule.Scope]rule.Totals, error) {
-	age := time.Minute
-	if now.Sub(from) > 24*time.Hour {
-		age = 5 * time.Minute
-	}
+	age := hourAge(from, now)
 	for at, s := range l.hours {
 		if now.Sub(s.at) > time.Hour {
 			delete(l.hours, at)

@@ -50,6 +50,9 @@ func (r *Room) usageCondition(ctx context.Context, ws *store.Workspace, f *rule.
 	d.Connector, d.Upstream, d.Rule = f.Place.Connector, f.Place.Upstream, f.Rule.Name
 	d.Calls, d.Value, d.Threshold, d.Unit = f.Failed, f.Value, f.Rule.Threshold, f.Rule.Unit()
 	d.Tools = f.Tools
+	if d.Caller, err = callerOf(ctx, ws, f); err != nil {
+		return nil, err
+	}
 	d.Status = 0
 	if code, ok := strings.CutPrefix(f.Cause, "http_"); ok {
 		d.Status, _ = strconv.Atoi(code) // of another cause it stays 0
@@ -75,8 +78,8 @@ func (r *Room) usageCondition(ctx context.Context, ws *store.Workspace, f *rule.
 func (r *Room) failedCalls(ctx context.Context, ws *store.Workspace, f *rule.Finding, row *store.Alert, d *Details) error {
 	now := ws.Now()
 	d.LastAt = now
-	if len(f.Toolsets) == 0 || f.Failed == 0 {
-		return nil
+	if len(f.Toolsets) == 0 || f.Failed == 0 || f.Caller != (rule.Caller{}) {
+		return nil // of a caller the command shows them
 	}
 	since := now.Add(-before)
 	if row != nil {
@@ -111,6 +114,9 @@ func usageTitle(f *rule.Finding, names []string) string {
 		of = "toolset " + names[0]
 	} else if len(names) > 1 {
 		of = "toolsets " + list(names, 3)
+	}
+	if f.Caller != (rule.Caller{}) { // notices have the title, and do not name the caller
+		of = "one caller of " + of
 	}
 	tools := "tool " + list(f.Tools, 1)
 	if len(f.Tools) > 1 {
@@ -224,7 +230,13 @@ func usageRemedy(f *rule.Finding, names []string) (remedy, command string) {
 	case rule.KindPlugin:
 		return "deploy the toolset with another version of the plugin, or yank this one", "sluice plugin list"
 	case rule.KindBudget:
+		if f.Caller != (rule.Caller{}) {
+			break
+		}
 		return "limit callers, keep answers short (sluice toolset optimize), or raise the budget", "sluice alert rule set " + f.Rule.Name + " --threshold N"
+	}
+	if f.Caller != (rule.Caller{}) {
+		return "look at what this caller calls; sluice toolset access TOOLSET set --rate N limits each caller", "sluice logs --since 1h --caller " + shellWord(f.Caller.ID)
 	}
 	if toolset == "" {
 		return "look at the usage", "sluice usage --since 1h"

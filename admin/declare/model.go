@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/toolset"
@@ -20,6 +22,8 @@ const DeclarationFormat = 1
 type Declaration struct {
 	FormatVersion int                      `json:"formatVersion" minimum:"1" maximum:"1"`
 	PublisherKeys []plugin.NewPublisherKey `json:"publisherKeys,omitempty" maxItems:"200" doc:"Whose plugins are accepted. Import adds keys and never revokes one."`
+	AlertRules    []alert.DeclaredRule     `json:"alertRules,omitzero" maxItems:"10000" doc:"Own rules over usage and what was set of presets. Absent: they stay as they are."`
+	Channels      []notify.DeclaredChannel `json:"channels,omitzero" maxItems:"50" doc:"Ways to tell people and programs. Absent: they stay as they are. Changes need the role admin."`
 	Toolsets      []DeclaredToolset        `json:"toolsets" maxItems:"2000" doc:"By slug."`
 }
 
@@ -135,9 +139,20 @@ type DeclaredAuth struct {
 // ImportPlan is what an import changes, or has changed.
 type ImportPlan struct {
 	DryRun        bool             `json:"dryRun,omitempty" doc:"Nothing was changed."`
-	Changes       int              `json:"changes" doc:"Toolsets that are created, updated or deleted, and keys that are added."`
+	Changes       int              `json:"changes" doc:"Toolsets, rules and channels that are created, updated or deleted, and keys that are added."`
 	Toolsets      []PlannedToolset `json:"toolsets" doc:"By slug."`
+	AlertRules    []PlannedSetting `json:"alertRules,omitempty" doc:"Where the document has rules: by name."`
+	Channels      []PlannedSetting `json:"channels,omitempty" doc:"Where the document has channels: by name."`
 	PublisherKeys []string         `json:"publisherKeys,omitempty" doc:"Names of the keys that are added."`
+}
+
+// PlannedSetting is what becomes of a rule or a channel.
+type PlannedSetting struct {
+	Name    string          `json:"name"`
+	Toolset string          `json:"toolset,omitempty" doc:"Of a rule: the slug of its toolset."`
+	Action  string          `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
+	Changes []PlannedChange `json:"changes,omitempty"`
+	Missing []string        `json:"missing,omitempty" doc:"Members of a channel that are secret and neither given nor stored: it is left as it is."`
 }
 
 // PlannedToolset is what becomes of one toolset.

@@ -71,6 +71,18 @@ func StateTag(ctx context.Context, ws *store.Workspace, all []*store.Toolset) (s
 	for i := range keys {
 		fmt.Fprintf(h, "%s\n", keys[i].ID)
 	}
+	rules, err := ws.AlertRulesMark(ctx)
+	if err != nil {
+		return "", err
+	}
+	channels, _, err := ws.Channels(ctx, store.Page{Limit: store.MaxLimit})
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintln(h, rules)
+	for i := range channels {
+		fmt.Fprintf(h, "%s %d\n", channels[i].ID, channels[i].Version)
+	}
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`, nil
 }
 

@@ -30,8 +30,13 @@ func (t *DeclaredToolset) View() any {
 	if c.Selection != nil && c.Selection.Mode == registry.SelectAll && c.Selection.UseCase == "" && len(c.Selection.Examples) == 0 && !c.Selection.Learn && !c.Selection.Batch {
 		c.Selection = nil
 	}
+	return Plain(c)
+}
+
+// Plain is a value as JSON has it, for [Differences].
+func Plain(v any) any {
 	var out any
-	d := json.NewDecoder(strings.NewReader(store.JSON(c)))
+	d := json.NewDecoder(strings.NewReader(store.JSON(v)))
 	d.UseNumber()
 	if err := d.Decode(&out); err != nil {
 		panic("BUG: a declaration cannot be read: " + err.Error())

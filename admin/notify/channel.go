@@ -31,6 +31,8 @@ const (
 const (
 	// maxChannels of a workspace: each may deliver at the same time.
 	maxChannels = 50
+	// switchedOff is why nothing is sent to a channel that somebody switched off.
+	switchedOff = "switched off"
 	// rotationTime is how long messages are signed with the secret before the new one,
 	// too.
 	rotationTime = 24 * time.Hour
@@ -166,22 +168,20 @@ func newSecret() secrets.Secret {
 	return secrets.New(secretPrefix + base64.StdEncoding.EncodeToString(b))
 }
 
-// Create makes a channel. The answer is the only place its signing secret is in.
-func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) (*Channel, error) {
-	row := &store.Channel{ID: ws.NewID("chan"), Name: in.Name, Kind: in.Kind}
-	row.WorkspaceID = ws.ID()
-	s, p := Settings{Routes: in.Routes, Quiet: in.Quiet, Digest: in.Digest.wanted()}, &private{}
+// prepared is a channel that is asked for, not stored, and what of it is sealed.
+func prepared(in *NewChannel) (*Settings, *private, error) {
+	s, p := &Settings{Routes: in.Routes, Quiet: in.Quiet, Digest: in.Digest.wanted()}, &private{}
 	if err := errors.Join(checkRoutes(&in.Routes), in.Quiet.check(), in.Digest.check()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch in.Kind {
 	case Webhook, Slack:
 		u, err := url.Parse(in.URL)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return nil, request.FieldFault("/url", "a channel of kind %s needs the http or https URL of its receiver", in.Kind)
+			return nil, nil, request.FieldFault("/url", "a channel of kind %s needs the http or https URL of its receiver", in.Kind)
 		}
 		if in.Mail != nil || in.Password != "" {
-			return nil, request.FieldFault("/mail", "mail and password are of kind email")
+			return nil, nil, request.FieldFault("/mail", "mail and password are of kind email")
 		}
 		p.URL, s.Where = secrets.Wire{Secret: secrets.New(in.URL)}, safehttp.Redact(in.URL)
 		if in.Kind == Slack {
@@ -191,21 +191,37 @@ func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) 
 		}
 	case Email:
 		if in.Mail == nil || in.URL != "" {
-			return nil, request.FieldFault("/mail", "a channel of kind email needs mail, and no url")
+			return nil, nil, request.FieldFault("/mail", "a channel of kind email needs mail, and no url")
 		}
 		if err := checkMail(in.Mail); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s.Mail, s.Where = in.Mail, strings.Join(in.Mail.To, ", ")
 		p.Password = secrets.Wire{Secret: secrets.New(in.Password)}
 	default:
-		return nil, request.FieldFault("/kind", "there is no kind of channel %.40q", in.Kind)
+		return nil, nil, request.FieldFault("/kind", "there is no kind of channel %.40q", in.Kind)
+	}
+	return s, p, nil
+}
+
+// Create makes a channel. The answer is the only place its signing secret is in.
+func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewChannel) (*Channel, error) {
+	return r.create(ctx, ws, in, "")
+}
+
+// create is Create, of a channel that may be switched off from the start.
+func (r *Room) create(ctx context.Context, ws *store.Workspace, in *NewChannel, disabled string) (*Channel, error) {
+	row := &store.Channel{ID: ws.NewID("chan"), Name: in.Name, Kind: in.Kind, Disabled: disabled}
+	row.WorkspaceID = ws.ID()
+	s, p, err := prepared(in)
+	if err != nil {
+		return nil, err
 	}
 	row.Settings = store.JSON(s)
 	if err := r.seal(row, p); err != nil {
 		return nil, err
 	}
-	err := ws.Update(ctx, func(tx *store.Tx) error {
+	err = ws.Update(ctx, func(tx *store.Tx) error {
 		have, _, err := tx.Channels(ctx, store.Page{Limit: store.MaxLimit})
 		if err != nil {
 			return err
@@ -298,7 +314,7 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		}
 		if in.Enabled != nil {
 			if row.Disabled = ""; !*in.Enabled {
-				row.Disabled = "switched off"
+				row.Disabled = switchedOff
 			}
 		}
 		row.Settings = store.JSON(s)

@@ -119,6 +119,7 @@ func suite(t *testing.T, h harness) {
 	f("digests", testDigests)
 	f("alerts", testAlerts)
 	f("alert rules", testAlertRules)
+	f("callers", testCallers)
 	f("connector requests", testConnectorRequests)
 	f("channels", testChannels)
 	f("domains", testDomains)

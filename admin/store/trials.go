@@ -93,13 +93,15 @@ func (c *scope) RunningTrial(ctx context.Context, toolset string) (*Trial, error
 	return row, nil
 }
 
-// NewestTrials lists the newest trial of each toolset of the workspace that had one.
-func (c *scope) NewestTrials(ctx context.Context) ([]Trial, error) {
+// RolledBackTrials lists the trials that ended by themselves after a time because their
+// candidate was worse, of toolsets that had no other since.
+func (c *scope) RolledBackTrials(ctx context.Context, since time.Time) ([]Trial, error) {
 	var rows []Trial
-	err := c.from(&rows).Where("NOT EXISTS (SELECT 1 FROM trials AS n WHERE n.workspace_id = t.workspace_id AND n.toolset_id = t.toolset_id AND " +
-		"(n.started_at > t.started_at OR n.started_at = t.started_at AND n.id > t.id))").Order("id").Scan(ctx)
+	err := c.from(&rows).Where("state = ?", TrialRolledBack).Where("ended_at > ?", Time{since}).
+		Where("NOT EXISTS (SELECT 1 FROM trials AS n WHERE n.workspace_id = t.workspace_id AND n.toolset_id = t.toolset_id AND " +
+			"(n.started_at > t.started_at OR n.started_at = t.started_at AND n.id > t.id))").Order("id").Scan(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listing the newest roll-outs: %w", err)
+		return nil, fmt.Errorf("listing roll-outs that were rolled back: %w", err)
 	}
 	return rows, nil
 }

@@ -228,6 +228,9 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	if err := s.addCalls(ctx, tx, node, r); err != nil {
 		return false, fmt.Errorf("adding calls of node %s: %w", node, err)
 	}
+	if err := addCallers(ctx, tx, r); err != nil {
+		return false, fmt.Errorf("adding usage of callers of node %s: %w", node, err)
+	}
 	if err := tx.Commit(); err != nil {
 		return false, fmt.Errorf("committing: %w", err)
 	}
@@ -483,6 +486,8 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 			{"usage_samples", "at", Time{now.Add(-usageSampleAge)}},
 			{"calls", "at", Time{now.Add(-s.callAge)}},
 			{"calls_omitted", "minute", now.Add(-s.callAge).Unix()},
+			{"caller_minutes", "minute", now.Add(-callerMinuteAge).Unix()},
+			{"caller_hours", "minute", now.Add(-callerHourAge).Unix()},
 		} {
 			if _, err := s.write.NewDelete().Table(t.table).Where("workspace_id = ?", id).Where("? < ?", bun.Ident(t.column), t.before).Exec(ctx); err != nil {
 				return fmt.Errorf("sweeping %s: %w", t.table, err)

@@ -63,6 +63,12 @@ func (r *Room) Export(ctx context.Context, ws *store.Workspace, toolsets []strin
 			k := plugin.ShowKey(&keys[i])
 			out.PublisherKeys = append(out.PublisherKeys, plugin.NewPublisherKey{Name: k.Name, PublicKey: k.PublicKey})
 		}
+		if out.AlertRules, err = r.Alerts.Declared(ctx, ws); err != nil {
+			return "", nil, err
+		}
+		if out.Channels, err = r.Notify.Declared(ctx, ws, slugOf(all)); err != nil {
+			return "", nil, err
+		}
 	}
 	if to != nil {
 		err = ws.Update(ctx, func(tx *store.Tx) error {
@@ -114,6 +120,14 @@ func (r *Room) Import(ctx context.Context, ws *store.Workspace, in *Import) (eta
 	if err != nil {
 		return "", nil, err
 	}
+	rules, err := r.planRules(ctx, ws, in.Document, work, in.Prune)
+	if err != nil {
+		return "", nil, err
+	}
+	channels, err := r.planChannels(ctx, ws, in.Document, all, work, in.Prune)
+	if err != nil {
+		return "", nil, err
+	}
 	if !in.DryRun {
 		if err := r.addKeys(ctx, ws, keys); err != nil {
 			return "", nil, err
@@ -123,12 +137,23 @@ func (r *Room) Import(ctx context.Context, ws *store.Workspace, in *Import) (eta
 				return "", nil, declare.Fault(err, in.Document.Toolsets, work[i].planned.Slug)
 			}
 		}
+		if err := applySettings(ctx, append(slices.Clone(rules), channels...)); err != nil {
+			return "", nil, err
+		}
 	}
 	out := &declare.ImportPlan{DryRun: in.DryRun, Toolsets: []declare.PlannedToolset{}}
 	for i := range keys {
 		out.PublisherKeys = append(out.PublisherKeys, keys[i].Name)
 	}
 	out.Changes = len(keys)
+	for _, list := range []struct {
+		settings []setting
+		shown    *[]declare.PlannedSetting
+	}{{rules, &out.AlertRules}, {channels, &out.Channels}} {
+		n := 0
+		*list.shown, n = planned(list.settings)
+		out.Changes += n
+	}
 	for i := range work {
 		p := work[i].planned
 		if p.Action != "none" && p.Action != "extra" {

@@ -107,6 +107,7 @@ func (r *Room) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-r.wake:
 		}
 		if err := r.Round(ctx); err != nil && ctx.Err() == nil {
 			r.Log.LogAttrs(ctx, slog.LevelWarn, "roll-outs were not judged: it is tried again", slog.Any("error", err))

@@ -22,7 +22,8 @@ const (
 	EventRolledBack = "toolset.rollout_rolled_back" // by itself; a promotion is toolset.deployed
 )
 
-// interval is how often roll-outs are judged: nodes report every ten seconds.
+// interval is how often roll-outs are judged when no node reports calls of one: some are
+// promoted when their time has come.
 const interval = 5 * time.Second
 
 // MaxPromoteAfter is the longest time after which a roll-out may be promoted by itself: who
@@ -42,6 +43,26 @@ type Room struct {
 	Settle func(ctx context.Context) error
 	// AwaitRelease waits until the gateway of this node serves a release. nil: nobody waits.
 	AwaitRelease func(ctx context.Context, revision uint64) error
+	// RolledBack is called when a roll-out ended by itself, before its release is made. It
+	// must not block. nil: nobody is told.
+	RolledBack func()
+
+	wake chan struct{} // capacity 1
+}
+
+// New makes a room. The fields of o do not change after it.
+func New(o Room) *Room {
+	r := o
+	r.wake = make(chan struct{}, 1)
+	return &r
+}
+
+// Wake has roll-outs judged soon, because a node reported calls of one. It does not block.
+func (r *Room) Wake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 // StartRollout says what to roll out, and how.
@@ -234,6 +255,9 @@ func (r *Room) end(ctx context.Context, ws *store.Workspace, row *store.Trial, s
 	})
 	if err != nil {
 		return err
+	}
+	if state == store.TrialRolledBack && r.RolledBack != nil {
+		r.RolledBack()
 	}
 	r.Events.Emit(publish.Event{Type: event, Workspace: ws.ID(), Toolset: row.ToolsetID, Revision: row.LiveRevision, Digest: row.Digest, From: row.Mode, To: state, Reason: reason})
 	rel, err := r.Publisher.Release(ctx)

@@ -47,6 +47,8 @@ type Room struct {
 	Seal func(rec secrets.Record, text []byte) ([]byte, error)
 	// Arrived is told when calls arrived. It must not block.
 	Arrived func()
+	// Tried is told when calls of a roll-out arrived. It must not block.
+	Tried func()
 	// Stopping is closed when the server stops: who follows the call log is answered.
 	Stopping <-chan struct{}
 
@@ -140,6 +142,9 @@ func (r *Room) apply(ctx context.Context, node, only string, report *registry.Us
 	if applied && len(report.Calls) > 0 {
 		r.arrived.Ring()
 		r.Arrived()
+	}
+	if applied && len(report.Trials) > 0 {
+		r.Tried()
 	}
 	return registry.UsageReceipt{Applied: applied}, err
 }

@@ -45,7 +45,8 @@ func (a *app) exportCommand() *cobra.Command {
 		Long: `Write the toolsets of the workspace, or those named, with their specifications,
 settings, edits, plugins, access and labels: to stdout, to one file (--to NAME.yaml or
 NAME.json), or to a directory with a file for each toolset and its specification
-beside it. The same toolsets give the same bytes.
+beside it. The same toolsets give the same bytes. An export of all has the rules of alerts
+and the channels, too, whose secrets are always left out.
 
 Secrets are left out, or sealed for an age public key (--secrets sealed --recipient
 age1…). Sealing the same secret gives another text each time; with --identity the text
@@ -145,6 +146,8 @@ func (a *app) writeDeclaredDir(dir string, raw []byte, keys []age.Identity, whol
 	var doc struct {
 		FormatVersion int               `json:"formatVersion"`
 		PublisherKeys json.RawMessage   `json:"publisherKeys,omitempty"`
+		AlertRules    json.RawMessage   `json:"alertRules,omitempty"`
+		Channels      json.RawMessage   `json:"channels,omitempty"`
 		Toolsets      []json.RawMessage `json:"toolsets"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -163,7 +166,9 @@ func (a *app) writeDeclaredDir(dir string, raw []byte, keys []age.Identity, whol
 		head, err := json.Marshal(struct {
 			FormatVersion int             `json:"formatVersion"`
 			PublisherKeys json.RawMessage `json:"publisherKeys,omitempty"`
-		}{doc.FormatVersion, doc.PublisherKeys})
+			AlertRules    json.RawMessage `json:"alertRules,omitempty"`
+			Channels      json.RawMessage `json:"channels,omitempty"`
+		}{doc.FormatVersion, doc.PublisherKeys, doc.AlertRules, doc.Channels})
 		if err != nil {
 			return fmt.Errorf("writing the export: %w", err)
 		}

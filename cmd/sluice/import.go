@@ -40,7 +40,8 @@ import is refused if somebody changes the workspace meanwhile.
 
 Secrets that the documents leave out stay as they are on the server; those that it does
 not have are named, and their toolsets stay drafts. --identity opens sealed secrets, on this
-machine. Toolsets that are not in the documents stay, unless --prune deletes them.`,
+machine. Toolsets that are not in the documents stay, unless --prune deletes them. Rules of
+alerts and channels are brought to what workspace.yaml says, where it has any.`,
 		Example: "  sluice import toolsets --dry-run\n  sluice import toolsets --reason \"$(git rev-parse HEAD)\"\n  sluice import all.yaml --identity key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := a.readDeclared(args[0])
@@ -86,17 +87,8 @@ func showPlan(w io.Writer, p *declare.ImportPlan, d *declared, dryRun bool) {
 	for _, name := range p.PublisherKeys {
 		fmt.Fprintf(w, "+ publisher key %s\n", terminal.Printable(name))
 	}
-	for i := range p.Toolsets {
-		t := &p.Toolsets[i]
-		fmt.Fprintf(w, "%s %s", sign[t.Action], t.Slug)
-		switch {
-		case t.Action == "extra":
-			fmt.Fprint(w, "   not in the documents; it stays (--prune deletes it)")
-		case t.Revision > 0:
-			fmt.Fprintf(w, "   published as revision %d", t.Revision)
-		}
-		fmt.Fprintln(w)
-		for _, c := range t.Changes {
+	changes := func(list []declare.PlannedChange) {
+		for _, c := range list {
 			switch {
 			case c.Pointer == "":
 				fmt.Fprintf(w, "    %s\n", terminal.Printable(c.To))
@@ -108,6 +100,35 @@ func showPlan(w io.Writer, p *declare.ImportPlan, d *declared, dryRun bool) {
 				fmt.Fprintf(w, "  ~ %s  %s → %s\n", terminal.Printable(c.Pointer), terminal.Printable(c.From), terminal.Printable(c.To))
 			}
 		}
+	}
+	settings := func(what string, list []declare.PlannedSetting) {
+		for i := range list {
+			s := &list[i]
+			fmt.Fprintf(w, "%s %s %s", sign[s.Action], what, terminal.Printable(s.Name))
+			if s.Toolset != "" {
+				fmt.Fprintf(w, " of %s", terminal.Printable(s.Toolset))
+			}
+			if s.Action == "extra" {
+				fmt.Fprint(w, "   not in the documents; it stays (--prune deletes it)")
+			}
+			fmt.Fprintln(w)
+			changes(s.Changes)
+			for _, m := range s.Missing {
+				fmt.Fprintf(w, "  ! /%s is missing: the channel is left as it is. Give it in the document, or set the channel up with sluice notify channel add and import again\n", terminal.Printable(m))
+			}
+		}
+	}
+	for i := range p.Toolsets {
+		t := &p.Toolsets[i]
+		fmt.Fprintf(w, "%s %s", sign[t.Action], t.Slug)
+		switch {
+		case t.Action == "extra":
+			fmt.Fprint(w, "   not in the documents; it stays (--prune deletes it)")
+		case t.Revision > 0:
+			fmt.Fprintf(w, "   published as revision %d", t.Revision)
+		}
+		fmt.Fprintln(w)
+		changes(t.Changes)
 		for _, m := range t.Warnings {
 			fmt.Fprintf(w, "  ! %s  plugin %s: %s\n", terminal.Printable(m.Pointer), terminal.Printable(m.Plugin), terminal.SafeText(m.Detail))
 		}
@@ -115,6 +136,8 @@ func showPlan(w io.Writer, p *declare.ImportPlan, d *declared, dryRun bool) {
 			fmt.Fprintf(w, "  ! %s is missing: the toolset stays a draft; set it with: sluice toolset auth %s set%s\n", terminal.Printable(m), t.Slug, d.flagOf(t.Slug, m))
 		}
 	}
+	settings("alert rule", p.AlertRules)
+	settings("channel", p.Channels)
 	switch {
 	case p.Changes == 0:
 		fmt.Fprintln(w, "nothing to change")
@@ -176,6 +199,10 @@ func (d *declared) place(err error) error {
 			e.Place.File, e.Place.Pointer = d.files[i], "/"+pointer
 		case ok && e.Place.File == "":
 			e.Place.File = d.files[0]
+		case e.Place.File == "" && e.Place.Pointer != "":
+			if e.Place.File = d.files[0]; d.dir != "" {
+				e.Place.File = filepath.Join(d.dir, workspaceYAML)
+			}
 		case e.Place.File != "" && d.dir != "":
 			e.Place.File = filepath.Join(d.dir, filepath.FromSlash(e.Place.File))
 		}

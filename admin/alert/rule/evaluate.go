@@ -50,7 +50,10 @@ type Places interface {
 type Totals struct{ Calls, Errors, Tokens uint64 }
 
 // Scope is what a total is of.
-type Scope struct{ Toolset, Tool string }
+type Scope struct {
+	Toolset, Tool string
+	Caller        Caller
+}
 
 // Input is what is evaluated.
 type Input struct {
@@ -66,6 +69,9 @@ type Input struct {
 	// Hours adds usage up from a whole hour on. nil: rules over hours are not evaluated, and
 	// their alerts stay.
 	Hours func(from time.Time) (map[Scope]Totals, error)
+	// Callers and CallerHours are the same of single callers, for the rules over them.
+	Callers     Callers
+	CallerHours func(from time.Time) ([]CallerCell, error)
 }
 
 // Finding is what is wrong now.
@@ -77,6 +83,7 @@ type Finding struct {
 	Toolsets  []string // identifiers; empty: of the workspace
 	Place     Place
 	Tools     []string
+	Caller    Caller // of a rule over single callers
 	Calls     uint64 // in the window, or those that say something of it
 	Failed    uint64 // of them, for the reason that is told
 	Cause     string // the most frequent one, as usage names it; empty: no call failed

@@ -274,7 +274,7 @@ func TestOwnRules(t *testing.T) {
 		s.took(1, "bank", "list", 40, "", 2*time.Second)
 		s.Hours = func(from time.Time) (map[Scope]Totals, error) {
 			n := uint64(clock.Sub(from).Hours())
-			return map[Scope]Totals{{"shop", "list"}: {Calls: 100 * n, Tokens: 1000 * n, Errors: n}, {"bank", "list"}: {Calls: 10 * n}}, nil
+			return map[Scope]Totals{{Toolset: "shop", Tool: "list"}: {Calls: 100 * n, Tokens: 1000 * n, Errors: n}, {Toolset: "bank", Tool: "list"}: {Calls: 10 * n}}, nil
 		}
 		if got := s.found(t); !slices.Equal(got, want) {
 			t.Errorf("%s: found %q, want %q", name, got, want)
@@ -309,7 +309,7 @@ func TestBudgetStages(t *testing.T) {
 	s := newStage()
 	s.Set.Put(own(t, "mine", "", Settings{Metric: Tokens, Threshold: &limit, Window: Day, Severity: "critical"}))
 	s.Hours = func(time.Time) (map[Scope]Totals, error) {
-		return map[Scope]Totals{{"shop", "list"}: {Tokens: used}}, nil
+		return map[Scope]Totals{{Toolset: "shop", Tool: "list"}: {Tokens: used}}, nil
 	}
 	f := func(n uint64, want string) {
 		t.Helper()

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"time"
@@ -54,6 +56,18 @@ func (s *Set) preset(called, toolset string) *Rule {
 	return s.plain[called]
 }
 
+// CallerMinutes is how far back the rules look at single callers minute by minute; 0: none
+// does.
+func (s *Set) CallerMinutes() int {
+	var most time.Duration
+	for _, r := range s.Own {
+		if r.Enabled && r.ByCaller() && !r.Long() {
+			most = max(most, r.Window)
+		}
+	}
+	return int(most / time.Minute)
+}
+
 // Minutes is how far back the rules look minute by minute.
 func (s *Set) Minutes() int {
 	if s.far > 0 {
@@ -86,6 +100,7 @@ type group struct {
 	parts    []*Cell // of a latency: what has the histograms
 	toolsets []string
 	tools    []string
+	caller   Caller
 }
 
 // own evaluates the own rules.
@@ -109,9 +124,14 @@ func (e *evaluation) own() error {
 	return nil
 }
 
-// keyOf is the key of the alert of an own rule.
+// keyOf is the key of the alert of an own rule. It does not name the caller.
 func keyOf(r *Rule, scope Scope) string {
-	return "rule/" + r.Name + "/" + scope.Toolset + "/" + scope.Tool
+	key := "rule/" + r.Name + "/" + scope.Toolset + "/" + scope.Tool
+	if scope.Caller != (Caller{}) {
+		sum := sha256.Sum256([]byte(scope.Caller.Kind + " " + scope.Caller.ID))
+		key += "/" + hex.EncodeToString(sum[:16])
+	}
+	return key
 }
 
 // keepOwn keeps the alerts of a rule that is not evaluated this time.
@@ -125,12 +145,15 @@ func (e *evaluation) keepOwn(r *Rule) {
 
 // groups adds up what a rule looks at. nil: not now.
 func (e *evaluation) groups(r *Rule) (map[Scope]*group, error) {
+	if r.ByCaller() {
+		return e.callerGroups(r)
+	}
 	out := map[Scope]*group{}
 	at := func(toolset, tool string) *group {
 		var k Scope
 		switch r.Each {
 		case EachTool:
-			k = Scope{toolset, tool}
+			k = Scope{Toolset: toolset, Tool: tool}
 		case EachToolset:
 			k = Scope{Toolset: toolset}
 		}
@@ -251,7 +274,7 @@ func (r *Rule) value(g *group) float64 {
 func (e *evaluation) ownGroup(r *Rule, scope Scope, g *group) {
 	key := keyOf(r, scope)
 	f := &Finding{
-		Key: key, Kind: KindRule, Rule: r, Severity: r.Severity, Toolsets: g.toolsets, Tools: g.tools, Calls: g.cell.Calls, Failed: g.cell.Errors, Place: Place{Connector: r.Connector},
+		Key: key, Kind: KindRule, Rule: r, Severity: r.Severity, Toolsets: g.toolsets, Tools: g.tools, Calls: g.cell.Calls, Failed: g.cell.Errors, Place: Place{Connector: r.Connector}, Caller: g.caller,
 		Value: r.value(g), Linger: linger,
 	}
 	if r.Budget() {

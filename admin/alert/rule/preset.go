@@ -94,7 +94,7 @@ func Preset(called, toolset string, changes ...*Settings) (*Rule, error) {
 		if c == nil {
 			continue
 		}
-		if c.Metric+c.Each+c.Tool+c.Connector != "" {
+		if c.Metric+c.Each+c.Tool+c.Connector+c.Caller != "" {
 			return nil, fault("/metric", "what a preset looks at cannot be changed").Fix("add a rule of your own")
 		}
 		s = s.Merge(c)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // Metrics of own rules.
@@ -33,7 +34,11 @@ const (
 	EachWorkspace = "workspace"
 	EachToolset   = "toolset"
 	EachTool      = "tool"
+	EachCaller    = "caller"
 )
+
+// Eaches are what rules can have one alert for.
+var Eaches = []string{EachWorkspace, EachToolset, EachTool, EachCaller}
 
 // Windows that begin with the calendar, in UTC.
 const (
@@ -44,6 +49,11 @@ const (
 const (
 	// MaxRules that people set in a workspace: three for each of 2,000 toolsets, with room.
 	MaxRules = 10_000
+	// MaxCallerRules of a workspace count single callers: each looks at every caller in each
+	// round.
+	MaxCallerRules = 50
+	// MaxCaller of the name of a caller, as calls are reported.
+	MaxCaller = registry.MaxUsageCaller
 	// MaxMinutes is the longest window that is looked at minute by minute; a longer one is
 	// whole hours.
 	MaxMinutes = time.Hour
@@ -67,9 +77,10 @@ type Settings struct {
 	MinCalls  *uint64  `json:"minCalls,omitempty" maximum:"1000000" doc:"Fewer calls than this say nothing: of rates and latencies."`
 	Severity  string   `json:"severity,omitempty" enum:"info,warning,critical"`
 	Enabled   *bool    `json:"enabled,omitempty"`
-	Each      string   `json:"each,omitempty" enum:"workspace,toolset,tool" doc:"Of an own rule: what has an alert of its own. Default: toolset."`
+	Each      string   `json:"each,omitempty" enum:"workspace,toolset,tool,caller" doc:"Of an own rule: what has an alert of its own. Default: toolset."`
 	Tool      string   `json:"tool,omitempty" maxLength:"256" doc:"Of an own rule: only calls of tools of this name."`
 	Connector string   `json:"connector,omitempty" maxLength:"63" doc:"Of an own rule: only calls that this connector of a toolset served."`
+	Caller    string   `json:"caller,omitempty" maxLength:"255" doc:"Of an own rule: only calls of this caller: the id of an access token, or the subject of a JSON Web Token."`
 }
 
 // Merge is s with what o sets.
@@ -82,6 +93,7 @@ func (s Settings) Merge(o *Settings) Settings {
 		{&s.Each, &o.Each},
 		{&s.Tool, &o.Tool},
 		{&s.Connector, &o.Connector},
+		{&s.Caller, &o.Caller},
 	} {
 		if *f.from != "" {
 			*f.to = *f.from
@@ -106,6 +118,7 @@ type Rule struct {
 	Toolset   string // identifier; empty: of all
 	Tool      string // empty: of all
 	Connector string // empty: of all
+	Caller    string // empty: of all
 	Each      string
 	Metric    string // of an own rule
 	Threshold float64
@@ -137,7 +150,7 @@ func New(called, toolset string, s *Settings) (*Rule, error) {
 		few = 0
 	}
 	all := Settings{Window: "10m", For: "0s", MinCalls: &few, Severity: "warning", Enabled: &yes, Each: EachToolset}.Merge(s)
-	r := &Rule{Name: called, Toolset: toolset, Tool: all.Tool, Connector: all.Connector, Each: all.Each, Metric: all.Metric}
+	r := &Rule{Name: called, Toolset: toolset, Tool: all.Tool, Connector: all.Connector, Caller: all.Caller, Each: all.Each, Metric: all.Metric}
 	return r, r.take(&all)
 }
 
@@ -156,8 +169,14 @@ func (r *Rule) take(s *Settings) error {
 	if !slices.Contains([]string{"info", "warning", "critical"}, r.Severity) {
 		return fault("/severity", "there is no severity %.40q", r.Severity)
 	}
-	if !r.Preset && !slices.Contains([]string{EachWorkspace, EachToolset, EachTool}, r.Each) {
-		return fault("/each", "alerts are of the workspace, a toolset or a tool, not of %.40q", r.Each)
+	if !r.Preset && !slices.Contains(Eaches, r.Each) {
+		return fault("/each", "alerts are of the workspace, a toolset, a tool or a caller, not of %.40q", r.Each)
+	}
+	if len(r.Caller) > MaxCaller {
+		return fault("/caller", "the name of a caller has at most %d bytes", MaxCaller)
+	}
+	if r.ByCaller() && r.histograms() {
+		return fault("/metric", "latencies are not counted by caller").Fix("use calls, errors, error_rate or tokens")
 	}
 	var err error
 	if r.For, err = span(s.For); err != nil || r.For < 0 || r.For > MaxFor {
@@ -182,11 +201,17 @@ func (r *Rule) takeWindow(text string) error {
 	if r.Preset || strings.Contains(r.Metric, "_p") {
 		return fault("/window", "latencies and presets are looked at over an hour at most")
 	}
+	if r.ByCaller() && (r.Tool != "" || r.Each == EachTool) {
+		return fault("/window", "usage of callers by tool is looked at over an hour at most").Fix("leave the tool out")
+	}
 	if r.Connector != "" {
 		return fault("/window", "usage by connector is looked at over an hour at most").Fix("name the toolset instead")
 	}
 	return nil
 }
+
+// ByCaller reports whether a rule counts single callers.
+func (r *Rule) ByCaller() bool { return !r.Preset && (r.Each == EachCaller || r.Caller != "") }
 
 // Long reports whether a rule is evaluated from the hours of usage.
 func (r *Rule) Long() bool { return r.Calendar != "" || r.Window > MaxMinutes }
@@ -242,7 +267,7 @@ func (r *Rule) from(now time.Time) time.Time {
 
 // Settings shows a rule as people write it.
 func (r *Rule) Settings() Settings {
-	s := Settings{Metric: r.Metric, Threshold: &r.Threshold, Window: r.Calendar, For: Text(r.For), MinCalls: &r.MinCalls, Severity: r.Severity, Enabled: &r.Enabled, Each: r.Each, Tool: r.Tool, Connector: r.Connector}
+	s := Settings{Metric: r.Metric, Threshold: &r.Threshold, Window: r.Calendar, For: Text(r.For), MinCalls: &r.MinCalls, Severity: r.Severity, Enabled: &r.Enabled, Each: r.Each, Tool: r.Tool, Connector: r.Connector, Caller: r.Caller}
 	if s.Window == "" && r.Window > 0 {
 		s.Window = Text(r.Window)
 	}

@@ -37,7 +37,16 @@ func TestNewRule(t *testing.T) {
 	f(Settings{MinCalls: count(MaxMinCalls)}, "")
 	f(Settings{MinCalls: count(MaxMinCalls + 1)}, "never met")
 	f(Settings{Severity: "bad"}, "no severity")
-	f(Settings{Each: "caller"}, "not of")
+	f(Settings{Each: "principal"}, "not of")
+	f(Settings{Each: EachCaller}, "")
+	f(Settings{Caller: strings.Repeat("a", MaxCaller)}, "")
+	f(Settings{Caller: strings.Repeat("a", MaxCaller+1)}, "at most 255 bytes")
+	f(Settings{Each: EachCaller, Metric: LatencyP95}, "not counted by caller")
+	f(Settings{Caller: "act_1", Metric: UpstreamP50}, "not counted by caller")
+	f(Settings{Each: EachCaller, Tool: "list", Window: "60m"}, "")
+	f(Settings{Each: EachCaller, Tool: "list", Window: "2h"}, "by tool")
+	f(Settings{Each: EachTool, Caller: "act_1", Window: Day}, "by tool")
+	f(Settings{Each: EachCaller, Window: Month}, "")
 	f(Settings{For: MaxFor.String()}, "")
 	f(Settings{For: (MaxFor + time.Second).String()}, "no time between")
 	f(Settings{For: "-1s"}, "no time between")
@@ -67,6 +76,7 @@ func TestSettingsRoundTrip(t *testing.T) {
 	limit := 5.0
 	for _, s := range []Settings{
 		{Metric: ErrorRate, Threshold: &limit}, {Metric: Tokens, Threshold: &limit, Window: Month, Each: EachWorkspace}, {Metric: LatencyP99, Threshold: &limit, Window: "45m", For: "90s", Tool: "x"},
+		{Metric: Calls, Threshold: &limit, Each: EachCaller, Caller: "ann@a.example"},
 	} {
 		a, err := New("mine", "ts_1", &s)
 		if err != nil {

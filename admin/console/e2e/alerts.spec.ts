@@ -43,12 +43,43 @@ test("an alert is told to a channel, acknowledged and snoozed", async ({ page })
   await expect(page.getByText(/Snoozed until/)).toBeVisible();
 });
 
+test("an own rule over callers is added and removed", async ({ page }) => {
+  await page.goto("/alerts/rules");
+  await page.getByRole("button", { name: "Add a rule" }).click();
+  const dialog = page.getByRole("dialog", { name: "Add a rule" });
+  await dialog.getByLabel("Name").fill("busy-caller");
+  await dialog.getByLabel("An alert for").selectOption("Each caller");
+  await dialog.getByLabel("Measured").selectOption("Calls");
+  await dialog.getByLabel("An alert from").fill("1000");
+  await dialog.getByLabel("Window").selectOption("24 hours");
+  await dialog.getByLabel("Tool", { exact: true }).fill("list");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  await expect(dialog.getByText(/by tool is looked at over an hour at most/).first()).toBeVisible();
+  await dialog.getByLabel("Tool", { exact: true }).fill("");
+  await dialog.getByRole("button", { name: "Add", exact: true }).click();
+  const row = page.getByRole("row", { name: /busy-caller/ });
+  await expect(row).toContainText("1000 calls");
+  await expect(row).toContainText("Each caller");
+  await row.getByRole("button", { name: "Remove the rule busy-caller" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(row).toHaveCount(0);
+});
+
 test("a channel is switched off, gets a new secret and is removed", async ({ page }) => {
   await page.goto("/alerts/channels");
   await page.getByRole("button", { name: "Switch ops off" }).click();
   await expect(page.getByText(/^Off: /)).toBeVisible();
   await page.getByRole("button", { name: "Switch ops on" }).click();
   await expect(page.getByText("On", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Change the digest of ops" }).click();
+  await page.getByLabel("What is not critical").selectOption("In one message a day");
+  await page.getByLabel("At", { exact: true }).fill("17:30");
+  await page.getByLabel("Time zone").fill("Nowhere/At-all");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("dialog").getByText(/there is no time zone/).first()).toBeVisible();
+  await page.getByLabel("Time zone").fill("Europe/Berlin");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("digest daily 17:30 Europe/Berlin")).toBeVisible();
   await page.getByRole("button", { name: "Give ops a new secret" }).click();
   await page.getByRole("button", { name: "Make a new secret" }).click();
   await expect(page.getByRole("region", { name: "the signing secret" })).toContainText("whsec_");

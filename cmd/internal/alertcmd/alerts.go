@@ -116,6 +116,9 @@ func writeAlert(w io.Writer, a *alert.Alert) {
 	text("edge", d.Edge)
 	text("tools", strings.Join(d.Tools, ", "))
 	text("sent", d.Sent)
+	if d.Caller != nil {
+		line("caller", "%s", callerText(d.Caller))
+	}
 	if d.Calls > 0 {
 		line("calls", "%d of %d callers", d.Calls, max(d.Callers, 1))
 	}
@@ -142,6 +145,17 @@ func writeAlert(w io.Writer, a *alert.Alert) {
 	if d.Command != "" {
 		fmt.Fprintf(w, "  %s\n", terminal.Printable(d.Command))
 	}
+}
+
+// callerText is a caller in a line: the token ci (act_…), the subject ann@a.example.
+func callerText(c *alert.Caller) string {
+	switch {
+	case c.Kind != "token":
+		return "subject " + c.ID
+	case c.Name != "":
+		return "access token " + c.Name + " (" + c.ID + ")"
+	}
+	return "access token " + c.ID
 }
 
 func alertAck(s *command.Session) *cobra.Command {

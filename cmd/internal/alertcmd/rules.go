@@ -41,15 +41,22 @@ var rules = command.Resource[alert.Rule]{
 }
 
 func ruleMetric(r alert.Rule) string {
+	text := r.Metric
 	switch {
 	case r.Preset:
 		return r.About
 	case r.Tool != "":
-		return r.Metric + " of " + r.Tool
+		text += " of " + r.Tool
 	case r.Connector != "":
-		return r.Metric + " of connector " + r.Connector
+		text += " of connector " + r.Connector
 	}
-	return r.Metric
+	switch {
+	case r.Caller != "":
+		text += " by " + r.Caller
+	case r.Each == rule.EachCaller:
+		text += " by each caller"
+	}
+	return text
 }
 
 func ruleState(r alert.Rule) string {
@@ -140,6 +147,7 @@ func writeRule(w io.Writer, r *alert.Rule) {
 	line("metric", r.Metric)
 	line("tool", r.Tool)
 	line("connector", r.Connector)
+	line("caller", r.Caller)
 	line("from", threshold(r))
 	line("window", r.Window)
 	line("for", r.For)
@@ -191,10 +199,14 @@ func ruleAdd(s *command.Session) *cobra.Command {
 		Use: "add NAME --metric METRIC --threshold N", Short: "Add a rule", Args: command.Exactly(1, "one name"),
 		Long: `Add a rule. An alert rule.fired tells of what passes the threshold, for each toolset by
 itself unless --each says otherwise. Rates are percent, latencies milliseconds. Over the
-window day or month (UTC) it is a budget: an alert budget.spent tells of 80 % and of all.`,
+window day or month (UTC) it is a budget: an alert budget.spent tells of 80 % and of all.
+
+With --each caller each caller that is known (by access token or JSON Web Token) counts for
+itself, with --caller only one of them does. The alert says who it is; channels are not told.`,
 		Example: "  sluice alert rule add shop-errors --metric error_rate --threshold 5 --window 15m --for 5m --toolset shop\n" +
 			"  sluice alert rule add slow-search --metric latency_p95 --threshold 2000 --tool search --min-calls 50\n" +
-			"  sluice alert rule add tokens --metric tokens --threshold 5e6 --window month --each workspace",
+			"  sluice alert rule add tokens --metric tokens --threshold 5e6 --window month --each workspace\n" +
+			"  sluice alert rule add busy-caller --metric calls --threshold 1000 --window 1h --each caller",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := x.given(cmd.Flags())
 			if err != nil {
@@ -209,13 +221,14 @@ window day or month (UTC) it is a budget: an alert budget.spent tells of 80 % an
 	f := cmd.Flags()
 	x.add(f)
 	f.StringVar(&x.Metric, "metric", "", "what is measured")
-	f.StringVar(&x.Each, "each", "", "what has an alert of its own: workspace, toolset (default) or tool")
+	f.StringVar(&x.Each, "each", "", "what has an alert of its own: workspace, toolset (default), tool or caller")
 	f.StringVar(&x.Tool, "tool", "", "only calls of tools of this name")
 	f.StringVar(&x.Connector, "connector", "", "only calls that this connector served")
+	f.StringVar(&x.Caller, "caller", "", "only calls of this access token (its id) or subject")
 	f.StringVar(&toolset, "toolset", "", "only calls of this toolset")
 	command.MustComplete(cmd, "metric", rule.Metrics)
 	command.MustComplete(cmd, "severity", severities)
-	command.MustComplete(cmd, "each", []string{rule.EachWorkspace, rule.EachToolset, rule.EachTool})
+	command.MustComplete(cmd, "each", rule.Eaches)
 	return cmd
 }
 
@@ -304,6 +317,10 @@ func writeTest(w io.Writer, t *alert.RuleTest) {
 		if !f.Until.IsZero() {
 			until = f.Until.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%s to %s  %s  %s (up to %s %s)\n", f.At.Format(time.RFC3339), until, f.Severity, terminal.Printable(f.Title), strconv.FormatFloat(f.Value, 'f', 1, 64), t.Rule.Unit)
+		who := ""
+		if f.Caller != nil {
+			who = ": " + terminal.Printable(callerText(f.Caller))
+		}
+		fmt.Fprintf(w, "%s to %s  %s  %s%s (up to %s %s)\n", f.At.Format(time.RFC3339), until, f.Severity, terminal.Printable(f.Title), who, strconv.FormatFloat(f.Value, 'f', 1, 64), t.Rule.Unit)
 	}
 }

@@ -6,6 +6,7 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 import { faultAt } from "../../lib/problem";
 import { toolsetsQuery } from "../../lib/queries";
 import { Secret } from "./channels";
+import { DigestFields, digestOf } from "./digest";
 import { ALERTS, type Channel } from "./queries";
 
 type NewChannel = Schemas["NewChannel"];
@@ -17,7 +18,8 @@ function fromForm(form: FormData, kind: Channel["kind"]): NewChannel {
   const minSeverity = read("minSeverity") as Alert | "";
   const toolset = read("toolset");
   const routes = { ...(words("kinds").length > 0 ? { kinds: words("kinds") } : {}), ...(minSeverity ? { minSeverity } : {}), ...(toolset ? { toolsets: [toolset] } : {}) };
-  const channel: NewChannel = { name: read("name"), kind, ...(Object.keys(routes).length > 0 ? { routes } : {}) };
+  const digest = digestOf(read);
+  const channel: NewChannel = { name: read("name"), kind, ...(Object.keys(routes).length > 0 ? { routes } : {}), ...(digest.every === "off" ? {} : { digest }) };
   if (kind !== "email") return { ...channel, url: read("url") };
   const port = Number(read("port"));
   const username = read("username");
@@ -89,6 +91,7 @@ export function AddChannel({ open, close }: { open: boolean; close: () => void }
           </option>
         ))}
       </Select>
+      <DigestFields error={error} />
     </FormDialog>
   );
 }

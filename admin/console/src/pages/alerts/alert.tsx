@@ -103,6 +103,7 @@ function Facts({ alert: a }: { alert: Alert }) {
         ) : null}
         {d.connector ? <Fact name="Connector">{d.connector}</Fact> : null}
         {d.upstream ? <Fact name="Upstream">{d.status ? `${d.upstream}, status ${d.status}` : d.upstream}</Fact> : null}
+        {d.caller ? <Fact name="Caller"><span className="break-all">{d.caller.name ? `${d.caller.name} (${d.caller.id})` : d.caller.id}</span></Fact> : null}
         {d.sent ? <Fact name="Credential"><code className="font-mono">{d.sent}</code></Fact> : null}
         {d.calls ? <Fact name="Calls that are hit">{count(d.calls)}{d.callers ? `, of ${count(d.callers)} ${d.callers === 1 ? "caller" : "callers"}` : ""}</Fact> : null}
         {d.tools?.length ? <Fact name="Tools"><span className="font-mono text-[0.9rem]">{d.tools.join(", ")}</span></Fact> : null}

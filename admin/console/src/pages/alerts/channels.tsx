@@ -13,6 +13,7 @@ import { api, unwrap, unwrapTagged } from "../../lib/api";
 import { plural } from "../../lib/format";
 import { useCan } from "../../lib/session";
 import { AddChannel } from "./addchannel";
+import { ChangeDigest, digestWords } from "./digest";
 import { ALERTS, channelsQuery, type Channel } from "./queries";
 
 const kinds = { webhook: "Webhook", slack: "Slack", email: "E-mail" } as const;
@@ -22,7 +23,9 @@ const least = { info: "", warning: "Warnings and worse", critical: "Critical one
 function told(c: Channel): string {
   const r = c.routes;
   const parts = [r?.kinds?.join(", "), r?.minSeverity ? least[r.minSeverity] : "", r?.toolsets?.length ? plural(r.toolsets.length, "toolset") : ""].filter(Boolean);
-  return parts.length > 0 ? parts.join("; ") : "Every alert";
+  const what = parts.length > 0 ? parts.join("; ") : "Every alert";
+  const digest = digestWords(c.digest);
+  return digest ? `${what}; ${digest}` : what;
 }
 
 const columns: Column<Channel>[] = [
@@ -68,6 +71,7 @@ type Doing = "test" | "switch" | "rotate" | "remove";
 function Actions({ channel, admin }: { channel: Channel; admin: boolean }) {
   const queries = useQueryClient();
   const [asking, setAsking] = useState<"rotate" | "remove" | "">("");
+  const [digest, setDigest] = useState(false);
   const path = { id: channel.id };
   const act = useMutation({
     mutationFn: async (what: Doing): Promise<Channel | undefined> => {
@@ -97,11 +101,13 @@ function Actions({ channel, admin }: { channel: Channel; admin: boolean }) {
           {channel.kind === "webhook" ? (
             <Button onClick={() => setAsking("rotate")} aria-label={`Give ${channel.name} a new secret`}>New secret</Button>
           ) : null}
+          <Button onClick={() => setDigest(true)} aria-label={`Change the digest of ${channel.name}`}>Digest</Button>
           <Button kind="danger" onClick={() => setAsking("remove")} aria-label={`Remove ${channel.name}`}>Remove</Button>
         </>
       ) : null}
       <span role="status" className="text-ok">{act.isSuccess && act.variables === "test" ? "Sent: see Deliveries" : ""}</span>
       {act.isError && asking === "" ? <ProblemNote error={act.error} retry={act.reset} /> : null}
+      <ChangeDigest channel={digest ? channel : null} close={() => setDigest(false)} />
       <Dialog title={asking === "remove" ? `Remove ${channel.name}` : `New signing secret for ${channel.name}`} open={asking !== ""} onClose={shut}>
         {act.data?.secret ? (
           <Secret secret={act.data.secret} />

@@ -4,6 +4,7 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 export type Alert = Schemas["Alert"];
 export type Channel = Schemas["Channel"];
 export type Delivery = Schemas["Delivery"];
+export type OwnRule = Schemas["Rule"];
 
 const EVERY = 15_000;
 
@@ -42,6 +43,14 @@ export const alertQuery = (id: string) =>
 export const channelsQuery = infiniteQueryOptions({
   queryKey: key("channels"),
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/channels", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
+  initialPageParam: "",
+  getNextPageParam: (page) => page.nextCursor,
+});
+
+export const ownRulesQuery = infiniteQueryOptions({
+  queryKey: key("rules"),
+  queryFn: ({ pageParam }) =>
+    unwrap(api.GET("/v1/alert-rules", { params: { query: { limit: 50, filter: "preset:false", ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",
   getNextPageParam: (page) => page.nextCursor,
 });

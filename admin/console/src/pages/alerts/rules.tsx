@@ -6,6 +6,7 @@ import { ProblemNote } from "../../components/problem";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap } from "../../lib/api";
 import { useCan } from "../../lib/session";
+import { OwnRules } from "./ownrules";
 import type { Alert } from "./queries";
 import { Severity } from "./state";
 
@@ -56,7 +57,8 @@ export function Rules() {
   const editor = useCan("editor");
   return (
     <>
-      <Card flush>
+      <OwnRules />
+      <Card title="From the start" flush>
         <p className="border-b border-line p-4 text-muted">These are on from the start; those over usage are changed with the command below. Which channels are told of which kind is set at each channel.</p>
         <Table label="Rules" columns={editor ? tried : columns} rows={rules} id={(r) => r.kind} />
       </Card>
