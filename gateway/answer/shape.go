@@ -258,7 +258,7 @@ func FieldsArgument(input json.RawMessage) string {
 }
 
 // fieldsSchema describes the argument; each tool of a list pays for it.
-const fieldsSchema = `{"type":"string","description":"Answer members: id,owner.login; * brings back all"}`
+const fieldsSchema = `{"type":"string","description":"Answer only id,user.name; *: all"}`
 
 // WithFields is an input schema with the argument for a field mask.
 func WithFields(input json.RawMessage, name string) json.RawMessage {

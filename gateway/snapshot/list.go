@@ -199,7 +199,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 	}
 	if t.Fetch {
 		return mcp.ToolInfo{
-			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true,
+			Name: t.Name, Description: fetchDescription, InputSchema: []byte(fetchSchema), ReadOnly: true, Idempotent: true, OpenWorld: true,
 		}, nil
 	}
 	head, err := t.head()
@@ -216,7 +216,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 	} else if !t.titled() && strings.EqualFold(strings.ReplaceAll(head.Title, " ", "_"), t.Name) {
 		info.Title = "" // it says the name in other letters, and each list pays for it
 	}
-	if head.Structured {
+	if head.Structured && answer.Narrows(head.OutputSchema, head.Annotations.ReadOnly) {
 		info.InputSchema = answer.WithFields(head.InputSchema, answer.FieldsArgument(head.InputSchema))
 	}
 	if b := t.Toolset.bundle; head.MCP != nil || b.Answers != nil && b.Answers.Structured {

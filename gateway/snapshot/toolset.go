@@ -283,7 +283,7 @@ func (ts *Toolset) makeIndex() error {
 	ts.index.needs = needs
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
-	if slices.ContainsFunc(tools, func(t *Tool) bool { return answer.Budget(t.settings()) > 0 }) {
+	if slices.ContainsFunc(tools, (*Tool).mayBeCut) {
 		ts.index.fetch = &Tool{Name: ts.ownName(FetchTool), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
 	}
@@ -321,6 +321,19 @@ func (a *attempt) do(f func() error) error {
 	return nil
 }
 
+// mayBeCut reports whether an answer of the tool can be over its budget. What the
+// specification says is believed as long as the budget is no less than usual.
+func (t *Tool) mayBeCut() bool {
+	switch budget := answer.Budget(t.settings()); {
+	case budget <= 0:
+		return false
+	case budget < registry.DefaultTokenBudget || t.Workflow != nil:
+		return true
+	}
+	head, err := t.head()
+	return err != nil || head.MCP != nil || !head.Structured || answer.MayBeLong(head.OutputSchema, head.Annotations.ReadOnly)
+}
+
 // FetchTool is the name of the tool that gives the rest of an answer.
 const FetchTool = "fetch_result"
 
@@ -333,8 +346,8 @@ func (ts *Toolset) ownName(name string) string {
 	return name
 }
 
-// Fetch is the tool that gives the rest of an answer that was cut; nil when no
-// answer of the toolset is ever cut.
+// Fetch is the tool that gives the rest of an answer that was cut; nil when no tool of the
+// toolset has a budget, or as far as the specifications tell an answer that is over it.
 func (ts *Toolset) Fetch() *Tool {
 	if _, err := ts.Tools(); err != nil {
 		return nil
@@ -345,9 +358,9 @@ func (ts *Toolset) Fetch() *Tool {
 // The description of the tool that gives the rest of an answer: it is part of
 // every list.
 const (
-	fetchDescription = "Get more of an answer that was cut; its last line gives the handle."
+	fetchDescription = "Get more of a cut answer, as its last line says"
 	fetchSchema      = `{"type":"object","properties":{"handle":{"type":"string"},"offset":{"type":"integer"},"limit":{"type":"integer"},` +
-		`"fields":{"type":"string","description":"As id,owner.login"},"grep":{"type":"string","description":"Regular expression"}},"required":["handle"]}`
+		`"fields":{"type":"string"},"grep":{"type":"string"}},"required":["handle"]}`
 )
 
 // settleNames makes the names of tools unique without regard to case and returns

@@ -8,11 +8,9 @@ const maxSegments = 3
 
 // forPrograms tells whether a URL between the quotes of a string, which isURL
 // accepted, is one that programs follow and people do not open: a template, the
-// address of an API, the picture of a person (docs/response-programs.md §1).
+// address of an API, the picture of a person (docs/response-programs.md §1). A brace
+// in the host makes no template: documents write it where each customer has a host.
 func forPrograms(raw []byte) bool {
-	if bytes.IndexByte(raw, '{') >= 0 {
-		return true
-	}
 	raw = raw[bytes.IndexByte(raw, ':')+1:]
 	for range 2 {
 		if raw[0] == '\\' {
@@ -22,6 +20,9 @@ func forPrograms(raw []byte) bool {
 	}
 	n := hostEnd(raw)
 	host, rest := raw[:n], raw[n:]
+	if bytes.ContainsAny(rest, "{}") {
+		return true
+	}
 	for _, w := range [...]string{"doc", "develop", "help", "support"} {
 		if bytes.HasPrefix(host, []byte(w)) {
 			return false

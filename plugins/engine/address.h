@@ -21,9 +21,10 @@ INLINE const u8 *host_end(const u8 *s, const u8 *e) {
 }
 
 INLINE int has_brace(const u8 *s, const u8 *e) {
-  const v128_t B = wasm_i8x16_splat('{');
+  const v128_t O = wasm_i8x16_splat('{'), C = wasm_i8x16_splat('}');
   for (; s < e; s += 16) {
-    u32 m = wasm_i8x16_bitmask(wasm_i8x16_eq(wasm_v128_load(s), B));
+    v128_t v = wasm_v128_load(s);
+    u32 m = wasm_i8x16_bitmask(wasm_v128_or(wasm_i8x16_eq(v, O), wasm_i8x16_eq(v, C)));
     if (m) return s + __builtin_ctz(m) < e;
   }
   return 0;
@@ -82,7 +83,6 @@ static int api_path(const u8 *s, const u8 *e) {
 // for_programs tells whether the URL from s to e, which is_url accepted, is one that
 // programs follow and people do not open.
 NOINLINE int for_programs(const u8 *s, const u8 *e) {
-  if (has_brace(s, e)) return 1;
   while (*s != ':') s++;
   s++;
   for (int i = 0; i < 2; i++) {
@@ -90,6 +90,7 @@ NOINLINE int for_programs(const u8 *s, const u8 *e) {
     s++;
   }
   const u8 *h = host_end(s, e);
+  if (has_brace(h, e)) return 1; // one in the host is where each customer has a host
   u32 n = (u32)(h - s);
   if (!host.name || host.len != n || !same_bytes(s, host.name, n)) {
     host.name = s;

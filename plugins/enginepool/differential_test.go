@@ -197,6 +197,7 @@ func TestAgreeRemembered(t *testing.T) {
 		`[{` + wide.String() + `"drop":1},{` + wide.String() + `"drop":1},{` + wider.String() + `"drop":1}]`,
 		`[{"` + long + `":1,"drop":2},{"` + long + `":1,"drop":2},{"` + long[:512] + `":1}]`,
 		`[{"u":"https://api.x.com/a"},{"u":"https://apx.x.com/a"},{"u":"https://api.x.com"},{"u":"https://api.x.co"},{"u":"https://api.x.com/b"}]`,
+		`[{"u":"https://{host}/a"},{"u":"https://{host}/{a}"},{"u":"https://{host}"},{"u":"https://{host}/v1/a"},{"u":"https://x{/a}"},{"u":"https://x{?a}"},{"u":"https:\/\/{h}\/a"}]`,
 		`[0` + places.String() + `]`,
 		`[{"u":"https://ab.apix/q","v":1},{"u":"https://ab.api/q","v":1},{"u":"https://ab.apix/q","v":1}]`,
 		`[{"u":"https://docs.x/api/1","v":1},{"u":"https://doct.x/api/1","v":1},{"u":"https://x/v1/y","v":1},{"u":"https://x?{a}","v":1}]`,

@@ -228,13 +228,14 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 		if !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://") {
 			return false
 		}
-		return r&engine.KeepPages == 0 || strings.Contains(s, "{") || !pageHost.MatchString(s) && forPrograms.MatchString(s)
+		return r&engine.KeepPages == 0 || template.MatchString(s) || !pageHost.MatchString(s) && forPrograms.MatchString(s)
 	}
 	return false
 }
 
 // What docs/response-programs.md says of addresses that programs follow, as patterns.
 var (
+	template    = regexp.MustCompile(`^https?://[^/?#]*[/?#]([^{}]*[{}])`)
 	pageHost    = regexp.MustCompile(`^https?://(doc|develop|help|support)`)
 	forPrograms = regexp.MustCompile(`^https?://(([^/?#]*[.:-])?(api([.:-][^/?#]*)?|(avatar|gravatar)[^/?#]*)([/?#]|$)` +
 		`|[^/?#]*(/[^/?#]*)*\.json([?#]|$)` +

@@ -42,7 +42,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
-	w.names = slices.Clip(w.exactNames(op.Response != nil))
+	w.names = slices.Clip(w.exactNames(says(op.Response)))
 	w.byName = make(map[string]int, len(w.names))
 	for i := range w.names {
 		w.byName[w.names[i].Name] = i
@@ -52,12 +52,24 @@ func New(op *operation.Operation, api Index) *Projection {
 	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
 	w.outer.Rest.Rest = inner
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
-	if op.Response == nil {
+	if !says(op.Response) {
 		return p
 	}
 	w.base = ResourceOf(op.Path)
 	p.Program.Root = w.node(op.Response, at{resource: w.base})
 	return p
+}
+
+// says tells that a schema declares anything of what an answer holds: an object without
+// members does not.
+func says(s *operation.Schema) bool {
+	for range 2 * maxDepth {
+		if s == nil || s.Items == nil || len(s.Properties) > 0 {
+			break
+		}
+		s = s.Items
+	}
+	return s != nil && (len(s.Properties) > 0 || len(s.AnyOf) > 0 || s.Additional != nil)
 }
 
 // Compile makes the table of the default projection of an operation. Where its
@@ -77,6 +89,7 @@ func Compile(op *operation.Operation, api Index, memory *engine.Memory) ([]byte,
 type at struct {
 	depth    int
 	resource string // singular name of what the object is: the member it hangs on
+	places   bool   // it is inside an object that is made of places to go
 }
 
 // place names a node: what it keeps depends on the schema and on these.
@@ -84,6 +97,7 @@ type place struct {
 	s        *operation.Schema
 	resource string
 	lone     bool
+	places   bool
 }
 
 type walk struct {
@@ -145,6 +159,11 @@ func (w *walk) exactNames(described bool) []engine.Field {
 			add(engine.Field{Name: n, Node: placesNode})
 		}
 	}
+	if described {
+		for _, n := range filesNames {
+			add(engine.Field{Name: n, Node: filesNode})
+		}
+	}
 	for _, r := range rules.numbers {
 		add(engine.Field{Name: r.name, Node: numbersNode})
 	}
@@ -171,6 +190,16 @@ func iconFields() []engine.Field {
 	}
 	return out
 }
+
+// filesNode is of files that the schema does not declare where they come.
+var filesNode = func() *engine.Node {
+	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages}
+	for _, name := range fileAddresses {
+		n.Fields = append(n.Fields, engine.Field{Name: name, KeepURL: true})
+	}
+	n.Rest = n
+	return n
+}()
 
 // placesNode keeps every address of an object that is made of places to go.
 var placesNode = func() *engine.Node {
@@ -222,7 +251,7 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	if s == nil || a.depth > maxDepth || w.count >= maxNodes {
 		return w.plain(a)
 	}
-	p := place{s: s, resource: a.resource, lone: a.depth < 2}
+	p := place{s: s, resource: a.resource, lone: a.depth < 2, places: a.places}
 	if n, ok := w.made[p]; ok {
 		if n == nil { // a cycle
 			return w.plain(a)
@@ -247,27 +276,30 @@ func (w *walk) hasID(s *operation.Schema, resource string) bool {
 	})
 }
 
-// thing tells that the url of an object is the picture, the file or the target that the
-// object stands for, by what it hangs on or by what is beside the url; or that the
-// object is what was asked for, or one of them, and has no better address: in a list it
-// follows from the row in most cases, and costs little.
-func (w *walk) thing(members []operation.Property, a at) bool {
+// bare are the names under which the address of an object is the picture, the file or the
+// target that the object stands for, by what it hangs on or by what is beside the
+// address; or under which it is that of what was asked for, or of one of them, and the
+// object has no better one: in a list it follows from the row in most cases, and costs little.
+func (w *walk) bare(members []operation.Property, a at) []string {
 	if named(a.resource, thingWords) {
-		return true
+		return thingNames
 	}
 	some := a.depth < 2 // what the answer is of
 	for _, m := range members {
 		if slices.Contains(linkNames, m.Name) {
-			return false // the better ones are there
+			return nil // the better ones are there
 		}
 		some = some || slices.Contains(fileNames, fold(m.Name))
 		if all := words(m.Name); len(all) > 1 && page(m.Name) && w.mayBeAddress(m.Schema) {
 			if _, address := addressWords[all[len(all)-1]]; address {
-				return false // a better one
+				return nil // a better one
 			}
 		}
 	}
-	return some
+	if !some {
+		return nil
+	}
+	return bareNames
 }
 
 func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
@@ -287,8 +319,9 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	special := n.Rest != w.rest(a)
 	united := len(s.AnyOf) > 1
-	own, thing := w.hasID(s, a.resource), w.thing(members, a)
-	if !own && a.depth > 0 && named(a.resource, placeWords) {
+	own, bare := w.hasID(s, a.resource), w.bare(members, a)
+	a.places = a.places || !own && a.depth > 0 && named(a.resource, placeWords)
+	if a.places {
 		n.Rules &^= engine.DropURL | engine.KeepPages | engine.KeepLone
 		special = true
 	}
@@ -313,7 +346,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			special = w.keepLinked(change(i), m.Schema, members) || special
 			continue
 		}
-		if by && !identifier {
+		if by && !identifier && n.Fields[i].Node != filesNode {
 			// By name, whatever the schema says of it, but for what a tool takes.
 			switch {
 			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
@@ -327,7 +360,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			}
 			continue
 		}
-		f, why := w.member(m, a, own, united, thing)
+		f, why := w.member(m, a, own, united, bare)
 		switch {
 		case f.Drop:
 			reasons[m.Name] = why
@@ -398,10 +431,10 @@ func leaf(s *operation.Schema) bool {
 }
 
 // member decides on a declared member of an object. own: the object has an identifier;
-// thing: its address is all that it is.
-func (w *walk) member(m operation.Property, a at, own, united, thing bool) (engine.Field, string) {
+// bare: names under which its address is all that it is.
+func (w *walk) member(m operation.Property, a at, own, united bool, bare []string) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || thing && slices.Contains(bareNames, fold(m.Name))) {
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || slices.Contains(bare, fold(m.Name))) {
 		f.KeepURL = true
 		return f, ""
 	}
@@ -426,7 +459,7 @@ func (w *walk) member(m operation.Property, a at, own, united, thing bool) (engi
 	if a.depth == 0 && slices.Contains(listNames, m.Name) {
 		resource = w.base
 	}
-	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource})
+	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource, places: a.places})
 	return f, ""
 }
 

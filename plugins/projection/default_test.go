@@ -37,6 +37,9 @@ func shopIndex() Index {
 	index.Add(&operation.Operation{Path: "/hooks", Plan: &operation.Plan{Body: &operation.Body{
 		Fields: []operation.Field{{Arg: "url", Name: "url", Schema: str("uri")}, {Arg: "repo", Name: "repo", Schema: obj(prop("homepage", str("")))}},
 	}}})
+	// A body that is one of two.
+	duo := obj(prop("provider", obj(prop("config", obj(prop("host", str("")))))))
+	index.Add(&operation.Operation{Path: "/keys", Plan: &operation.Plan{Body: &operation.Body{Schema: &operation.Schema{AnyOf: []*operation.Schema{obj(), duo}}}}})
 	return index
 }
 
@@ -83,6 +86,23 @@ func TestDefault(t *testing.T) {
 		`[{"id":"1","dsn":{"public":"https://a@x.example/1","csp":"https://x.example/api/1/csp/"},"endpoints":{"token":{"url":"https://api.x.example/v3/token"}}}]`,
 		`[{"id":"1","dsn":{"public":"https://a@x.example/1","csp":"https://x.example/api/1/csp/"},"endpoints":{"token":{"url":"https://api.x.example/v3/token"}}}]`)
 	f("/keys", nil, `[{"id":"1","dsn":{"csp":"https://x.example/api/1/csp/","id":2}}]`, `[{"id":"1","dsn":{"csp":"https://x.example/api/1/csp/","id":2}}]`)
+	sso := obj(prop("acs", obj(prop("url", str("")))), prop("first", obj(prop("href", str("")))))
+	f("/idps", arr(obj(prop("id", str("")), prop("a", obj(prop("endpoints", sso))))),
+		`[{"id":"1","a":{"endpoints":{"acs":{"url":"https://api.x.example/v3/acs"},"first":{"href":"https://api.x.example/v3/first"}}}}]`,
+		`[{"id":"1","a":{"endpoints":{"acs":{"url":"https://api.x.example/v3/acs"},"first":{"href":"https://api.x.example/v3/first"}}}}]`)
+	// An href is where a file is, of what is called after one.
+	download := obj(prop("pdf", str("")), prop("href", str("")))
+	f("/labels", obj(prop("id", integer), prop("label_download", download), prop("form_download", download), prop("carrier", download)),
+		`{"id":1,"label_download":{"pdf":"https://api.x/v1/1.pdf","href":"https://api.x/v1/1.pdf"},"form_download":{"href":"https://api.x/v1/2.pdf"},"carrier":{"pdf":"no","href":"https://api.x/v1/3"}}`,
+		`{"id":1,"label_download":{"pdf":"https://api.x/v1/1.pdf","href":"https://api.x/v1/1.pdf"},"form_download":{"href":"https://api.x/v1/2.pdf"},"carrier":{"pdf":"no"}}`)
+	// A schema that says nothing is none; files stay where a schema says nothing of them.
+	for _, nothing := range []*operation.Schema{nil, {}, {Type: operation.TypeObject}, arr(&operation.Schema{}), arr(arr(nil))} {
+		f("/x", nothing, `{"id":1,"a":{"b":{"c":{"webhook":"https://api.x/v1/in","icon":"ok","url":"https://api.x/v2/c"}}}}`, `{"id":1,"a":{"b":{"c":{"webhook":"https://api.x/v1/in","icon":"ok","url":"https://api.x/v2/c"}}}}`)
+	}
+	f("/invoices", obj(prop("Invoices", arr(obj(prop("InvoiceID", str("")))))), `{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg","self":"https://api.x/v2/a"}]}]}`,
+		`{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg"}]}]}`)
+	f("/mails", obj(prop("id", integer), prop("attachments", arr(obj(prop("id", integer), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))))),
+		`{"id":1,"attachments":[{"id":2,"object":"file","url":"https://api.x/v1/2"}]}`, `{"id":1,"attachments":[{"id":2}]}`)
 	// A file's address, however its members are spelt.
 	f("/invoices", obj(prop("Attachments", arr(obj(prop("FileName", str("")), prop("Url", str("")))))), `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`, `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`)
 	// An address that is all there is stays, near the top.
@@ -106,6 +126,8 @@ func TestDefault(t *testing.T) {
 	f("/hooks", arr(hook), `[{"id":1,"url":"https://api.mine","test_url":"https://api.x","repo":{"name":"r","homepage":"https://h"}}]`,
 		`[{"id":1,"url":"https://api.mine","repo":{"name":"r","homepage":"https://h"}}]`)
 	f("/hooks", arr(hook), `[{"id":1,"url":null}]`, `[{"id":1}]`)
+	f("/keys", arr(obj(prop("id", integer), prop("provider", obj(prop("config", obj(prop("host", str("")), prop("origin_host", str("")), prop("area", str("")))))))),
+		`[{"id":1,"provider":{"config":{"host":"https://api-1.two.example","area":"https://api-1.two.example"}}}]`, `[{"id":1,"provider":{"config":{"host":"https://api-1.two.example"}}}]`)
 	// The way to the next page stays.
 	f("/files", nil, `{"next":"https://x?page=2","previous":"https://api.x?page=0","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`,
 		`{"next":"https://x?page=2","links":{"next":"https://x?c=1"},"_links":{"next":{"href":"https://x?c=2"}}}`)

@@ -18,6 +18,9 @@ var wholeLink = &engine.Node{
 func (w *walk) links(next []engine.Field) *engine.Node {
 	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
 	one := &engine.Node{Rules: dropped, Fields: slices.Clone(next)} // links: {pages: {next: …}}
+	for _, n := range bookNames {
+		one.Fields = append(one.Fields, engine.Field{Name: n, Drop: true})
+	}
 	node := &engine.Node{Rules: dropped, Rest: one}
 	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
 		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}

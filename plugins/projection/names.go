@@ -28,7 +28,8 @@ type member struct{ resource, name string }
 // anyType stands for a parameter whose type the specification does not tell.
 const anyType = ^operation.Type(0)
 
-// maxBodyDepth: objects inside each other that a request's body is searched in.
+// maxBodyDepth: objects and alternatives inside each other that a request's body is
+// searched in.
 const maxBodyDepth = 3
 
 // Add records the parameters and the body of an operation.
@@ -70,11 +71,7 @@ func (x *Index) Add(op *operation.Operation) {
 		for i := range b.Fields {
 			x.addBody(resource, b.Fields[i].Name, b.Fields[i].Schema, 0)
 		}
-		if b.Schema != nil {
-			for _, p := range b.Schema.Properties {
-				x.addBody(resource, p.Name, p.Schema, 0)
-			}
-		}
+		x.addMembers(resource, b.Schema, 0)
 	}
 }
 
@@ -91,11 +88,23 @@ func (x *Index) addBody(resource, name string, s *operation.Schema, depth int) {
 		}
 		x.set[member{fold(resource), fold(name)}] = struct{}{}
 	}
-	if s == nil || depth == maxBodyDepth {
+	if depth < maxBodyDepth {
+		x.addMembers(Singular(name), s, depth+1)
+	}
+}
+
+// addMembers records what a request sets of a resource, in each of its alternatives.
+func (x *Index) addMembers(resource string, s *operation.Schema, depth int) {
+	if s == nil {
 		return
 	}
 	for _, p := range s.Properties {
-		x.addBody(Singular(name), p.Name, p.Schema, depth+1)
+		x.addBody(resource, p.Name, p.Schema, depth)
+	}
+	if depth < maxBodyDepth {
+		for _, branch := range s.AnyOf {
+			x.addMembers(resource, branch, depth+1)
+		}
 	}
 }
 

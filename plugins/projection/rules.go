@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -208,12 +209,14 @@ var pageWords = set(`html web webui webpage browser permalink permanent share sh
 	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media
 	webhook hook callback redirect target notification destination endpoint issuer audience identifier jwks token authorization
 	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot thumbnail
-	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn`)
+	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn
+	install installer setup guide manual tutorial faq wiki forum invite invitation qrcode iss metadata`)
 
 // thingWords name things of which the address is all: one that is called no more than
 // url is the picture, the file or the target itself.
 var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
-	screenshot thumbnail thumb video audio file attachment document qr label ui website homepage token authorization userinfo jwks`)
+	screenshot thumbnail thumb video audio file attachment document qr qrcode label form ui website homepage token authorization userinfo jwks sso slo acs
+	download upload export report invoice receipt statement pdf preview`)
 
 // placeWords name objects whose members are addresses, each a place to go or to send
 // to: the addresses are what the object is for, also those of an API.
@@ -221,6 +224,17 @@ var placeWords = set(`dsn endpoint url uri`)
 
 // bareNames are names of addresses that say nothing else, folded as fileNames are.
 var bareNames = []string{"url", "uri", "link"}
+
+// thingNames are more of them, of what is a picture, a file or a target: there an href is
+// no address of the object for programs.
+var thingNames = append(slices.Clone(bareNames), "href")
+
+// filesNames are usual names of lists of files, and fileAddresses of where a file is: a
+// schema often does not declare them in each answer in which they come.
+var (
+	filesNames    = []string{"attachments", "Attachments", "files"}
+	fileAddresses = []string{"url", "Url", "uri", "href", "link", "download_url", "content_url"}
+)
 
 // fileNames are members of files, beside whose url the file is.
 var fileNames = []string{"filename", "mimetype", "contenttype"}
@@ -245,12 +259,18 @@ var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback c
 	photo photo_url picture image image_url imageUrl thumbnail thumbnail_url thumbnailUrl thumb_url upload export preview preview_url previewUrl report_url reportUrl export_url exportUrl
 	sso_url single_sign_on_url login_url loginUrl signup_url registration_url confirmation_url verification_url verify_url payment_url approval_url cancel_url return_url success_url
 	recording_url recordingUrl stream_url streamUrl qr qr_code calendar feed homepage website Website status_url result_url media_url pdf tracking tracking_url play_url
-	public_url share_url label_url logo logo_url cover cover_url tarball url uri link`)
+	public_url share_url label_url logo logo_url cover cover_url tarball url uri link
+	install_url installUrl setup_url setupUrl guide_url guideUrl invite_url inviteUrl iss`)
 
 // pageRels are relations of hypermedia that people follow, though their addresses be
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
-	upload export preview view pdf file content media image thumbnail location callback`)
+	upload export preview view pdf file content media image thumbnail location callback enclosure
+	authorize login signin install qrcode metadata`)
+
+// bookNames are members of a link that programs need to follow it: of one that is left
+// out nothing is left to follow.
+var bookNames = []string{"hints", "templated", "method"}
 
 // addressWords are the last words of names that say that the value is an address,
 // so that the value is not the thing itself.
