@@ -400,11 +400,13 @@ func pluginFailed(p *guest.Package, err error) error {
 		return problem.New(problem.InvalidPlugin, "plugin %s failed: %s", p.Manifest.Name, said)
 	}
 	remedy := "run it on a smaller body, or under a debugger of its language"
-	if errors.Is(err, extism.ErrDeadline) {
+	switch {
+	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
-	}
-	if errors.Is(err, extism.ErrTooLarge) {
+	case errors.Is(err, extism.ErrTooLarge):
 		remedy = "raise limits.memoryBytes in plugin.json"
+	case errors.Is(err, extism.ErrBusy):
+		remedy = "this machine has too much to do: run it again"
 	}
 	return problem.New(problem.InvalidPlugin, "plugin %s: %v", p.Manifest.Name, err).Fix("%s", remedy)
 }
