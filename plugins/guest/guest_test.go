@@ -85,7 +85,7 @@ func TestOpen(t *testing.T) {
 	f("no module", "not WebAssembly", []byte("x"))
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
-	f("another kind", "run_workflow is not exported, which a workflow has", with(t, func(m *manifest.Manifest) {
+	f("another kind", "run_workflow is not exported, which a plugin of kind workflow has", with(t, func(m *manifest.Manifest) {
 		m.Kind, m.Input, m.Output, m.Capabilities = manifest.Workflow, nil, nil, &manifest.Capabilities{Tools: []string{"a"}}
 		m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}))

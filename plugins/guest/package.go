@@ -81,7 +81,7 @@ func Open(code []byte) (*Package, error) {
 	p.NoAnswers = shapes && !exports(m, entry)
 	p.Errors, p.Arguments = shapes && exports(m, ErrorEntry), shapes && exports(m, ArgumentsEntry)
 	if !exports(m, entry) && (man.Entry != "" || !p.Errors && !p.Arguments) {
-		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
+		return nil, refuse(exported(m), "the function %s is not exported, which a plugin of kind %s has unless entry in its manifest names another", entry, man.Kind)
 	}
 	if name := misshapen(m, entry, ErrorEntry, ArgumentsEntry); name != "" {
 		return nil, refuse("give it the signature () -> i32: what it gets comes by the host's functions", "the function %s takes parameters, or returns something else than an i32", name)

@@ -170,7 +170,11 @@ func readManifestFile(path string) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, problem.New(problem.NotFound, "there is no %s", path).Fix(`make a project with "sluice plugin new", or name its directory`).Because(err)
 	}
-	return manifest.Parse(raw)
+	m, err := manifest.Parse(raw)
+	if wrong, ok := errors.AsType[*problem.Error](err); ok { // it is the author's, not a generated one
+		return nil, wrong.Fix("correct %s; what it may have is in docs/manifest.md", path)
+	}
+	return m, err
 }
 
 func (a plugins) buildPlugin(ctx context.Context, dir string) error {

@@ -184,8 +184,8 @@ func (a plugins) pluginInspect() *cobra.Command {
 			}
 			return a.Object(r, func(w io.Writer) {
 				m := p.Manifest
-				line := func(k, format string, args ...any) {
-					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
+				line := func(k, format string, args ...any) { // one: a plugin must not write lines of its own
+					fmt.Fprintf(w, "%-10s %s\n", k, terminal.Printable(fmt.Sprintf(format, args...)))
 				}
 				article := "a"
 				if m.Kind == manifest.Auth {
