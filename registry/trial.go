@@ -49,9 +49,12 @@ func (t *ReleaseTrial) validate(f *faults, at string) {
 	f.check(t.Bundle.Valid(), at+"/bundle", "%.80q is not a sha256 digest", string(t.Bundle))
 }
 
-// MaxUsageTrials of one usage report. A toolset has one trial at a time, and few toolsets
-// have any.
-const MaxUsageTrials = 1000
+// MaxTrials run at a time in one installation: what gateways count of them is judged and
+// reported every few seconds, and each is a toolset more in their memory.
+const MaxTrials = 1000
+
+// MaxUsageTrials of one usage report: what runs fits in one.
+const MaxUsageTrials = MaxTrials
 
 // UsageTrial is what a node counted of a trial.
 type UsageTrial struct {

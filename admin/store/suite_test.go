@@ -108,6 +108,7 @@ func suite(t *testing.T, h harness) {
 	f("login links", testLoginLinks)
 	f("previews", testPreviews)
 	f("schedules", testSchedules)
+	f("roll-outs", testTrials)
 	f("figures", testFigures)
 	f("marks of releases", testMarks)
 	f("copies of drafts", testDrafts)

@@ -107,8 +107,16 @@ func (c *scope) RolledBackTrials(ctx context.Context, since time.Time) ([]Trial,
 }
 
 // AddTrial writes a trial that begins and gives it its id. It fails with
-// [problem.Conflict] when the toolset has one that runs.
+// [problem.Conflict] when the toolset has one that runs, or [registry.MaxTrials] run.
 func (t *Tx) AddTrial(ctx context.Context, row *Trial) error {
+	running, err := t.tx.NewSelect().Model((*Trial)(nil)).Where("state = ?", TrialRunning).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("counting roll-outs: %w", err)
+	}
+	if running >= registry.MaxTrials {
+		return problem.New(problem.Conflict, "%d roll-outs run in this installation already, and gateways count no more", running).
+			Fix("promote or abort one of another toolset first: sluice toolset rollout promote TOOLSET")
+	}
 	row.ID, row.State, row.StartedAt, row.Counts = t.NewID("roll"), TrialRunning, Time{t.Now()}, "{}"
 	switch _, err := t.insert(row).Exec(ctx); {
 	case isUnique(err):

@@ -4,4 +4,7 @@ package call
 const (
 	MaxBinary = maxBinary
 	MaxMedia  = maxMedia
+
+	MaxShadowQueue = maxShadowQueue
+	MaxShadowCall  = maxShadowCall
 )

@@ -187,10 +187,7 @@ func (x *exchange) shadowed() {
 	}
 	s := x.c.shadow
 	size := int64(len(x.given.Raw()) + len(x.body) + len(x.answer.text) + len(x.answer.file) + len(x.members))
-	if size > maxShadowCall || s.bytes.Add(size) > maxShadowBytes {
-		if size <= maxShadowCall {
-			s.bytes.Add(-size)
-		}
+	if !s.reserve(size) {
 		t.Meter.Skip()
 		return
 	}
@@ -218,6 +215,18 @@ func (x *exchange) shadowed() {
 		s.bytes.Add(-size)
 		t.Meter.Skip()
 	}
+}
+
+// reserve takes the memory for the copy of a call; false: there is none, and nothing is taken.
+func (s *shadow) reserve(size int64) bool {
+	if size > maxShadowCall {
+		return false
+	}
+	if s.bytes.Add(size) > maxShadowBytes {
+		s.bytes.Add(-size)
+		return false
+	}
+	return true
 }
 
 // failedBeside reports whether the call failed, or a plugin in it.

@@ -10,6 +10,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // MaxTools is how many tools have series of their own; more would make /metrics
@@ -23,11 +24,12 @@ var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 
 // Meter is a set of series.
 type Meter struct {
-	set   *metrics.Set
-	mu    sync.Mutex
-	tools map[ToolID]*Tool // guarded by mu
-	// trials is guarded by mu.
-	trials map[TrialID]*Trial
+	set       *metrics.Set
+	mu        sync.Mutex
+	tools     map[ToolID]*Tool      // guarded by mu
+	trials    map[TrialID]*Trial    // guarded by mu
+	touches   uint64                // guarded by mu; see Trial.touched
+	forgotten []registry.UsageTrial // guarded by mu; what trials without counters counted since the last drain
 	// inFlight is guarded by mu; exchanges that run, by connector.
 	inFlight map[string]*flight
 

@@ -305,7 +305,7 @@ func join(to, r *registry.UsageReport) bool {
 	}
 	// What waits in memory for a disk that takes nothing is counted, not logged.
 	unlog(r)
-	if len(to.Omitted)+len(r.Omitted) > registry.MaxUsageSeries || len(to.Series)+fresh > registry.MaxUsageSeries || len(to.Causes)+len(r.Causes) > registry.MaxUsageSeries {
+	if trialsJoined(to, r) > registry.MaxUsageTrials || len(to.Omitted)+len(r.Omitted) > registry.MaxUsageSeries || len(to.Series)+fresh > registry.MaxUsageSeries || len(to.Causes)+len(r.Causes) > registry.MaxUsageSeries {
 		return false
 	}
 	for i := range r.Series {
@@ -322,14 +322,46 @@ func join(to, r *registry.UsageReport) bool {
 	for _, o := range r.Omitted {
 		to.Omitted = addOmitted(to.Omitted, o)
 	}
-	to.Trials = append(to.Trials, r.Trials...)
-	to.Trials = to.Trials[:min(len(to.Trials), registry.MaxUsageTrials)]
+	joinTrials(to, r)
 	to.Causes = append(to.Causes, r.Causes...)
 	to.Samples = append(to.Samples, r.Samples...)
 	to.Samples = to.Samples[:min(len(to.Samples), registry.MaxUsageSamples)]
 	to.Found = append(to.Found, r.Found...)
 	to.Found = to.Found[:min(len(to.Found), registry.MaxUsageFound)]
 	return true
+}
+
+// sameTrial finds what a report says of a trial; -1: nothing.
+func sameTrial(in *registry.UsageReport, of *registry.UsageTrial) int {
+	return slices.IndexFunc(in.Trials, func(t registry.UsageTrial) bool {
+		return t.Trial == of.Trial && t.Toolset == of.Toolset && t.Workspace == of.Workspace
+	})
+}
+
+// trialsJoined is how many trials both reports have together.
+func trialsJoined(to, r *registry.UsageReport) int {
+	n := len(to.Trials)
+	for i := range r.Trials {
+		if sameTrial(to, &r.Trials[i]) < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// joinTrials adds the trials of r to those of a report that has room for them.
+func joinTrials(to, r *registry.UsageReport) {
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		j := sameTrial(to, x)
+		if j < 0 {
+			to.Trials = append(to.Trials, *x)
+			continue
+		}
+		if err := to.Trials[j].Add(&x.TrialCounts); err != nil {
+			panic("BUG: a histogram of this node cannot be read: " + err.Error())
+		}
+	}
 }
 
 // write makes a pending report durable and hands it to the poster.

@@ -10,9 +10,9 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// maxTrials are counted in one run of a node: one that was not restarted for years has
-// seen fewer. What further ones do is not counted, and so they are neither promoted nor
-// rolled back.
+// maxTrials have counters at once: those of a release, of which there are at most
+// [registry.MaxTrials], and some that ended lately, whose last calls may still run. With
+// more, the one makes room that was in no release for the longest time.
 const maxTrials = 4096
 
 // TrialID names a trial.
@@ -24,6 +24,7 @@ type TrialID struct {
 // Trial counts what a candidate and the live toolset beside it do.
 type Trial struct {
 	id        TrialID
+	touched   uint64 // when a release had it last, in steps of Meter.touches; guarded by Meter.mu
 	Live      TrialSide
 	Candidate TrialSide
 
@@ -68,20 +69,22 @@ type TrialSide struct {
 	series                                 [2]*metrics.Counter // ok, error
 }
 
-// Trial gives the counters of a trial; nil when the Meter is nil or has too many.
+// Trial gives the counters of a trial that a release has; nil when the Meter is.
 func (m *Meter) Trial(id TrialID) *Trial {
 	if m == nil || id.Toolset == "" {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.touches++
 	if t := m.trials[id]; t != nil {
+		t.touched = m.touches
 		return t
 	}
 	if len(m.trials) >= maxTrials {
-		return nil
+		m.forgetTrial()
 	}
-	t := &Trial{id: id}
+	t := &Trial{id: id, touched: m.touches}
 	for i, s := range []*TrialSide{&t.Live, &t.Candidate} {
 		side := [...]string{"live", "candidate"}[i]
 		for j, outcome := range [...]string{"ok", "error"} {
@@ -93,6 +96,38 @@ func (m *Meter) Trial(id TrialID) *Trial {
 	}
 	m.trials[id] = t
 	return t
+}
+
+// Touch says that a release still has the trial.
+func (m *Meter) Touch(t *Trial) {
+	if m == nil || t == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.touches++
+	t.touched = m.touches
+	if m.trials[t.id] == nil {
+		if len(m.trials) >= maxTrials {
+			m.forgetTrial()
+		}
+		m.trials[t.id] = t
+	}
+}
+
+// forgetTrial drops the trial that was in no release for the longest time. What it counted
+// is in the next drain. m.mu is held.
+func (m *Meter) forgetTrial() {
+	var oldest *Trial
+	for _, t := range m.trials {
+		if oldest == nil || t.touched < oldest.touched {
+			oldest = t
+		}
+	}
+	var u Usage
+	oldest.drain(&u)
+	m.forgotten = append(m.forgotten, u.Trials...)
+	delete(m.trials, oldest.id)
 }
 
 // TrialCall is one call of one side that ended.

@@ -179,6 +179,7 @@ func (m *Meter) Drain() *Usage {
 	for _, t := range m.trials {
 		trials = append(trials, t)
 	}
+	u.Trials, m.forgotten = m.forgotten, nil
 	m.mu.Unlock()
 	for _, t := range trials {
 		t.drain(u)

@@ -92,6 +92,9 @@ func Compile(in Input, prev *Snapshot) (*Snapshot, error) {
 				}
 			}
 		}
+		if ts.trial != nil {
+			in.Meter.Touch(ts.trial.Meter)
+		}
 		s.bySlug[t.Slug] = ts
 		s.toolsets = append(s.toolsets, ts)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tetratelabs/wazero/sys"
 )
@@ -36,7 +37,7 @@ type PluginError struct {
 // Error is the message of the plugin.
 func (e *PluginError) Error() string {
 	if e.Message == "" {
-		return fmt.Sprintf("plugin returned code %d", e.Code)
+		return fmt.Sprintf("plugin returned code %d", int32(e.Code)) //nolint:gosec // an i32, as its author wrote it
 	}
 	return e.Message
 }
@@ -90,4 +91,17 @@ func clip(s string, n int) string {
 		return s[:n]
 	}
 	return s
+}
+
+// beforeCall says of an error that it came while an instance was started, for which it has
+// a time of its own.
+func beforeCall(err error, within time.Duration) error {
+	var trap *TrapError
+	switch {
+	case errors.As(err, &trap):
+		return &TrapError{trap.Reason + ", while it was started"}
+	case errors.Is(err, ErrDeadline):
+		return fmt.Errorf("%w: it was not started within %s of processor time", err, within)
+	}
+	return err
 }

@@ -183,7 +183,8 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 		}
 		return nil
 	})
-	if err := i.arm(resolve, max(startTime+p.h.o.Grace, p.limits.Deadline)); err != nil {
+	within := max(startTime+p.h.o.Grace, p.limits.Deadline)
+	if err := i.arm(resolve, within); err != nil {
 		i.close(ctx)
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (p *Plugin) instantiate(ctx context.Context) (*Instance, error) {
 	if i.guest, err = p.engine.runtime.InstantiateModule(i.ctx, p.code.compiled, cfg); err != nil {
 		i.guest = nil
 		i.close(ctx)
-		return nil, i.failure(err)
+		return nil, beforeCall(i.failure(err), within)
 	}
 	if p.memory {
 		i.memory = i.guest.Memory()
@@ -438,7 +439,8 @@ func (i *Instance) block(at uint64) ([]byte, bool) {
 // start runs what languages need before the first call: Haskell's hs_init, WASI
 // reactors' _initialize, or constructors.
 func (i *Instance) start(ctx context.Context) error {
-	if err := i.arm(ctx, max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)); err != nil {
+	within := max(startTime+i.p.h.o.Grace, i.p.limits.Deadline)
+	if err := i.arm(ctx, within); err != nil {
 		return err
 	}
 	defer i.disarm()
@@ -449,7 +451,7 @@ func (i *Instance) start(ctx context.Context) error {
 		}
 		i.running = newFunction(f)
 		if _, err := f.Call(i.ctx, args...); err != nil {
-			return i.failure(err)
+			return beforeCall(i.failure(err), within)
 		}
 		return nil
 	}

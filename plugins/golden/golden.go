@@ -12,8 +12,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/strictjson"
@@ -246,7 +248,7 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	// spins is stopped each time.
 	const attempts = 3
 	for range attempts {
-		if err != nil && !errors.Is(err, extism.ErrDeadline) {
+		if err != nil && !errors.Is(err, extism.ErrDeadline) && !errors.Is(err, extism.ErrBusy) {
 			break
 		}
 		g, calls = c.begin(p)
@@ -277,6 +279,10 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 		r.Diff = err.Error()
 		return r
 	default:
+		if !utf8.Valid(out) && c.InputText == nil {
+			r.Diff = "its output is not UTF-8"
+			return r
+		}
 		if fault := c.effectFault(p, in, out); fault != nil {
 			r.Diff = fault.Error()
 			return r
@@ -297,9 +303,12 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 // manifest says, as gateways check it.
 func (c *Case) effectFault(p *guest.Package, in, out []byte) error {
 	kind, part := p.Manifest.Kind, c.Context.Part
-	if kind != manifest.Filter && kind != manifest.Projection || c.InputText != nil || p.Text() || !json.Valid(out) ||
+	if kind != manifest.Filter && kind != manifest.Projection || c.InputText != nil || p.Text() ||
 		part == guest.PartArguments || part == guest.PartError && p.Errors {
 		return nil
+	}
+	if _, err := jsonscan.Parse(out, jsonscan.DefaultMaxDepth); err != nil {
+		return guest.ErrNotJSON
 	}
 	return p.CheckEffect(in, out, cmp.Or(part, "answer") == "answer")
 }

@@ -28,9 +28,10 @@ func (f fixed) Transform(_ context.Context, dst, _ []byte, _ *guest.Context) ([]
 func TestRun(t *testing.T) {
 	text := func(s string) *string { return &s }
 	said := &extism.PluginError{Message: "no"}
+	output := &manifest.Output{Effect: manifest.EffectReplace, Schema: []byte(`{}`)}
 	f := func(w Want, p fixed, diff string) {
 		t.Helper()
-		r := Run(t.Context(), &guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter, Output: &manifest.Output{Effect: manifest.EffectReplace, Schema: []byte(`{}`)}}}, p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
+		r := Run(t.Context(), &guest.Package{Manifest: &manifest.Manifest{Kind: manifest.Filter, Output: output}}, p, &Case{Input: []byte(`{ "a": 1 }`), Want: w})
 		if (r.Diff == "") != (diff == "") || !strings.Contains(r.Diff, diff) {
 			t.Errorf("got %q, want %q", r.Diff, diff)
 		}
@@ -38,8 +39,15 @@ func TestRun(t *testing.T) {
 	f(Want{Output: []byte(`{"b":[1.0], "a":2}`)}, fixed{out: `{"a":2,"b":[1.0]}`}, "")
 	f(Want{Output: []byte(`[1.0]`)}, fixed{out: `[1]`}, "-   1.0\n+   1")
 	f(Want{Output: []byte(`12345678901234567890`)}, fixed{out: `12345678901234567891`}, "+ 12345678901234567891")
-	f(Want{Text: text("x\n")}, fixed{out: "x\n"}, "")
 	f(Want{Text: text("x")}, fixed{out: `"x"`}, `+ "x"`)
+	// What a gateway refuses does not pass.
+	f(Want{Text: text("x\n")}, fixed{out: "x\n"}, "its output is not JSON")
+	f(Want{}, fixed{out: strings.Repeat("[", 1000) + strings.Repeat("]", 1000)}, "its output is not JSON")
+	f(Want{}, fixed{out: "{\"a\":\"\xff\"}"}, "its output is not UTF-8")
+	output = &manifest.Output{Effect: manifest.EffectText}
+	f(Want{Text: text("x\n")}, fixed{out: "x\n"}, "")
+	f(Want{}, fixed{out: "x\xfe"}, "its output is not UTF-8")
+	output = &manifest.Output{Effect: manifest.EffectReplace, Schema: []byte(`{}`)}
 	f(Want{Error: text("no")}, fixed{err: said}, "")
 	f(Want{Error: text("yes")}, fixed{err: said}, "+ error: no")
 	f(Want{Output: []byte(`1`)}, fixed{err: said}, "+ error: no")

@@ -85,7 +85,7 @@ func TestOpen(t *testing.T) {
 	f("no module", "not WebAssembly", []byte("x"))
 	f("no manifest", "no section", []byte("\x00asm\x01\x00\x00\x00"))
 	f("two manifests", "more than one", append(mask(t), mask(t)[8:]...))
-	f("another kind", "run_workflow is not exported, which a workflow has", with(t, func(m *manifest.Manifest) {
+	f("another kind", "run_workflow is not exported, which a plugin of kind workflow has", with(t, func(m *manifest.Manifest) {
 		m.Kind, m.Input, m.Output, m.Capabilities = manifest.Workflow, nil, nil, &manifest.Capabilities{Tools: []string{"a"}}
 		m.Tool = &manifest.OfferedTool{Name: "x", Description: "x", InputSchema: json.RawMessage(`{"type":"object"}`)}
 	}))
@@ -97,6 +97,14 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	f("no entry point", "transform_response is not exported", bare)
+	f("an entry point with parameters", "transform_response takes parameters, or returns something else than an i32", func() []byte {
+		m := manifest.Manifest{FormatVersion: 1, Kind: manifest.Filter, Name: "x", Version: "1.0.0"}
+		code, err := module.AppendCustom(nil, []byte("\x00asm\x01\x00\x00\x00\x01\x06\x01\x60\x01\x7f\x01\x7f\x03\x02\x01\x00\x07\x16\x01\x12transform_response\x00\x00\x0a\x06\x01\x04\x00\x41\x00\x0b"), manifest.Section, m.Append(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code
+	}())
 	f("another entry point", "the function mask is not exported", with(t, func(m *manifest.Manifest) { m.Entry = "mask" }))
 }
 

@@ -81,7 +81,10 @@ func Open(code []byte) (*Package, error) {
 	p.NoAnswers = shapes && !exports(m, entry)
 	p.Errors, p.Arguments = shapes && exports(m, ErrorEntry), shapes && exports(m, ArgumentsEntry)
 	if !exports(m, entry) && (man.Entry != "" || !p.Errors && !p.Arguments) {
-		return nil, refuse(exported(m), "the function %s is not exported, which a %s has unless entry in its manifest names another", entry, man.Kind)
+		return nil, refuse(exported(m), "the function %s is not exported, which a plugin of kind %s has unless entry in its manifest names another", entry, man.Kind)
+	}
+	if name := misshapen(m, entry, ErrorEntry, ArgumentsEntry); name != "" {
+		return nil, refuse("give it the signature () -> i32: what it gets comes by the host's functions", "the function %s takes parameters, or returns something else than an i32", name)
 	}
 	if reads, said := man.ReadsErrors(); said && !reads && p.Errors {
 		return nil, refuse("export it no more, or take input.errors out of plugin.json", "input.errors of its manifest is false, and it exports %s", ErrorEntry)
@@ -110,6 +113,21 @@ func (p *Package) CheckCode() error {
 func exports(m *module.Module, name string) bool {
 	e, ok := m.Export(name)
 	return ok && e.Kind == module.Func
+}
+
+// misshapen names an exported function that the gateway would call and cannot; "": none.
+func misshapen(m *module.Module, names ...string) string {
+	for _, name := range names {
+		e, ok := m.Export(name)
+		if !ok || e.Kind != module.Func {
+			continue
+		}
+		t, ok := m.FuncType(e.Index)
+		if ok && (len(t.Params) > 0 || len(t.Results) > 1 || len(t.Results) == 1 && t.Results[0] != module.I32 && t.Results[0] != module.I64) {
+			return name
+		}
+	}
+	return ""
 }
 
 // exported says which functions of a module could be the entry point.

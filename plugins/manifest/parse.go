@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // Parse reads a whole manifest. b is kept: raw members are views of it. It fails
@@ -83,7 +84,11 @@ func (d *decoder) manifest(v jsonscan.Value) (*Manifest, [][]byte) {
 		}},
 		{"kind", true, func(v jsonscan.Value) { m.Kind = Kind(d.oneOf(v, kinds)) }},
 		{"name", true, func(v jsonscan.Value) { m.Name = d.match(v, MaxName, slug, "a slug of a-z, 0-9 and -") }},
-		{"version", true, func(v jsonscan.Value) { m.Version = d.text(v, 1, MaxText) }},
+		{"version", true, func(v jsonscan.Value) {
+			if m.Version = d.text(v, 1, MaxText); textfilter.Clean(m.Version) != m.Version {
+				d.fail("%q has characters that nobody sees", cut(m.Version))
+			}
+		}},
 		{"title", false, func(v jsonscan.Value) { m.Title = d.text(v, 0, MaxText) }},
 		{"description", false, func(v jsonscan.Value) { m.Description = d.text(v, 0, MaxDescription) }},
 		{"generator", false, func(v jsonscan.Value) { m.Generator = d.text(v, 0, MaxText) }},

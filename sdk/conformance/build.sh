@@ -1,8 +1,9 @@
 #!/bin/bash
 # Builds the modules of the conformance cases from their sources: c.wasm (clang-14),
-# rust.wasm and extism-pdk.wasm (cargo, the latter for wasm32-wasip1), as.wasm (npm).
-#   build.sh [c] [rust] [as]          rebuild these, or all, and their .sha256 files
-#   build.sh --check [c] [rust] [as]  rebuild them elsewhere and compare
+# rust.wasm (cargo and rustc of Debian 12: apt-get install cargo rustc libstd-rust-dev-wasm32),
+# extism-pdk.wasm (cargo, for wasm32-wasip1), as.wasm (npm).
+#   build.sh [c] [rust] [extism-pdk] [as]          rebuild these, or all, and their .sha256 files
+#   build.sh --check [c] [rust] [extism-pdk] [as]  rebuild them elsewhere and compare
 # Equal compilers give equal bytes in any directory. MODULE.sha256 names the compiler
 # and has the hashes of the module and of its sources: go test compares these without
 # any compiler, --check the bytes where the compiler is the same. What cannot be built
@@ -12,9 +13,10 @@ cd "$(dirname "$0")"
 here=$PWD
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
-[ $# -gt 0 ] || set -- c rust as
+[ $# -gt 0 ] || set -- c rust extism-pdk as
 clang=${CLANG:-clang-14}
 lld=${WASM_LD:-wasm-ld-14}
+debian=/usr/lib/rustlib/wasm32-unknown-unknown # there: Debian's Rust builds rust.wasm
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/out"
@@ -44,19 +46,28 @@ cargo_build() {
 
 build_rust() {
 	have cargo "rust.wasm" || return 0
-	if command -v rustup >/dev/null; then rustup --quiet target add wasm32-unknown-unknown wasm32-wasip1; fi
+	[ ! -d "$debian" ] || local -x PATH=/usr/bin:$PATH
+	if [ ! -d "$debian" ] && command -v rustup >/dev/null; then rustup --quiet target add wasm32-unknown-unknown; fi
 	mkdir -p "$dir/rust/conformance"
 	cp -r ../rust "$dir/rust/rust"
-	cp -r rust extism-pdk "$dir/rust/conformance/"
-	rm -rf "$dir"/rust/rust/{target,Cargo.lock} "$dir"/rust/conformance/*/target
+	cp -r rust "$dir/rust/conformance/"
+	rm -rf "$dir"/rust/rust/{target,Cargo.lock} "$dir"/rust/conformance/rust/target
 	mv "$dir/rust/conformance/rust/Cargo.lock" "$dir/rust/"
 	{
 		printf '[workspace]\nresolver = "2"\nmembers = ["rust", "conformance/rust"]\nexclude = ["conformance/extism-pdk"]\n\n'
 		sed -n '/^\[profile/,$p' rust/Cargo.toml
 	} >"$dir/rust/Cargo.toml"
 	sed -i '/^\[profile/,$d' "$dir/rust/conformance/rust/Cargo.toml"
-	cargo fetch --quiet --locked --manifest-path "$dir/rust/conformance/extism-pdk/Cargo.toml" # so that its sources are there to be remapped
 	cargo_build wasm32-unknown-unknown rust conformance.wasm rust.wasm
+}
+
+build_extism-pdk() {
+	have cargo "extism-pdk.wasm" || return 0
+	if command -v rustup >/dev/null; then rustup --quiet target add wasm32-wasip1; fi
+	mkdir -p "$dir/rust/conformance"
+	cp -r extism-pdk "$dir/rust/conformance/"
+	rm -rf "$dir/rust/conformance/extism-pdk/target"
+	cargo fetch --quiet --locked --manifest-path "$dir/rust/conformance/extism-pdk/Cargo.toml" # so that its sources are there to be remapped
 	cargo_build wasm32-wasip1 extism-pdk conformance_extism_pdk.wasm extism-pdk.wasm
 }
 
@@ -72,7 +83,8 @@ build_as() {
 compiler() {
 	case $1 in
 	c) command -v "$clang" >/dev/null && "$clang" --version | sed -n '1s/^[^0-9]*\([0-9.]*\).*/clang \1/p' ;;
-	rust | extism-pdk) command -v rustc >/dev/null && rustc --version | cut -d' ' -f1-2 ;;
+	rust) PATH=$([ ! -d "$debian" ] || echo /usr/bin:)$PATH && rustc --version 2>/dev/null | cut -d' ' -f1-2 ;;
+	extism-pdk) command -v rustc >/dev/null && rustc --version | cut -d' ' -f1-2 ;;
 	as) sed -n '/node_modules\/assemblyscript"/,/version/s/.*"version": "\(.*\)".*/assemblyscript \1/p' as/package-lock.json ;;
 	esac
 }

@@ -111,8 +111,13 @@ func buildC(t *testing.T, dir string) []byte {
 		t.Skip("clang or wasm-ld is not here")
 	}
 	out := filepath.Join(t.TempDir(), "plugin")
+	source, flags := filepath.Join(dir, "plugin.c"), []string{"-std=c11"}
+	if _, err := os.Stat(filepath.Join(dir, "plugin.cc")); err == nil {
+		source, flags = filepath.Join(dir, "plugin.cc"), []string{"-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"}
+	}
+	flags = append(flags, "--target=wasm32", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-I../c", "-c", source, "-o", out+".o")
 	for _, c := range []*exec.Cmd{
-		exec.CommandContext(t.Context(), clang, "-std=c11", "--target=wasm32", "-O2", "-ffreestanding", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-I../c", "-c", filepath.Join(dir, "plugin.c"), "-o", out+".o"),
+		exec.CommandContext(t.Context(), clang, flags...),
 		exec.CommandContext(t.Context(), ld, "--no-entry", "--stack-first", "--strip-all", "-O2", out+".o", "-o", out),
 	} {
 		if text, err := c.CombinedOutput(); err != nil {

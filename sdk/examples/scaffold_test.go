@@ -12,27 +12,29 @@ import (
 	"github.com/sluicegate/sluice/sdk/scaffold"
 )
 
-// TestAuthProject: the project of an auth plugin in C builds and gives the signatures of its
-// golden cases, which another implementation of HMAC made. It needs clang.
+// TestAuthProject: the projects of auth plugins in C and C++ build and give the signatures of its
+// golden cases, which another implementation of HMAC made. They need clang.
 func TestAuthProject(t *testing.T) {
 	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	files, err := scaffold.Files("c", scaffold.Data{Name: "signer", Kind: "auth"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for _, f := range files {
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	for _, language := range []string{"c", "cpp"} {
+		files, err := scaffold.Files(language, scaffold.Data{Name: "signer", Kind: "auth"})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, f.Content, 0o600); err != nil {
-			t.Fatal(err)
+		dir := t.TempDir()
+		for _, f := range files {
+			path := filepath.Join(dir, filepath.FromSlash(f.Path))
+			if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, f.Content, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
+		t.Run(language, func(t *testing.T) { testExample(t, h, dir) })
 	}
-	testExample(t, h, dir)
 }

@@ -18,32 +18,35 @@ type language struct {
 	install     string   // what has to be installed, for the README
 	keep        []string // files of the language's directory that projects of every kind have, beside the guest package
 	guest       string   // directory with the guest package; "": the language's own
-	// filter and workflow tell that manifest and golden cases of these kinds are those that
-	// languages share, in mask and in workflow.
-	filter, workflow bool
+	// filter, workflow and auth tell that manifest and golden cases of these kinds are those
+	// that languages share, in mask, in workflow and in auth.
+	filter, workflow, auth bool
+	noAuth                 string // why it has no projects of auth plugins
 }
 
 var languages = []language{
 	{name: "go", title: "Go", source: "main.go", keep: []string{"go.mod"}, install: "Go 1.24 or newer builds it."},
 	{
-		name: "rust", title: "Rust", source: "src/lib.rs", keep: []string{"Cargo.toml"}, workflow: true,
+		name: "rust", title: "Rust", source: "src/lib.rs", keep: []string{"Cargo.toml"}, workflow: true, auth: true,
 		install: "Rust builds it, with `rustup target add wasm32-unknown-unknown` once.",
 	},
-	{name: "c", title: "C", source: "plugin.c", filter: true, workflow: true, install: "clang and lld build it: `apt-get install clang lld`."},
+	{name: "c", title: "C", source: "plugin.c", filter: true, workflow: true, auth: true, install: "clang and lld build it: `apt-get install clang lld`."},
 	{
-		name: "cpp", title: "C++", source: "plugin.cc", guest: "c", filter: true, workflow: true,
+		name: "cpp", title: "C++", source: "plugin.cc", guest: "c", filter: true, workflow: true, auth: true,
 		install: "clang and lld build it: `apt-get install clang lld`. There are no exceptions and no library of C++.",
 	},
 	{
 		name: "assemblyscript", title: "AssemblyScript", source: "plugin.ts", keep: []string{"package.json", "package-lock.json"}, filter: true, workflow: true,
+		noAuth:  "its guest package has no JSON reader for the requests",
 		install: "Node.js 20 or newer builds it; the first build gets the compiler from npm (15 MB), as package-lock.json names it.",
 	},
 	{
-		name: "zig", title: "Zig", source: "plugin.zig", filter: true, workflow: true,
+		name: "zig", title: "Zig", source: "plugin.zig", filter: true, workflow: true, auth: true,
 		install: "Zig builds it: `pip install ziglang==0.17.1`, or https://ziglang.org/download.",
 	},
 	{
 		name: "javascript", title: "JavaScript", source: "plugin.js", filter: true, workflow: true,
+		noAuth:  "the JavaScript engine has no functions to sign with",
 		install: "Nothing has to be installed: `sluice` builds it. Libraries have to be bundled into `plugin.js`, as one ECMAScript module.",
 	},
 }
@@ -57,8 +60,25 @@ func Languages() []string {
 	return names
 }
 
+// NoAuth says why a language has no projects of auth plugins; "": it has.
+func NoAuth(name string) string {
+	for _, l := range languages {
+		if l.name == name {
+			return l.noAuth
+		}
+	}
+	return "it is not known"
+}
+
 // AuthLanguages are those that have projects of auth plugins.
-func AuthLanguages() []string { return []string{"go", "c"} }
+func AuthLanguages() (names []string) {
+	for _, l := range languages {
+		if l.noAuth == "" {
+			names = append(names, l.name)
+		}
+	}
+	return names
+}
 
 // Data is what a project is made for.
 type Data struct {
@@ -94,6 +114,9 @@ func Files(name string, d Data) ([]File, error) {
 		dirs = append(dirs, part{dir: name + "-" + d.Kind})
 		if d.Kind == "workflow" && l.workflow {
 			dirs = append(dirs, part{dir: "workflow"})
+		}
+		if d.Kind == "auth" && l.auth {
+			dirs = append(dirs, part{dir: "auth"})
 		}
 	case l.filter:
 		dirs = append(dirs, part{dir: "mask"})

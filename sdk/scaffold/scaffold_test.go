@@ -18,7 +18,7 @@ func TestGuestPackages(t *testing.T) {
 	for from, to := range map[string]string{
 		"../go/sluice.go": "go/sluice/sluice.go.tmpl", "../go/abi_wasip1.go": "go/sluice/abi_wasip1.go.tmpl", "../go/abi_other.go": "go/sluice/abi_other.go.tmpl",
 		"../go/auth.go": "go/sluice/auth.go.tmpl", "../go/workflow.go": "go/sluice/workflow.go.tmpl",
-		"../c/sluice.h": "c/sluice.h.tmpl", "../as/sluice.ts": "assemblyscript/sluice.ts.tmpl", "../zig/sluice.zig": "zig/sluice.zig.tmpl", "../js/sluice.d.ts": "javascript/sluice.d.ts.tmpl", "../rust/src/lib.rs": "rust/sluice/src/lib.rs.tmpl", "../rust/Cargo.toml": "rust/sluice/Cargo.toml.tmpl",
+		"../c/sluice.h": "c/sluice.h.tmpl", "../as/sluice.ts": "assemblyscript/sluice.ts.tmpl", "../zig/sluice.zig": "zig/sluice.zig.tmpl", "../js/sluice.d.ts": "javascript/sluice.d.ts.tmpl", "../rust/src/lib.rs": "rust/sluice/src/lib.rs.tmpl", "../rust/src/auth.rs": "rust/sluice/src/auth.rs.tmpl", "../rust/Cargo.toml": "rust/sluice/Cargo.toml.tmpl",
 	} {
 		want, err := os.ReadFile(from)
 		if err != nil {

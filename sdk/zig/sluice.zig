@@ -29,6 +29,10 @@ const x = struct {
     extern "extism:host/env" fn log_info(u64) void;
     extern "extism:host/env" fn log_warn(u64) void;
     extern "extism:host/user" fn sluice_call(u64) u64;
+    extern "extism:host/user" fn sluice_derive(u64, u64, u64) u64;
+    extern "extism:host/user" fn sluice_sign(u64, u64) u64;
+    extern "extism:host/user" fn sluice_token(u64) u64;
+    extern "extism:host/user" fn sluice_token_fetch(u64, u64) u64;
 };
 
 var arena = std.heap.ArenaAllocator.init(std.heap.wasm_allocator);
@@ -49,6 +53,116 @@ pub fn filter(comptime run: Run) void {
 /// answer.
 pub fn workflow(comptime run: Run) void {
     @export(&Entry(run).call, .{ .name = "run_workflow" });
+}
+
+/// Exports an auth plugin: a function from a request to what is set on it.
+pub fn auth(comptime run: fn (request: Request) anyerror!Patch) void {
+    const wrapped = struct {
+        fn call(body: []u8) anyerror![]const u8 {
+            const request = std.json.parseFromSliceLeaky(Request, allocator, body, .{ .ignore_unknown_fields = true }) catch return fail("the request cannot be read");
+            return (try run(request)).json();
+        }
+    };
+    @export(&Entry(wrapped.call).call, .{ .name = "transform_request" });
+}
+
+/// The request that an auth plugin signs, as it is about to be sent.
+pub const Request = struct {
+    method: []const u8 = "",
+    url: []const u8 = "",
+    /// Names and values, Host among them.
+    headers: []const [2][]const u8 = &.{},
+    /// Base64; null when it is longer than 1 MB.
+    body: ?[]const u8 = null,
+    bodyBytes: u64 = 0,
+    /// Lower-case hexadecimal digits.
+    bodySha256: []const u8 = "",
+    /// RFC 3339, to sign with: a plugin has no clock.
+    time: []const u8 = "",
+    credentials: []const Credential = &.{},
+};
+
+/// A credential of the toolset without its secret. The handle stands for that.
+pub const Credential = struct {
+    handle: u64,
+    /// header, query, cookie, basic, bearer or token.
+    type: []const u8 = "",
+    /// The security scheme that it fulfils; may be empty.
+    scheme: []const u8 = "",
+    /// basic: the part that is no secret.
+    username: []const u8 = "",
+};
+
+pub const Header = struct { name: []const u8, value: []const u8 };
+
+/// A header with an access token: what stands before it ("Bearer "), and its handle.
+pub const Token = struct { name: []const u8, prefix: []const u8 = "", handle: u64 };
+
+/// What is set on a request.
+pub const Patch = struct {
+    headers: []const Header = &.{},
+    /// Appended.
+    query: []const Header = &.{},
+    /// Base64; replaces the body.
+    body: ?[]const u8 = null,
+    tokens: []const Token = &.{},
+
+    fn json(p: Patch) ![]const u8 {
+        var out: []const u8 = "{\"headers\":{";
+        for (p.headers, 0..) |h, i| out = try concat(&.{ out, if (i > 0) "," else "", try quote(h.name), ":", try quote(h.value) });
+        out = try concat(&.{ out, "}" });
+        for (p.query, 0..) |q, i| out = try concat(&.{ out, if (i > 0) "," else ",\"query\":[", "[", try quote(q.name), ",", try quote(q.value), "]" });
+        if (p.query.len > 0) out = try concat(&.{ out, "]" });
+        for (p.tokens, 0..) |t, i| {
+            const handle = try std.fmt.allocPrint(allocator, "{d}", .{t.handle});
+            out = try concat(&.{ out, if (i > 0) "," else ",\"tokens\":{", try quote(t.name), ":{\"handle\":", handle, ",\"prefix\":", try quote(t.prefix), "}" });
+        }
+        if (p.tokens.len > 0) out = try concat(&.{ out, "}" });
+        if (p.body) |b| out = try concat(&.{ out, ",\"body\":", try quote(b) });
+        return concat(&.{ out, "}" });
+    }
+};
+
+fn concat(parts: []const []const u8) ![]const u8 {
+    return std.mem.concat(allocator, u8, parts);
+}
+
+/// A JSON string.
+pub fn quote(text: []const u8) ![]const u8 {
+    return std.json.Stringify.valueAlloc(allocator, text, .{});
+}
+
+/// Lower-case hexadecimal digits, as most APIs want signatures.
+pub fn hex(bytes: []const u8) ![]const u8 {
+    const digits = "0123456789abcdef";
+    const out = try allocator.alloc(u8, 2 * bytes.len);
+    for (bytes, 0..) |b, i| {
+        out[2 * i] = digits[b >> 4];
+        out[2 * i + 1] = digits[b & 15];
+    }
+    return out;
+}
+
+/// Makes a key: the keyed hash of message, with prefix and the key of the handle as its secret.
+/// Only the first derivation may have a prefix.
+pub fn derive(handle: u64, prefix: []const u8, text: []const u8) !u64 {
+    return x.sluice_derive(handle, try put(prefix), try put(text));
+}
+
+/// The keyed hash or the signature of a message. The key must have been derived as often as the
+/// manifest says.
+pub fn sign(handle: u64, text: []const u8) ![]u8 {
+    return take(x.sluice_sign(handle, try put(text)));
+}
+
+/// The handle of the access token that was fetched under a name; 0: there is none that is good.
+pub fn token(name: []const u8) !u64 {
+    return x.sluice_token(try put(name));
+}
+
+/// Has an access token fetched: {"url":"https://…","headers":{},"body":"…"}.
+pub fn fetchToken(name: []const u8, request: []const u8) !u64 {
+    return x.sluice_token_fetch(try put(name), try put(request));
 }
 
 fn Entry(comptime run: Run) type {

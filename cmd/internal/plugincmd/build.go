@@ -45,7 +45,7 @@ var toolchains = []toolchain{
 		},
 	},
 	{
-		marker: "Cargo.toml", install: "install Rust, then: rustup target add wasm32-unknown-unknown",
+		marker: "Cargo.toml", install: "install Rust, then: rustup target add wasm32-unknown-unknown, or of Debian: apt-get install cargo rustc libstd-rust-dev-wasm32",
 		steps: func(ctx context.Context, _, _ string) []*exec.Cmd {
 			return []*exec.Cmd{exec.CommandContext(ctx, "cargo", "build", "--quiet", "--release", "--target", "wasm32-unknown-unknown")}
 		},
@@ -97,7 +97,7 @@ func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) 
 	case m.Kind == manifest.Workflow:
 		k.Entry = "run_workflow"
 	case m.Kind == manifest.Auth:
-		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: it has no functions to sign with").Fix(`make a project with "sluice plugin new NAME --kind auth", in Go, or in C with --lang c`)
+		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: the engine has no functions to sign with").Fix("make a project in another language: sluice plugin new %s --kind auth --lang go, or rust, c, cpp, zig", m.Name)
 	case m.Entry != "" && m.Entry != k.Entry:
 		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
 	}
@@ -170,7 +170,11 @@ func readManifestFile(path string) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, problem.New(problem.NotFound, "there is no %s", path).Fix(`make a project with "sluice plugin new", or name its directory`).Because(err)
 	}
-	return manifest.Parse(raw)
+	m, err := manifest.Parse(raw)
+	if wrong, ok := errors.AsType[*problem.Error](err); ok { // it is the author's, not a generated one
+		return nil, wrong.Fix("correct %s; what it may have is in docs/manifest.md", path)
+	}
+	return m, err
 }
 
 func (a plugins) buildPlugin(ctx context.Context, dir string) error {

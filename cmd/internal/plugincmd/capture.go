@@ -138,11 +138,16 @@ func (a plugins) capture(ctx context.Context, name, tool string, words []string,
 		return err
 	}
 	var known toolset.Tool
-	if err := c.Get(ctx, client.ToolsetPath(t, "tools", tool), &known); err != nil {
+	switch err := c.Get(ctx, client.ToolsetPath(t, "tools", tool), &known); {
+	case problem.Is(err, problem.NotFound):
+		return problem.New(problem.NotFound, "the draft of %s has no tool %s", t.Slug, terminal.Printable(tool)).Fix("see: sluice toolset tools %s", t.Slug)
+	case err != nil:
 		return err
-	}
-	if known.Offered() {
-		return problem.New(problem.InvalidArgument, "%s is a workflow: filters and projections get the answers of the tools that it calls", tool).Fix("capture one of those")
+	case known.Offered():
+		return problem.New(problem.InvalidArgument, "%s is a workflow: filters and projections get the answers of the tools that it calls", known.Name).
+			Fix("capture one of those: sluice toolset tools %s", t.Slug)
+	case !known.Enabled:
+		return problem.New(problem.Conflict, "%s is disabled in the draft: nothing calls it", known.Name).Fix("enable it: sluice toolset tools %s enable %s", t.Slug, known.Name)
 	}
 	in := rollout.TestRequest{Tool: known.Name, KeepDraft: true, Inspect: true}
 	if len(words) > 0 || f.arguments != "" {
@@ -154,6 +159,12 @@ func (a plugins) capture(ctx context.Context, name, tool string, words []string,
 		for name, v := range given {
 			in.Arguments[name] = v
 		}
+	}
+	if missing, err := lacking(known.InputSchema, in.Arguments); err != nil {
+		return err
+	} else if len(missing) > 0 {
+		return problem.New(problem.InvalidArgument, "%s cannot be called without %s", known.Name, strings.Join(missing, ", ")).
+			Fix("sluice plugin capture %s %s %s=VALUE", t.Slug, known.Name, strings.Join(missing, "=VALUE "))
 	}
 	if !known.Annotations.ReadOnly {
 		if err := a.Confirm(ctx, fmt.Sprintf("%s may change something. Call it %s?", known.Name, times(f.count))); err != nil {
@@ -201,7 +212,7 @@ func (a plugins) capture(ctx context.Context, name, tool string, words []string,
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // cases are meant to be read
-		return fmt.Errorf("making the directory of the cases: %w", err)
+		return problem.New(problem.InvalidArgument, "the directory %s for the cases cannot be made", terminal.Printable(dir)).Fix("name another one with --to").Because(err)
 	}
 	for i, one := range cases {
 		if err := one.Write(dir); err != nil {
@@ -213,6 +224,25 @@ func (a plugins) capture(ctx context.Context, name, tool string, words []string,
 		})
 	}
 	return a.sayCaptured(&out, p, f)
+}
+
+// lacking names the required arguments of a tool that were not given.
+func lacking(schema json.RawMessage, given map[string]any) (missing []string, err error) {
+	var s struct {
+		Required []string `json:"required"`
+	}
+	if len(schema) == 0 {
+		return nil, nil
+	}
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, fmt.Errorf("reading the input schema: %w", err)
+	}
+	for _, name := range s.Required {
+		if _, ok := given[name]; !ok {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
 }
 
 func times(n int) string {
@@ -250,7 +280,7 @@ func inputsOf(run *admin.TestAnswer) ([]playground.InspectedInput, error) {
 	case file != "":
 		return nil, problem.New(problem.Unsupported, "%s answers with a file (%s); golden cases hold JSON and text", run.Tool, file).Fix("capture a tool that answers with JSON or text")
 	case run.UpstreamStatus == 0:
-		return nil, problem.New(problem.Unavailable, "there is no answer to capture: %s", run.Reason).Fix("call it as agents do: sluice call %s %s", run.Toolset.Slug, run.Tool)
+		return nil, problem.New(problem.Unavailable, "there is no answer to capture: %s", run.Reason).Fix("when it is mended, see whether it answers: sluice toolset test %s %s --keep-draft", run.Toolset.Slug, run.Tool)
 	}
 	return nil, problem.New(problem.Unsupported, "the answer has nothing that a plugin gets: HTTP %d, %s", run.UpstreamStatus, terminal.ByteSize(run.BytesReceived)).
 		Fix("give arguments for which %s answers with something", run.Tool)

@@ -25,6 +25,7 @@ type tested struct {
 	Case         string  `json:"case"`
 	OK           bool    `json:"ok"`
 	Updated      bool    `json:"updated,omitempty"`
+	made         bool    // the plugin made something of the case
 	TokensBefore int     `json:"tokensBefore"`
 	TokensAfter  int     `json:"tokensAfter"`
 	Microseconds float64 `json:"microseconds"`
@@ -110,7 +111,7 @@ func (a plugins) testPlugin(cmd *cobra.Command, dir string, f testFlags) error {
 		if err != nil {
 			return err
 		}
-		if r.Diff != "" && f.update {
+		if r.Diff != "" && f.update && r.made {
 			if err := c.Write(filepath.Join(dir, "testdata")); err != nil {
 				return err
 			}
@@ -156,7 +157,7 @@ func (h *author) test(cmd *cobra.Command, p *guest.Package, c *golden.Case, meas
 		h.quiet = false
 	}
 	if r.Got.Output != nil || r.Got.Text != nil || r.Got.Error != nil {
-		c.Want = r.Got
+		c.Want, t.made = r.Got, true
 	}
 	return t, nil
 }

@@ -67,7 +67,8 @@ package is copied into it, so that it builds without a network.`,
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
 			}
 			if kind == string(manifest.Auth) && !slices.Contains(scaffold.AuthLanguages(), language) {
-				return exit.Usagef("projects of auth plugins are in %s, not in %s", strings.Join(scaffold.AuthLanguages(), " and "), language)
+				return exit.Usagef("no auth plugins are written in %s: %s. There are projects in %s: sluice plugin new %s --kind auth --lang go",
+					language, scaffold.NoAuth(language), strings.Join(scaffold.AuthLanguages(), ", "), name)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -183,8 +184,8 @@ func (a plugins) pluginInspect() *cobra.Command {
 			}
 			return a.Object(r, func(w io.Writer) {
 				m := p.Manifest
-				line := func(k, format string, args ...any) {
-					fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
+				line := func(k, format string, args ...any) { // one: a plugin must not write lines of its own
+					fmt.Fprintf(w, "%-10s %s\n", k, terminal.Printable(fmt.Sprintf(format, args...)))
 				}
 				article := "a"
 				if m.Kind == manifest.Auth {
@@ -399,11 +400,13 @@ func pluginFailed(p *guest.Package, err error) error {
 		return problem.New(problem.InvalidPlugin, "plugin %s failed: %s", p.Manifest.Name, said)
 	}
 	remedy := "run it on a smaller body, or under a debugger of its language"
-	if errors.Is(err, extism.ErrDeadline) {
+	switch {
+	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
-	}
-	if errors.Is(err, extism.ErrTooLarge) {
+	case errors.Is(err, extism.ErrTooLarge):
 		remedy = "raise limits.memoryBytes in plugin.json"
+	case errors.Is(err, extism.ErrBusy):
+		remedy = "this machine has too much to do: run it again"
 	}
 	return problem.New(problem.InvalidPlugin, "plugin %s: %v", p.Manifest.Name, err).Fix("%s", remedy)
 }

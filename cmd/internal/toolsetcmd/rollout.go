@@ -200,8 +200,11 @@ func printRollout(w io.Writer, slug string, r *trial.Rollout) {
 			side.name, terminal.Plural(int(side.Calls), "call"), side.ErrorPercent, side.P95Ms, side.MeanBytes, side.MeanTokens)
 	}
 	if q := r.Requests; q != nil {
-		fmt.Fprintf(w, "  differ     %.1f %%: %d answers, %d requests (origin %d, method %d, path %d, query %d, headers %d, body %d), %d calls of missing tools; %d skipped\n",
-			r.DifferenceShare, r.Different, q.Any, q.Origin, q.Method, q.Path, q.Query, q.Headers, q.Body, r.Missing, r.Skipped)
+		fmt.Fprintf(w, "  differ     %.1f %%: %d answers, %d requests (origin %d, method %d, path %d, query %d, headers %d, body %d), %d calls of missing tools\n",
+			r.DifferenceShare, r.Different, q.Any, q.Origin, q.Method, q.Path, q.Query, q.Headers, q.Body, r.Missing)
+		if r.Skipped > 0 {
+			fmt.Fprintf(w, "  skipped    %s: the shadow was busy, or they were larger than 1 MB\n", terminal.Plural(int(r.Skipped), "call"))
+		}
 	}
 	if r.Reason != "" {
 		fmt.Fprintf(w, "  reason     %s\n", terminal.Printable(r.Reason))

@@ -26,6 +26,10 @@ func TestPluginProjects(t *testing.T) {
 		{"zig", "workflow", "2 passed, 0 failed"},
 		{"javascript", "filter", "1 passed, 0 failed"},
 		{"javascript", "workflow", "2 passed, 0 failed"},
+		{"rust", "auth", "4 passed, 0 failed"},
+		{"c", "auth", "4 passed, 0 failed"},
+		{"cpp", "auth", "4 passed, 0 failed"},
+		{"zig", "auth", "4 passed, 0 failed"},
 		{"go", "auth", "8 passed, 0 failed"}, // requests of AWS's Signature Version 4 test suite
 	} {
 		language := project.language
@@ -52,7 +56,7 @@ func TestPluginProjects(t *testing.T) {
 			if out := run(dir, binary, "plugin", "test", "my-plugin"); !strings.Contains(out, project.passed) {
 				t.Error(out)
 			}
-			if command := own[language]; command != nil && project.kind == "filter" {
+			if command := own[language]; command != nil && (project.kind == "filter" || language == "rust") {
 				run(dir+"/my-plugin", command...)
 			}
 		})

@@ -16,6 +16,8 @@
 //! A plugin handles one call at a time. What it keeps in statics may be gone at the
 //! next call.
 
+pub mod auth;
+
 /// What a plugin may ask about the call that it serves.
 pub struct Call(());
 
@@ -116,7 +118,8 @@ impl Answer {
 /// The text of a JSON string.
 fn unquote(quoted: &str) -> String {
     let mut units: Vec<u16> = Vec::new();
-    let mut rest = quoted.trim_matches('"').chars();
+    let inside = quoted.strip_prefix('"').and_then(|q| q.strip_suffix('"')).unwrap_or(quoted);
+    let mut rest = inside.chars();
     while let Some(c) = rest.next() {
         if c != '\\' {
             units.extend(c.encode_utf16(&mut [0; 2]).iter());
@@ -225,6 +228,10 @@ mod abi {
     #[link(wasm_import_module = "extism:host/user")]
     extern "C" {
         fn sluice_call(lines: u64) -> u64;
+        fn sluice_derive(handle: u64, prefix: u64, message: u64) -> u64;
+        fn sluice_sign(handle: u64, message: u64) -> u64;
+        fn sluice_token(name: u64) -> u64;
+        fn sluice_token_fetch(name: u64, request: u64) -> u64;
     }
 
     fn read(n: u64, word: unsafe fn(u64) -> u64, byte: unsafe fn(u64) -> u32) -> Vec<u8> {
@@ -288,6 +295,22 @@ mod abi {
         take(unsafe { sluice_call(store(lines)) })
     }
 
+    pub fn derive(key: u64, prefix: &[u8], message: &[u8]) -> u64 {
+        unsafe { sluice_derive(key, store(prefix), store(message)) }
+    }
+
+    pub fn sign(key: u64, message: &[u8]) -> Vec<u8> {
+        take(unsafe { sluice_sign(key, store(message)) })
+    }
+
+    pub fn token(name: &[u8]) -> u64 {
+        unsafe { sluice_token(store(name)) }
+    }
+
+    pub fn token_fetch(name: &[u8], request: &[u8]) -> u64 {
+        unsafe { sluice_token_fetch(store(name), store(request)) }
+    }
+
     fn take(at: u64) -> Vec<u8> {
         if at == 0 {
             return Vec::new();
@@ -337,6 +360,8 @@ pub mod fake {
         pub config: HashMap<String, String>,
         /// Answers the calls of a workflow; without it every call fails.
         pub tools: Option<fn(tool: &str, arguments: &str) -> super::Answer>,
+        /// Signs for an auth plugin, with the number of the handle; without it signatures are empty.
+        pub sign: Option<fn(key: u64, message: &[u8]) -> Vec<u8>>,
         pub output: Vec<u8>,
         pub error: Option<String>,
         pub lines: Vec<String>,
@@ -349,6 +374,31 @@ pub mod fake {
         HOST.with(|h| *h.borrow_mut() = host);
         super::run(transform);
         HOST.with(|h| h.borrow().clone())
+    }
+
+    /// Runs an auth plugin on a request, the body of the host.
+    pub fn run_auth(host: Host, sign: fn(&super::Call, super::auth::Request) -> Result<super::auth::Patch, String>) -> Host {
+        HOST.with(|h| *h.borrow_mut() = host);
+        super::auth::run(sign);
+        HOST.with(|h| h.borrow().clone())
+    }
+
+    /// A derived key has the next number in a test.
+    pub(crate) fn derive(key: u64, _prefix: &[u8], _message: &[u8]) -> u64 {
+        key + 2
+    }
+
+    pub(crate) fn sign(key: u64, message: &[u8]) -> Vec<u8> {
+        HOST.with(|h| h.borrow().sign).map(|f| f(key, message)).unwrap_or_default()
+    }
+
+    /// No test has a token that was kept, and each gets one.
+    pub(crate) fn token(_: &[u8]) -> u64 {
+        0
+    }
+
+    pub(crate) fn token_fetch(_: &[u8], _: &[u8]) -> u64 {
+        100
     }
 
     pub(crate) fn input() -> Vec<u8> {
@@ -432,6 +482,7 @@ mod tests {
             _ => Answer { status: 404, error: Some("none".into()), ..Default::default() },
         });
         assert_eq!(fake::run(host, sum).output, b"{}[1,2]Some(\"a \\\"b\\\"\\n\")Some(\"none\")");
+        assert_eq!(Answer::parse(r#"{"status":1,"text":"\"a\""}"#).text.as_deref(), Some("\"a\""));
         assert_eq!(Answer::parse(r#"{"status":0,"error":"\u00e4\ud83d\ude00"}"#).error.as_deref(), Some("ä😀"));
     }
 }
