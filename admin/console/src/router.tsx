@@ -235,6 +235,24 @@ const playground = createRoute({
   component: lazyRouteComponent(() => import("./pages/playground/playground"), "Playground"),
 });
 
+const word = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value).slice(0, 100) : "");
+
+const reference = createRoute({
+  getParentRoute: () => root,
+  path: "/reference",
+  validateSearch: (search: Record<string, unknown>): { q?: string; tag?: string } => ({
+    ...(word(search.q) ? { q: word(search.q) } : {}),
+    ...(word(search.tag) ? { tag: word(search.tag) } : {}),
+  }),
+  component: lazyRouteComponent(() => import("./pages/reference/reference"), "Reference"),
+});
+
+const operation = createRoute({
+  getParentRoute: () => root,
+  path: "/reference/$operation",
+  component: lazyRouteComponent(() => import("./pages/reference/operation"), "OperationPage"),
+});
+
 const source = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new",
@@ -302,6 +320,8 @@ const tree = root.addChildren([
   catalog.addChildren([entries, requests]),
   newRequest,
   entry,
+  reference,
+  operation,
 ]);
 
 export const makeRouter = () =>
