@@ -32,6 +32,7 @@ const pages = [
   { path: "/settings", heading: "Settings", shows: "This one" },
   { path: "/settings/tokens", heading: "Settings", shows: "API tokens" },
   { path: "/settings/edges", heading: "Settings", shows: "No edge has joined." },
+  { path: "/settings/domains", heading: "Settings", shows: "There are no domains." },
   { path: "/settings/addresses", heading: "Settings", shows: "127.0.0.1" },
   { path: "/settings/audit", heading: "Settings", shows: "toolset.deploy" },
   { path: "/settings/about", heading: "Settings", shows: "Version of the node" },

@@ -1,4 +1,5 @@
 import { queryOptions } from "@tanstack/react-query";
+import { send } from "../../lib/connection";
 import { problemOf } from "../../lib/problem";
 import type { ApiDocument } from "./document";
 
@@ -6,7 +7,7 @@ import type { ApiDocument } from "./document";
 export const documentQuery = queryOptions({
   queryKey: ["openapi"],
   queryFn: async (): Promise<ApiDocument> => {
-    const response = await fetch("/v1/openapi.json");
+    const response = await send(new Request("/v1/openapi.json"));
     if (!response.ok) throw problemOf(await response.json().catch(() => undefined), response);
     return (await response.json()) as ApiDocument;
   },

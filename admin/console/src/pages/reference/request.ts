@@ -1,4 +1,5 @@
 import { shellWord } from "../../lib/clients";
+import { send as ask } from "../../lib/connection";
 import type { Operation, Parameter } from "./document";
 
 /** A request as it is sent, and as curl would send it. */
@@ -74,7 +75,7 @@ const told = ["content-type", "etag", "location", "link", "retry-after", "x-requ
 /** Sends a request with the session of the browser, and tells of its answer while it comes. What came until it was stopped is the answer. */
 export async function send(r: Prepared, signal: AbortSignal, onAnswer: (a: Answered) => void): Promise<Response> {
   const began = performance.now();
-  const response = await fetch(r.path, { method: r.method, headers: r.headers, signal, ...(r.body === undefined ? {} : { body: r.body }) });
+  const response = await ask(new Request(r.path, { method: r.method, headers: r.headers, signal, ...(r.body === undefined ? {} : { body: r.body }) }));
   const headers = [...response.headers].filter(([name]) => told.includes(name));
   const json = /json/.test(response.headers.get("Content-Type") ?? "");
   const tell = (text: string, cut: boolean, open: boolean) =>

@@ -7,6 +7,7 @@ import { Select, TextArea, TextField } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { SIGNED_OUT } from "../../lib/api";
+import { send as ask } from "../../lib/connection";
 import { milliseconds } from "../../lib/format";
 import { problemOf } from "../../lib/problem";
 import { etagSource, resolve, sample, typeOf, type ApiDocument, type Operation, type Parameter, type Schema } from "./document";
@@ -34,7 +35,7 @@ export function TryIt({ document, operation: o }: Props) {
   const enter = (key: string, value: string) => setValues((v) => ({ ...v, [key]: value }));
   const source = etagSource(document, o);
   const readTag = async () => {
-    const response = await fetch(fillPath(source ?? "", values));
+    const response = await ask(new Request(fillPath(source ?? "", values)));
     if (!response.ok) throw problemOf(await response.json().catch(() => undefined), response);
     const tag = response.headers.get("ETag") ?? "";
     enter(ifMatch, tag);

@@ -1,0 +1,67 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { expect, expectAccessibleEverywhere, test } from "./fixture";
+
+// A node of its own, which is stopped and started again: SLUICE_E2E_OTHER is how.
+const command = JSON.parse(process.env.SLUICE_E2E_OTHER ?? '["","127.0.0.1:1"]') as [string, string, ...string[]];
+const [binary, admin, ...args] = command;
+const address = `http://${admin}`;
+
+test.use({ baseURL: address, storageState: { cookies: [], origins: [] } });
+
+let node: ChildProcess | undefined;
+let written = "";
+
+async function start() {
+  const began = spawn(binary, args, { stdio: ["ignore", "pipe", "pipe"] });
+  for (const stream of [began.stdout, began.stderr]) stream.on("data", (part: Buffer) => (written += part.toString()));
+  node = began;
+  await expect.poll(() => fetch(`${address}/readyz`).then((r) => r.status, () => 0), { timeout: 20_000, intervals: [50] }).toBe(200);
+}
+
+async function stop() {
+  const ended = node;
+  node = undefined;
+  if (!ended || ended.exitCode !== null) return;
+  ended.kill("SIGTERM");
+  await once(ended, "exit");
+}
+
+test.afterAll(stop);
+
+test("a node that stops and starts again costs nothing that was typed", async ({ page, context }) => {
+  test.setTimeout(60_000);
+  await start();
+  const link = /http:\S+\/#login=\w+/.exec(written)?.[0] ?? "";
+  await page.goto(link);
+  await expect(page.getByRole("heading", { level: 1, name: "Home" })).toBeVisible();
+  await page.goto("/toolsets/demo/settings");
+  await page.getByLabel("Description").fill("Typed before the node went");
+  const other = await context.newPage();
+  await other.goto("/toolsets");
+  await expect(other.getByRole("heading", { level: 1, name: "Toolsets" })).toBeVisible();
+
+  await stop();
+  await page.getByRole("button", { name: "Save", exact: true }).first().click();
+  await expect(page.getByRole("alert")).toContainText("The node does not answer");
+  const bar = page.getByRole("complementary", { name: "Connection" });
+  await expect(bar).toContainText("What you entered stays on the page");
+  await expectAccessibleEverywhere(page, "connection");
+  await bar.getByRole("button", { name: "Try now" }).click();
+  await expect(bar.getByRole("button", { name: "Try now" })).toBeEnabled();
+  await expect(page.getByLabel("Description")).toHaveValue("Typed before the node went");
+  // A page whose files are not loaded yet waits for the node; the one before it stays.
+  await other.getByRole("link", { name: "Plugins" }).click();
+  await expect(other.getByRole("complementary", { name: "Connection" })).toBeVisible();
+  await expect(other.getByRole("heading", { level: 1, name: "Toolsets" })).toBeVisible();
+
+  await start();
+  await expect(bar).toHaveCount(0, { timeout: 20_000 }); // By itself.
+  await expect(page.getByLabel("Description")).toHaveValue("Typed before the node went");
+  await page.getByRole("button", { name: "Save", exact: true }).first().click();
+  await expect(page.getByText("Saved.").or(page.getByText("Saved in the draft.")).first()).toBeVisible();
+  await page.reload();
+  await expect(page.getByLabel("Description")).toHaveValue("Typed before the node went");
+  await expect(other.getByRole("heading", { level: 1, name: "Plugins" })).toBeVisible({ timeout: 20_000 });
+  await other.close();
+});
