@@ -109,7 +109,7 @@ func records(t *testing.T, dns *acmetest.DNS) string {
 func otherNode(t *testing.T) string {
 	t.Helper()
 	admin := freePort(t)
-	command, err := json.Marshal([]string{binary, admin, "run", "--demo", "--listen", freePort(t), "--admin-listen", admin, "--data", t.TempDir(), "--no-input"})
+	command, err := json.Marshal([]string{binary, admin, "run", "--demo", "--listen", freePort(t), "--admin-listen", admin, "--data", t.TempDir(), "--catalog", filepath.Join(t.TempDir(), "entries"), "--no-input"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,9 +105,9 @@ const meaning = (d: Domain): string => {
   const cause = d.cause ? sentence(d.cause) : "";
   switch (d.state) {
     case "pending":
-      return cause ? `It is not verified: ${d.cause}` : "Make these records. They are looked for from time to time for a week.";
+      return cause ? sentence(`It is not verified: ${d.cause}`) : "Make these records. They are looked for from time to time for a week.";
     case "failed":
-      return `It is verified and has no certificate: ${d.cause ?? "the reason is not known"}`;
+      return sentence(`It is verified and has no certificate: ${d.cause ?? "the reason is not known"}`);
     case "live":
       return cause;
     case "issuing":
