@@ -59,3 +59,15 @@ test("a stream of events is shown as it comes, and stopped", async ({ page }) =>
   await page.getByRole("dialog").getByRole("button", { name: "Send it" }).click();
   await expect(page.getByRole("region", { name: "Body of the answer" })).toContainText("event: done");
 });
+
+test("a form with files is sent", async ({ page }) => {
+  await page.goto("/reference/publish-plugin");
+  await page.getByLabel("Body as").selectOption("multipart/form-data");
+  await page.getByLabel("module", { exact: true }).setInputFiles({ name: "empty.wasm", mimeType: "application/wasm", buffer: Buffer.from("no WebAssembly") });
+  await expect(page.getByRole("region", { name: "the request with curl" })).toContainText("-F module=@empty.wasm");
+  await page.getByRole("button", { name: "Send …" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Send it" }).click();
+  await expect(page.getByText(/^HTTP 4\d\d · /)).toBeVisible();
+  await expect(page.getByRole("region", { name: "Body of the answer" })).toContainText('"code": "');
+  await expectAccessible(page);
+});

@@ -127,6 +127,7 @@ export async function load<T>(part: () => Promise<T>): Promise<T> {
   } catch (e) {
     if (!state && (await look())) throw e;
     await new Promise<void>((back) => {
+      if (!connection.get()) return back();
       const stop = connection.subscribe(() => {
         if (connection.get()) return;
         stop();

@@ -7,7 +7,6 @@ import { descriptionOf, limitsOf, operationsOf, resolve, typeOf, type ApiDocumen
 import { Method } from "./method";
 import { problems } from "./problems";
 import { documentQuery } from "./queries";
-import { bodyType } from "./request";
 import { BodySchema, Opens } from "./schema";
 import { TryIt } from "./tryit";
 
@@ -34,7 +33,6 @@ export function OperationPage() {
 const places = { path: "in the path", query: "in the query", header: "header", cookie: "cookie" };
 
 function Whole({ document, operation: o }: { document: ApiDocument; operation: Operation }) {
-  const body = o.requestBody?.content[bodyType(o)]?.schema;
   return (
     <Page
       title={o.summary}
@@ -68,11 +66,11 @@ function Whole({ document, operation: o }: { document: ApiDocument; operation: O
               <p className="text-muted">None.</p>
             )}
           </Card>
-          {body ? (
-            <Card title="Body" actions={<span className="font-mono text-[0.86rem] break-all text-muted">{Object.keys(o.requestBody?.content ?? {}).join(" or ")}</span>}>
-              <BodySchema document={document} schema={body} of="request" />
+          {Object.entries(o.requestBody?.content ?? {}).map(([type, body]) => (
+            <Card key={type} title={type === "multipart/form-data" ? "Body, with files" : "Body"} actions={<span className="font-mono text-[0.86rem] break-all text-muted">{type}</span>}>
+              <BodySchema document={document} schema={body.schema ?? {}} of="request" />
             </Card>
-          ) : null}
+          ))}
           <Answers document={document} operation={o} />
         </div>
         <TryIt document={document} operation={o} />

@@ -20,11 +20,12 @@ interface Props {
 
 /** Sends an operation as who is signed in; what changes something is asked about first. */
 export function TryIt({ document, operation: o }: Props) {
-  const type = bodyType(o);
+  const types = Object.keys(o.requestBody?.content ?? {});
+  const [type, setType] = useState(bodyType(o));
   const schema = o.requestBody?.content[type]?.schema;
   const multipart = type === "multipart/form-data";
   const [values, setValues] = useState<Record<string, string>>({});
-  const [body, setBody] = useState(() => (schema && !multipart ? JSON.stringify(sample(document, schema, { of: "request", required: true }), null, 2) : ""));
+  const [body, setBody] = useState(() => (schema ? JSON.stringify(sample(document, schema, { of: "request", required: true }), null, 2) : ""));
   const [files, setFiles] = useState<FormData>();
   const [fault, setFault] = useState("");
   const [asked, setAsked] = useState<Prepared | null>(null);
@@ -88,6 +89,13 @@ export function TryIt({ document, operation: o }: Props) {
             </div>
           ) : null}
           {tag.isError ? <ProblemNote error={tag.error} /> : null}
+          {types.length > 1 ? (
+            <Select label="Body as" value={type} onChange={(e) => setType(e.target.value)}>
+              {types.map((t) => (
+                <option key={t}>{t}</option>
+              ))}
+            </Select>
+          ) : null}
           {multipart && schema ? <Parts document={document} schema={schema} onParts={setFiles} /> : null}
           {schema && !multipart ? (
             <TextArea
