@@ -12,7 +12,7 @@ const token = process.env.SLUICE_TOKEN_FILE ? readFileSync(process.env.SLUICE_TO
 export default defineConfig({
   plugins: [react(), tailwindcss(), licences()],
   server: {
-    proxy: { "/v1": { target, changeOrigin: true, headers: token ? { Authorization: `Bearer ${token}` } : {} } },
+    proxy: { "/v1": { target, changeOrigin: true, headers: token ? { Authorization: `Bearer ${token}` } : {} }, "/livez": { target, changeOrigin: true } },
   },
   build: {
     target: "es2022",

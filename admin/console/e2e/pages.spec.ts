@@ -32,9 +32,13 @@ const pages = [
   { path: "/settings", heading: "Settings", shows: "This one" },
   { path: "/settings/tokens", heading: "Settings", shows: "API tokens" },
   { path: "/settings/edges", heading: "Settings", shows: "No edge has joined." },
+  { path: "/settings/domains", heading: "Settings", shows: "There are no domains." },
   { path: "/settings/addresses", heading: "Settings", shows: "127.0.0.1" },
   { path: "/settings/audit", heading: "Settings", shows: "toolset.deploy" },
   { path: "/settings/about", heading: "Settings", shows: "Version of the node" },
+  { path: "/reference?tag=Domains", heading: "API reference", shows: "Ask DNS about a domain" },
+  { path: "/reference/create-toolset", heading: "Create a toolset from an OpenAPI specification", shows: "It changes something" },
+  { path: "/reference/nope", heading: "nope", shows: "All operations" },
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];
 

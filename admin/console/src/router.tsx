@@ -1,227 +1,243 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Failed, NotFound } from "./components/fallback";
+import { load } from "./lib/connection";
 import { readSearch } from "./pages/analytics/search";
 import { Shell } from "./shell/shell";
+
+/** A page whose files are loaded when it is opened. */
+const page: typeof lazyRouteComponent = (importer, name) => lazyRouteComponent(() => load(importer), name);
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound, errorComponent: Failed });
 
 const home = createRoute({
   getParentRoute: () => root,
   path: "/",
-  component: lazyRouteComponent(() => import("./pages/home"), "Home"),
+  component: page(() => import("./pages/home"), "Home"),
 });
 
 const toolsets = createRoute({
   getParentRoute: () => root,
   path: "/toolsets",
-  component: lazyRouteComponent(() => import("./pages/toolsets"), "Toolsets"),
+  component: page(() => import("./pages/toolsets"), "Toolsets"),
 });
 
 const toolset = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/$slug",
-  component: lazyRouteComponent(() => import("./pages/toolset/layout"), "ToolsetLayout"),
+  component: page(() => import("./pages/toolset/layout"), "ToolsetLayout"),
 });
 
 const overview = createRoute({
   getParentRoute: () => toolset,
   path: "/",
-  component: lazyRouteComponent(() => import("./pages/toolset/overview"), "Overview"),
+  component: page(() => import("./pages/toolset/overview"), "Overview"),
 });
 
 const tools = createRoute({
   getParentRoute: () => toolset,
   path: "tools",
-  component: lazyRouteComponent(() => import("./pages/toolset/tools"), "Tools"),
+  component: page(() => import("./pages/toolset/tools"), "Tools"),
 });
 
 const optimizations = createRoute({
   getParentRoute: () => toolset,
   path: "optimizations",
-  component: lazyRouteComponent(() => import("./pages/toolset/optimizations"), "Optimizations"),
+  component: page(() => import("./pages/toolset/optimizations"), "Optimizations"),
 });
 
 const toolsetAccess = createRoute({
   getParentRoute: () => toolset,
   path: "access",
-  component: lazyRouteComponent(() => import("./pages/toolset/access"), "Access"),
+  component: page(() => import("./pages/toolset/access"), "Access"),
 });
 
 const toolsetAuthentication = createRoute({
   getParentRoute: () => toolset,
   path: "authentication",
-  component: lazyRouteComponent(() => import("./pages/toolset/authentication"), "Authentication"),
+  component: page(() => import("./pages/toolset/authentication"), "Authentication"),
 });
 
 const toolsetWorkflows = createRoute({
   getParentRoute: () => toolset,
   path: "workflows",
-  component: lazyRouteComponent(() => import("./pages/toolset/workflows"), "Workflows"),
+  component: page(() => import("./pages/toolset/workflows"), "Workflows"),
+});
+
+const toolsetDomains = createRoute({
+  getParentRoute: () => toolset,
+  path: "domains",
+  component: page(() => import("./pages/toolset/domains"), "ToolsetDomains"),
 });
 
 const toolsetSettings = createRoute({
   getParentRoute: () => toolset,
   path: "settings",
-  component: lazyRouteComponent(() => import("./pages/toolset/settings"), "ToolsetSettings"),
+  component: page(() => import("./pages/toolset/settings"), "ToolsetSettings"),
 });
 
 const revisions = createRoute({
   getParentRoute: () => toolset,
   path: "revisions",
-  component: lazyRouteComponent(() => import("./pages/toolset/revisions"), "Revisions"),
+  component: page(() => import("./pages/toolset/revisions"), "Revisions"),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   id: "settings",
-  component: lazyRouteComponent(() => import("./pages/settings"), "Settings"),
+  component: page(() => import("./pages/settings"), "Settings"),
 });
 
 const people = createRoute({
   getParentRoute: () => settings,
   path: "/settings",
-  component: lazyRouteComponent(() => import("./pages/settings/people"), "People"),
+  component: page(() => import("./pages/settings/people"), "People"),
 });
 
 const apiTokens = createRoute({
   getParentRoute: () => settings,
   path: "/settings/tokens",
-  component: lazyRouteComponent(() => import("./pages/settings/tokens"), "Tokens"),
+  component: page(() => import("./pages/settings/tokens"), "Tokens"),
 });
 
 const edges = createRoute({
   getParentRoute: () => settings,
   path: "/settings/edges",
-  component: lazyRouteComponent(() => import("./pages/settings/edges"), "Edges"),
+  component: page(() => import("./pages/settings/edges"), "Edges"),
 });
 
 const addresses = createRoute({
   getParentRoute: () => settings,
   path: "/settings/addresses",
-  component: lazyRouteComponent(() => import("./pages/settings/addresses"), "Addresses"),
+  component: page(() => import("./pages/settings/addresses"), "Addresses"),
+});
+
+const domains = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/domains",
+  component: page(() => import("./pages/settings/domains"), "WorkspaceDomains"),
 });
 
 const audit = createRoute({
   getParentRoute: () => settings,
   path: "/settings/audit",
-  component: lazyRouteComponent(() => import("./pages/settings/audit"), "AuditLog"),
+  component: page(() => import("./pages/settings/audit"), "AuditLog"),
 });
 
 const about = createRoute({
   getParentRoute: () => settings,
   path: "/settings/about",
-  component: lazyRouteComponent(() => import("./pages/settings/about"), "About"),
+  component: page(() => import("./pages/settings/about"), "About"),
 });
 
 const alerts = createRoute({
   getParentRoute: () => root,
   id: "alerts",
-  component: lazyRouteComponent(() => import("./pages/alerts/alerts"), "Alerts"),
+  component: page(() => import("./pages/alerts/alerts"), "Alerts"),
 });
 
 const activeAlerts = createRoute({
   getParentRoute: () => alerts,
   path: "/alerts",
-  component: lazyRouteComponent(() => import("./pages/alerts/list"), "ActiveAlerts"),
+  component: page(() => import("./pages/alerts/list"), "ActiveAlerts"),
 });
 
 const alertHistory = createRoute({
   getParentRoute: () => alerts,
   path: "/alerts/history",
-  component: lazyRouteComponent(() => import("./pages/alerts/list"), "AlertHistory"),
+  component: page(() => import("./pages/alerts/list"), "AlertHistory"),
 });
 
 const alertRules = createRoute({
   getParentRoute: () => alerts,
   path: "/alerts/rules",
-  component: lazyRouteComponent(() => import("./pages/alerts/rules"), "Rules"),
+  component: page(() => import("./pages/alerts/rules"), "Rules"),
 });
 
 const channels = createRoute({
   getParentRoute: () => alerts,
   path: "/alerts/channels",
-  component: lazyRouteComponent(() => import("./pages/alerts/channels"), "Channels"),
+  component: page(() => import("./pages/alerts/channels"), "Channels"),
 });
 
 const deliveries = createRoute({
   getParentRoute: () => alerts,
   path: "/alerts/deliveries",
-  component: lazyRouteComponent(() => import("./pages/alerts/deliveries"), "DeliveryLog"),
+  component: page(() => import("./pages/alerts/deliveries"), "DeliveryLog"),
 });
 
 const alert = createRoute({
   getParentRoute: () => root,
   path: "/alerts/$id",
-  component: lazyRouteComponent(() => import("./pages/alerts/alert"), "AlertPage"),
+  component: page(() => import("./pages/alerts/alert"), "AlertPage"),
 });
 
 const analytics = createRoute({
   getParentRoute: () => root,
   id: "analytics",
   validateSearch: readSearch,
-  component: lazyRouteComponent(() => import("./pages/analytics/analytics"), "Analytics"),
+  component: page(() => import("./pages/analytics/analytics"), "Analytics"),
 });
 
 const usage = createRoute({
   getParentRoute: () => analytics,
   path: "/analytics",
-  component: lazyRouteComponent(() => import("./pages/analytics/usage"), "UsagePage"),
+  component: page(() => import("./pages/analytics/usage"), "UsagePage"),
 });
 
 const errors = createRoute({
   getParentRoute: () => analytics,
   path: "/analytics/errors",
-  component: lazyRouteComponent(() => import("./pages/analytics/errors"), "ErrorsPage"),
+  component: page(() => import("./pages/analytics/errors"), "ErrorsPage"),
 });
 
 const calls = createRoute({
   getParentRoute: () => analytics,
   path: "/analytics/calls",
-  component: lazyRouteComponent(() => import("./pages/analytics/calls"), "CallLog"),
+  component: page(() => import("./pages/analytics/calls"), "CallLog"),
 });
 
 const plugins = createRoute({
   getParentRoute: () => root,
   path: "/plugins",
-  component: lazyRouteComponent(() => import("./pages/plugins/plugins"), "Plugins"),
+  component: page(() => import("./pages/plugins/plugins"), "Plugins"),
 });
 
 const plugin = createRoute({
   getParentRoute: () => root,
   path: "/plugins/$name",
   validateSearch: (search: Record<string, unknown>): { version?: string } => (typeof search.version === "string" ? { version: search.version.slice(0, 80) } : {}),
-  component: lazyRouteComponent(() => import("./pages/plugins/plugin"), "PluginPage"),
+  component: page(() => import("./pages/plugins/plugin"), "PluginPage"),
 });
 
 const catalog = createRoute({
   getParentRoute: () => root,
   id: "catalog",
-  component: lazyRouteComponent(() => import("./pages/catalog/catalog"), "Catalog"),
+  component: page(() => import("./pages/catalog/catalog"), "Catalog"),
 });
 
 const entries = createRoute({
   getParentRoute: () => catalog,
   path: "/catalog",
-  component: lazyRouteComponent(() => import("./pages/catalog/entries"), "Entries"),
+  component: page(() => import("./pages/catalog/entries"), "Entries"),
 });
 
 const requests = createRoute({
   getParentRoute: () => catalog,
   path: "/catalog/requests",
-  component: lazyRouteComponent(() => import("./pages/catalog/requests"), "Requests"),
+  component: page(() => import("./pages/catalog/requests"), "Requests"),
 });
 
 const newRequest = createRoute({
   getParentRoute: () => root,
   path: "/catalog/requests/new",
   validateSearch: (search: Record<string, unknown>): { name?: string } => (typeof search.name === "string" ? { name: search.name.slice(0, 80) } : {}),
-  component: lazyRouteComponent(() => import("./pages/catalog/newrequest"), "NewRequest"),
+  component: page(() => import("./pages/catalog/newrequest"), "NewRequest"),
 });
 
 const entry = createRoute({
   getParentRoute: () => root,
   path: "/catalog/$entry",
-  component: lazyRouteComponent(() => import("./pages/catalog/entry"), "EntryPage"),
+  component: page(() => import("./pages/catalog/entry"), "EntryPage"),
 });
 
 const playground = createRoute({
@@ -232,63 +248,81 @@ const playground = createRoute({
     ...(typeof search.tool === "string" ? { tool: search.tool } : {}),
     ...(typeof search.args === "object" && search.args !== null && !Array.isArray(search.args) ? { args: search.args as Record<string, unknown> } : {}),
   }),
-  component: lazyRouteComponent(() => import("./pages/playground/playground"), "Playground"),
+  component: page(() => import("./pages/playground/playground"), "Playground"),
+});
+
+const word = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value).slice(0, 100) : "");
+
+const reference = createRoute({
+  getParentRoute: () => root,
+  path: "/reference",
+  validateSearch: (search: Record<string, unknown>): { q?: string; tag?: string } => ({
+    ...(word(search.q) ? { q: word(search.q) } : {}),
+    ...(word(search.tag) ? { tag: word(search.tag) } : {}),
+  }),
+  component: page(() => import("./pages/reference/reference"), "Reference"),
+});
+
+const operation = createRoute({
+  getParentRoute: () => root,
+  path: "/reference/$operation",
+  component: page(() => import("./pages/reference/operation"), "OperationPage"),
 });
 
 const source = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new",
-  component: lazyRouteComponent(() => import("./pages/create/source"), "Source"),
+  component: page(() => import("./pages/create/source"), "Source"),
 });
 
 const server = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new/mcp",
-  component: lazyRouteComponent(() => import("./pages/create/server"), "Server"),
+  component: page(() => import("./pages/create/server"), "Server"),
 });
 
 const serverLogin = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new/mcp-authentication",
   validateSearch: (search: Record<string, unknown>): { login?: string } => (typeof search.login === "string" ? { login: search.login.slice(0, 64) } : {}),
-  component: lazyRouteComponent(() => import("./pages/create/serverlogin"), "ServerLogin"),
+  component: page(() => import("./pages/create/serverlogin"), "ServerLogin"),
 });
 
 const create = createRoute({
   getParentRoute: () => root,
   path: "/toolsets/new/$slug",
-  component: lazyRouteComponent(() => import("./pages/create/steps"), "DraftLayout"),
+  component: page(() => import("./pages/create/steps"), "DraftLayout"),
 });
 
 const createReview = createRoute({
   getParentRoute: () => create,
   path: "review",
-  component: lazyRouteComponent(() => import("./pages/create/review"), "Review"),
+  component: page(() => import("./pages/create/review"), "Review"),
 });
 
 const createAuthentication = createRoute({
   getParentRoute: () => create,
   path: "authentication",
-  component: lazyRouteComponent(() => import("./pages/create/authentication"), "Authentication"),
+  component: page(() => import("./pages/create/authentication"), "Authentication"),
 });
 
 const createTest = createRoute({
   getParentRoute: () => create,
   path: "test",
-  component: lazyRouteComponent(() => import("./pages/create/test"), "Test"),
+  component: page(() => import("./pages/create/test"), "Test"),
 });
 
 const createLive = createRoute({
   getParentRoute: () => create,
   path: "live",
-  component: lazyRouteComponent(() => import("./pages/create/live"), "Live"),
+  component: page(() => import("./pages/create/live"), "Live"),
 });
 
 const tree = root.addChildren([
   home,
-  settings.addChildren([people, apiTokens, edges, addresses, audit, about]),
+  settings.addChildren([people, apiTokens, edges, domains, addresses, audit, about]),
   toolsets,
-  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetWorkflows, revisions, toolsetSettings]),
+  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetDomains, toolsetWorkflows, revisions, toolsetSettings]),
   playground,
   source,
   server,
@@ -302,6 +336,8 @@ const tree = root.addChildren([
   catalog.addChildren([entries, requests]),
   newRequest,
   entry,
+  reference,
+  operation,
 ]);
 
 export const makeRouter = () =>

@@ -17,6 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sluicegate/sluice/internal/acmetest"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 )
 
@@ -48,8 +49,9 @@ func TestConsole(t *testing.T) {
 	api := thingsAPI(t)
 	hook := startHook(t)
 	provider := oauthtest.New(t)
+	dns := acmetest.NewDNS(t)
 	n := startSluice(t, "--demo", "--allow-private-upstreams=127.0.0.2/32", "--oidc-issuer", provider.Issuer(), "--oidc-client-id", oauthtest.ConsoleClient,
-		"--oidc-name", "Acme", "--oidc-groups-claim", "preferred_username", "--oidc-role", oauthtest.User+"=editor")
+		"--oidc-name", "Acme", "--oidc-groups-claim", "preferred_username", "--oidc-role", oauthtest.User+"=editor", "--domain-dns", dns.Addr)
 	link := loginLink.FindString(n.out.String())
 	if link == "" {
 		t.Fatal("no login link was printed")
@@ -59,7 +61,7 @@ func TestConsole(t *testing.T) {
 	articles(t, n)
 	cmd := exec.CommandContext(t.Context(), node, append([]string{playwright, "test"}, strings.Fields(os.Getenv("SLUICE_E2E_ONLY"))...)...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_E2E_DNS="+records(t, dns), "SLUICE_E2E_OTHER="+otherNode(t), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, last(string(out), 20<<10))
@@ -87,6 +89,31 @@ func TestConsole(t *testing.T) {
 			t.Errorf("%s: the answer is %+v, without the thing of the API", slug, r.Content[0])
 		}
 	}
+}
+
+// records serves a page at which a test of the browser makes records of a DNS server.
+func records(t *testing.T, dns *acmetest.DNS) string {
+	t.Helper()
+	return serveAllowed(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if name := q.Get("txt"); name != "" {
+			dns.SetTXT(name, q.Get("value"))
+		} else {
+			dns.SetA(q.Get("a"), q.Get("value"))
+		}
+	}))
+}
+
+// otherNode is how a test of the browser runs a node that it stops and starts again: the
+// program, the address of its admin listener, and its arguments.
+func otherNode(t *testing.T) string {
+	t.Helper()
+	admin := freePort(t)
+	command, err := json.Marshal([]string{binary, admin, "run", "--demo", "--listen", freePort(t), "--admin-listen", admin, "--data", t.TempDir(), "--catalog", filepath.Join(t.TempDir(), "entries"), "--no-input"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(command)
 }
 
 // startHook serves another loopback address than the API, which the node may call

@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 import type { components, paths } from "../api.gen";
+import { send } from "./connection";
 import { problemOf } from "./problem";
 
 export type Schemas = components["schemas"];
@@ -9,7 +10,7 @@ export const SIGNED_OUT = "sluice:signed-out";
 
 const client = createClient<paths>({
   baseUrl: location.origin,
-  fetch: (request) => globalThis.fetch(request),
+  fetch: send,
 });
 
 client.use({

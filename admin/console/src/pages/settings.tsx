@@ -6,6 +6,7 @@ const tabs = [
   { to: "/settings", name: "People", exact: true },
   { to: "/settings/tokens", name: "API tokens" },
   { to: "/settings/edges", name: "Edges" },
+  { to: "/settings/domains", name: "Domains" },
   { to: "/settings/addresses", name: "Private addresses" },
   { to: "/settings/audit", name: "Audit log" },
   { to: "/settings/about", name: "Backup and about" },

@@ -82,7 +82,10 @@ function Account({ session }: { session: Session }) {
         Sign out
       </Button>
       <p className="hidden px-2 text-[0.86rem] text-muted md:block">
-        {session.version} · <a className="underline" href="/licences.txt">Licences</a>
+        {session.version} · <a className="underline" href="/licences.txt">Licences</a> ·{" "}
+        <Link to="/reference" className="underline">
+          API
+        </Link>
       </p>
     </div>
   );

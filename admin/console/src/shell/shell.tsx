@@ -4,14 +4,23 @@ import { useEffect, useState } from "react";
 import { ProblemNote } from "../components/problem";
 import { SIGNED_OUT } from "../lib/api";
 import { sessionQuery, takeLoginLink } from "../lib/session";
+import { Connection } from "./connection";
 import { Navigation } from "./navigation";
 import { LinkSignIn, SignIn, SignInAgain } from "./signin";
 
 // Read once, before anything else sees the address.
 const loginLink = takeLoginLink();
 
-/** What is around every page: navigation, or the sign-in page where nobody is signed in. */
-export function Shell() {
+/** What is around every page, and whether the node answers. */
+export const Shell = () => (
+  <>
+    <Inside />
+    <Connection />
+  </>
+);
+
+/** Navigation and the page, or the sign-in page where nobody is signed in. */
+function Inside() {
   const queries = useQueryClient();
   const [link, setLink] = useState(loginLink);
   // While a link signs in, an answer of the time before would overwrite the new session.

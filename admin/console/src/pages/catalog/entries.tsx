@@ -7,6 +7,7 @@ import { SearchField, Select } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
+import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
 import { count, plural } from "../../lib/format";
 import { shellWord } from "../../lib/clients";
@@ -24,6 +25,12 @@ const columns: Column<Outline>[] = [
           {e.name}
         </Link>
         <span className="block text-muted">{e.summary}</span>
+        {e.usedBy?.length ? (
+          <span className="mt-1 flex flex-wrap gap-1">
+            <Badge tone="ok">{plural(e.usedBy.length, "toolset")}</Badge>
+            {e.updates ? <Badge tone="warn">{count(e.updates)} to update</Badge> : null}
+          </span>
+        ) : null}
       </>
     ),
   },

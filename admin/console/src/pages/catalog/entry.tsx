@@ -12,7 +12,7 @@ import { plural, saved, sentence } from "../../lib/format";
 import { useCan } from "../../lib/session";
 import { AddEntry } from "./add";
 import { kindNames } from "./entries";
-import { entryQuery, type Entry } from "./queries";
+import { entriesQuery, entryQuery, type Entry } from "./queries";
 
 const columns: Column<Schemas["EntryTool"]>[] = [
   { name: "Tool", cell: (t) => <span className="font-mono font-medium whitespace-nowrap">{t.name}</span> },
@@ -44,12 +44,36 @@ export function EntryPage() {
           <About entry={e} />
           {editor ? <AddEntry key={e.id} entry={e} /> : <Card title="Add"><p className="text-muted">Editors and administrators add connectors.</p></Card>}
         </div>
+        <Uses id={e.id} />
         <Card title={e.tools?.length ? `Tools (${e.tools.length})` : "Tools"} flush>
           {e.tools?.length ? <Table label="Tools" columns={columns} rows={e.tools} id={(t) => t.name} /> : <p className="p-4 text-muted">All that the MCP server offers when it is added.</p>}
         </Card>
       </div>
       <CommandLine command={`sluice catalog add ${e.id}`} />
     </Page>
+  );
+}
+
+/** The toolsets that were made of an entry, and those that have an older version of it. */
+function Uses({ id }: { id: string }) {
+  const uses = useQuery(entriesQuery({})).data?.items.find((e) => e.id === id)?.usedBy ?? [];
+  if (uses.length === 0) return null;
+  return (
+    <Card title="Toolsets made of it" flush>
+      <ul className="divide-y divide-line">
+        {uses.map((u) => (
+          <li key={`${u.toolset} ${u.connector}`} className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5">
+            <Link to="/toolsets/$slug" params={{ slug: u.toolset }} className="font-medium text-accent hover:underline">
+              {u.toolset}
+            </Link>
+            <span className="text-muted">
+              {u.connector}, version <code className="font-mono">{u.version}</code>
+            </span>
+            {u.update ? <Badge tone="warn">Update waits</Badge> : <Badge tone="ok">As it is here</Badge>}
+          </li>
+        ))}
+      </ul>
+    </Card>
   );
 }
 

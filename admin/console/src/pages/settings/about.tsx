@@ -1,4 +1,5 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CodeBlock, CommandLine } from "../../components/copy";
@@ -36,9 +37,9 @@ export function About() {
                 </a>
               </Fact>
               <Fact name="Admin API">
-                <a className="text-accent underline" href="/v1/openapi.json">
-                  Its description
-                </a>
+                <Link to="/reference" className="text-accent underline">
+                  Its reference
+                </Link>
               </Fact>
             </dl>
           </Card>

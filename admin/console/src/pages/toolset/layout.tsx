@@ -15,6 +15,7 @@ const tabs = [
   { to: "/toolsets/$slug/optimizations", name: "Optimizations" },
   { to: "/toolsets/$slug/authentication", name: "Authentication" },
   { to: "/toolsets/$slug/access", name: "Access" },
+  { to: "/toolsets/$slug/domains", name: "Domains" },
   { to: "/toolsets/$slug/workflows", name: "Workflows" },
   { to: "/toolsets/$slug/revisions", name: "Revisions" },
   { to: "/toolsets/$slug/settings", name: "Settings" },

@@ -12,6 +12,7 @@ import type { Schemas } from "../../lib/api";
 import { clientSetups } from "../../lib/clients";
 import { date, milliseconds, saved, count } from "../../lib/format";
 import { toolsetQuery, usageQuery } from "../../lib/queries";
+import { EntryUpdates } from "./entryupdate";
 
 export function Overview() {
   const { slug } = useParams({ from: "/toolsets/$slug" });
@@ -21,6 +22,7 @@ export function Overview() {
   const t = toolset.data.data;
   return (
     <div className="space-y-5">
+      <EntryUpdates toolset={t} />
       <Address toolset={t} />
       {usage.isError ? <ProblemNote error={usage.error} retry={() => void usage.refetch()} /> : null}
       {usage.data ? <Figures totals={usage.data.totals} /> : usage.isPending ? <FiguresSkeleton /> : null}

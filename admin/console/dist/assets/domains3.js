@@ -1,0 +1,1 @@
+import{S as e,f as t}from"./vendor.js";import{t as n}from"./domains.js";import{y as r}from"./index.js";var i=e();function a(){let{slug:e}=t({from:`/toolsets/$slug`});return(0,i.jsxs)(i.Fragment,{children:[(0,i.jsx)(n,{slug:e}),(0,i.jsx)(r,{command:`sluice toolset domain ${e}`})]})}export{a as ToolsetDomains};

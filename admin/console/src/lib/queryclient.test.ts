@@ -1,0 +1,29 @@
+import { QueryObserver } from "@tanstack/react-query";
+import { expect, it } from "vitest";
+import { Problem } from "./problem";
+import { makeQueries } from "./queryclient";
+
+it.each([
+  { thrown: new TypeError("Failed to fetch"), status: "success" },
+  { thrown: new Problem({ title: "Not signed in", status: 401 }), status: "success" },
+  { thrown: new Problem({ title: "Not found", status: 404 }), status: "error" },
+  { thrown: new Problem({ title: "Internal error", status: 500 }), status: "error" },
+])("what was read is $status after $thrown.message", async ({ thrown, status }) => {
+  const queries = makeQueries();
+  let fails = false;
+  const observer = new QueryObserver(queries, { queryKey: ["one"], queryFn: () => (fails ? Promise.reject(thrown) : Promise.resolve("read")), retry: false });
+  const stop = observer.subscribe(() => undefined);
+  await observer.refetch();
+  fails = true;
+  await observer.refetch();
+  expect(observer.getCurrentResult()).toMatchObject({ status, data: "read" });
+  stop();
+});
+
+it("what was never read is an error without the node", async () => {
+  const observer = new QueryObserver(makeQueries(), { queryKey: ["one"], queryFn: () => Promise.reject(new TypeError("Failed to fetch")), retry: false });
+  const stop = observer.subscribe(() => undefined);
+  await observer.refetch();
+  expect(observer.getCurrentResult().status).toBe("error");
+  stop();
+});
