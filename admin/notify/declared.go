@@ -22,7 +22,7 @@ type DeclaredChannel struct {
 	Mail     *Mail        `json:"mail,omitempty" doc:"Of email."`
 	Password secrets.Wire `json:"password,omitzero" maxLength:"1024" doc:"Of mail.username. Absent: the stored one stays, for the same server and login."`
 	Routes   Routes       `json:"routes,omitzero" doc:"Toolsets are named by slug."`
-	Quiet    *Quiet       `json:"quiet,omitempty"`
+	Quiet    *Quiet       `json:"quiet,omitempty" doc:"When nothing but what is critical is sent; the rest waits until then."`
 	Digest   *Digest      `json:"digest,omitempty"`
 	Off      bool         `json:"off,omitempty" doc:"Nothing is sent to it."`
 }

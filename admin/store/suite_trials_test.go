@@ -50,7 +50,9 @@ func testTrials(t *testing.T, h harness) {
 	if err := start(); !problem.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "1000 roll-outs run in this installation") {
 		t.Errorf("one roll-out past the bound: %v", err)
 	}
-	update(t, one, func(ctx context.Context, tx *store.Tx) error { return tx.EndTrial(ctx, &last, store.TrialAborted, "", 0) })
+	update(t, one, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndTrial(ctx, &last, store.TrialAborted, "", 0)
+	})
 	if err := start(); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
@@ -76,7 +78,9 @@ func testTrials(t *testing.T, h harness) {
 	count("n1", 1, 10, true)
 	count("n2", 1, 20, true)
 	count("n1", 1, 10, false)
-	update(t, two, func(ctx context.Context, tx *store.Tx) error { return tx.EndTrial(ctx, &rows[0], store.TrialRolledBack, "worse", 0) })
+	update(t, two, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndTrial(ctx, &rows[0], store.TrialRolledBack, "worse", 0)
+	})
 	count("n2", 2, 5, true)
 	count("n2", 2, 5, false)
 	row, err := two.Trial(t.Context(), other.ID, rows[0].ID)

@@ -150,8 +150,8 @@ func (r *Room) Import(ctx context.Context, ws *store.Workspace, in *Import) (eta
 		settings []setting
 		shown    *[]declare.PlannedSetting
 	}{{rules, &out.AlertRules}, {channels, &out.Channels}} {
-		n := 0
-		*list.shown, n = planned(list.settings)
+		shown, n := planned(list.settings)
+		*list.shown = shown
 		out.Changes += n
 	}
 	for i := range work {

@@ -51,24 +51,28 @@ func benchClusterEdges(ctx context.Context, b *bench) error {
 	}
 	var planes []*node
 	var urls []string
+	defer func() {
+		for _, n := range planes {
+			n.Close()
+		}
+	}()
 	for i := range clusterPlanes {
 		n, err := b.serve(filepath.Join(root, fmt.Sprint("control", i)), "control", "--cluster", "--shared-keys", keys,
 			"--database", database.URL("postgres"), "--registry", "oci://"+strings.TrimPrefix(artifacts.URL, "http://")+"/sluice?insecure=true")
 		if err != nil {
 			return err
 		}
-		defer n.Close()
+		planes, urls = append(planes, n), append(urls, "http://"+n.admin)
 		if err := n.answers(ctx, n.admin); err != nil {
 			return err
 		}
-		planes, urls = append(planes, n), append(urls, "http://"+n.admin)
 	}
 	leader, follower := planes[0], planes[1]
 	token, err := os.ReadFile(filepath.Join(leader.data, "admin.token"))
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(follower.data, "admin.token"), token, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(follower.data, "admin.token"), token, 0o600); err != nil { //nolint:gosec // G703: a folder of this run
 		return err
 	}
 	doc, err := json.Marshal(specification(0, "http://127.0.0.1:1"))

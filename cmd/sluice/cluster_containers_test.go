@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"database/sql"
+	"database/sql" //nolint:depguard // a database of its own for each cluster
 	"fmt"
 	"io"
 	"log/slog"

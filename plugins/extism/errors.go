@@ -37,7 +37,7 @@ type PluginError struct {
 // Error is the message of the plugin.
 func (e *PluginError) Error() string {
 	if e.Message == "" {
-		return fmt.Sprintf("plugin returned code %d", int32(e.Code)) //nolint:gosec // an i32, as its author wrote it
+		return fmt.Sprintf("plugin returned code %d", int32(e.Code)) // an i32, as its author wrote it
 	}
 	return e.Message
 }

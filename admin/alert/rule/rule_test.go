@@ -75,7 +75,9 @@ func TestNewRule(t *testing.T) {
 func TestSettingsRoundTrip(t *testing.T) {
 	limit := 5.0
 	for _, s := range []Settings{
-		{Metric: ErrorRate, Threshold: &limit}, {Metric: Tokens, Threshold: &limit, Window: Month, Each: EachWorkspace}, {Metric: LatencyP99, Threshold: &limit, Window: "45m", For: "90s", Tool: "x"},
+		{Metric: ErrorRate, Threshold: &limit},
+		{Metric: Tokens, Threshold: &limit, Window: Month, Each: EachWorkspace},
+		{Metric: LatencyP99, Threshold: &limit, Window: "45m", For: "90s", Tool: "x"},
 		{Metric: Calls, Threshold: &limit, Each: EachCaller, Caller: "ann@a.example"},
 	} {
 		a, err := New("mine", "ts_1", &s)
