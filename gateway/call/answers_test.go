@@ -333,6 +333,22 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestLongerThanPromised: where no answer was to be long, nothing gives the rest of one that
+// is. What changed something is not repeated for it.
+func TestLongerThanPromised(t *testing.T) {
+	w := newWorld(t)
+	w.answer = upstreamtest.JSON(200, pets(4000))
+	op := gatewaytest.Operation("make", "POST", "/list")
+	tool := w.serve(op, nil)
+	if strings.Contains(w.list(), snapshot.FetchTool) {
+		t.Fatal("fetch_result is listed")
+	}
+	text := w.text(tool, "{}")
+	if !strings.Contains(text, "of 4000; the rest is not held") || !strings.HasSuffix(text, "do not repeat it, but read what you need with another tool]") {
+		t.Errorf("the end is %q", text[max(0, len(text)-200):])
+	}
+}
+
 func TestFetchResult(t *testing.T) {
 	w := newWorld(t)
 	w.answer = upstreamtest.JSON(200, pets(400))

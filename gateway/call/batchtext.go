@@ -155,5 +155,5 @@ func (a *rendering) appendShare(dst []byte, b *batchAnswer, share int) ([]byte, 
 	if err != nil { // without a mask nothing can fail
 		return dst, err
 	}
-	return append(dst, appendNote(page, &it, s, a.c.results.put(a.ctx, h), a.ts.Fetch(), pick{})...), nil
+	return append(dst, appendNote(page, &it, s, a.c.results.put(a.ctx, h), a.ts.Fetch(), b.call.tool.OnlyReads(), pick{})...), nil
 }

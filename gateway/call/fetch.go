@@ -48,7 +48,7 @@ func (x *exchange) fetchPage(f *fetchArguments) error {
 	if err != nil {
 		return err
 	}
-	x.form = appendNote(out, &it, s, f.handle, x.tool, f.pick)
+	x.form = appendNote(out, &it, s, f.handle, x.tool, true, f.pick)
 	a.text = x.form
 	return nil
 }

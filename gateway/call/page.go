@@ -278,7 +278,7 @@ func (a *rendering) pageUnless(whole bool) bool {
 		a.listed = a.doc
 	}
 	handle := a.hold(h)
-	a.form = appendNote(out, &it, s, handle, a.ts.Fetch(), pick{})
+	a.form = appendNote(out, &it, s, handle, a.ts.Fetch(), a.tool.OnlyReads(), pick{})
 	a.text = a.form
 	if a.trace != nil {
 		a.trace.Shown, a.trace.Items = s.to-s.from, s.total
@@ -300,7 +300,7 @@ func (it *items) noun() string {
 }
 
 // appendNote appends the line behind a page.
-func appendNote(dst []byte, it *items, s shown, handle string, fetch *snapshot.Tool, p pick) []byte {
+func appendNote(dst []byte, it *items, s shown, handle string, fetch *snapshot.Tool, reads bool, p pick) []byte {
 	if len(dst) > 0 && dst[len(dst)-1] != '\n' {
 		dst = append(dst, '\n')
 	}
@@ -321,9 +321,11 @@ func appendNote(dst []byte, it *items, s shown, handle string, fetch *snapshot.T
 		dst = fmt.Appendf(dst, " that match, of %d", s.total)
 	}
 	if s.to < s.matching && s.to > s.from || s.whole > 0 {
-		if handle == "" || fetch == nil {
-			dst = append(dst, "; the rest is too large to be held: ask for less, with a smaller page, fewer fields or a narrower filter"...)
-			return append(dst, ']')
+		switch {
+		case (handle == "" || fetch == nil) && !reads:
+			return append(dst, "; the rest is not held: what the call did is done, so do not repeat it, but read what you need with another tool]"...)
+		case handle == "" || fetch == nil:
+			return append(dst, "; the rest is not held: ask for less, with a smaller page, fewer fields or a narrower filter]"...)
 		}
 		dst = fmt.Appendf(dst, `; the rest: %s {"handle":"%s"`, fetch.Name, handle)
 		if s.to < s.matching {

@@ -41,6 +41,9 @@ func (ts *Toolset) PlainList(selection string, sees func(tool string) bool) (*Li
 
 // OnlyReads reports whether a tool says that it changes nothing.
 func (t *Tool) OnlyReads() bool {
+	if t.Binding == nil && t.Workflow == nil { // the gateway's own: who knows what they call
+		return t.Fetch
+	}
 	head, err := t.head()
 	return err == nil && head.Annotations.ReadOnly
 }

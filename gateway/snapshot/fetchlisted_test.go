@@ -17,6 +17,7 @@ func TestFetchAndFieldsListed(t *testing.T) {
 		what, method, output string
 		accept               string
 		answers              *registry.Answers
+		selection            *registry.Selection
 		fetch, fields        bool
 	}{
 		{what: "reads what is not described", method: "GET", fetch: true, fields: true},
@@ -29,6 +30,7 @@ func TestFetchAndFieldsListed(t *testing.T) {
 		{what: "gives a document", method: "POST", accept: "text/html", fetch: true},
 		{what: "has a small budget", method: "POST", answers: &registry.Answers{Budget: registry.MinTokenBudget}, fetch: true},
 		{what: "has the usual budget", method: "POST", answers: &registry.Answers{Budget: registry.DefaultTokenBudget}},
+		{what: "shares the budget of a batch", method: "POST", selection: &registry.Selection{Mode: registry.SelectAll, Batch: true}, fetch: true},
 		{what: "has no budget", method: "GET", answers: &registry.Answers{Budget: registry.NoTokenBudget}, fields: true},
 	} {
 		op := gatewaytest.Operation("do", c.method, "/x")
@@ -38,7 +40,7 @@ func TestFetchAndFieldsListed(t *testing.T) {
 		if c.accept != "" {
 			op.Plan.Accept = c.accept
 		}
-		s := mustCompile(t, nil, gatewaytest.Toolset("a", 1, mustConnector(t, "a", "http://h", op), func(b *registry.Toolset) { b.Answers = c.answers }))
+		s := mustCompile(t, nil, gatewaytest.Toolset("a", 1, mustConnector(t, "a", "http://h", op), func(b *registry.Toolset) { b.Answers, b.Selection = c.answers, c.selection }))
 		list, err := s.Slug("a").List()
 		if err != nil {
 			t.Fatal(err)

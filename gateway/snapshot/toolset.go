@@ -283,7 +283,9 @@ func (ts *Toolset) makeIndex() error {
 	ts.index.needs = needs
 	tools = append(tools, ts.workflows()...)
 	ts.index.list, ts.index.byName = tools, settleNames(tools)
-	if slices.ContainsFunc(tools, (*Tool).mayBeCut) {
+	// Calls of a batch share one budget, and what a script gives no specification describes.
+	shared := ts.bundle.Selection != nil && ts.bundle.Selection.Batch || ts.Codes()
+	if slices.ContainsFunc(tools, func(t *Tool) bool { return t.mayBeCut(shared) }) {
 		ts.index.fetch = &Tool{Name: ts.ownName(FetchTool), Toolset: ts, Fetch: true}
 		ts.index.byName[ts.index.fetch.Name] = ts.index.fetch
 	}
@@ -322,12 +324,12 @@ func (a *attempt) do(f func() error) error {
 }
 
 // mayBeCut reports whether an answer of the tool can be over its budget. What the
-// specification says is believed as long as the budget is no less than usual.
-func (t *Tool) mayBeCut() bool {
+// specification says is believed as long as the budget is no less than usual and its own.
+func (t *Tool) mayBeCut(shared bool) bool {
 	switch budget := answer.Budget(t.settings()); {
 	case budget <= 0:
 		return false
-	case budget < registry.DefaultTokenBudget || t.Workflow != nil:
+	case shared || budget < registry.DefaultTokenBudget || t.Workflow != nil:
 		return true
 	}
 	head, err := t.head()
