@@ -29,7 +29,7 @@ var targets = []target{
 	{dir: "gateway/pool", wider: []string{"gateway"}},
 	{dir: "gateway/session", wider: []string{"gateway"}},
 	{dir: "internal/http1", wider: []string{"gateway"}},
-	{dir: "internal/secrets", wider: []string{"admin/keyring", "admin/store"}},
+	{dir: "internal/secrets", wider: []string{"admin/store"}},
 	{dir: "plugins/catalog", wider: []string{"admin/catalog"}},
 	{dir: "registry/server", wider: []string{"registry/oci"}},
 }
