@@ -22,7 +22,7 @@ func TestServeAllocates(t *testing.T) {
 		if s.Serve(rc, ts); rc.Response.StatusCode() != 200 {
 			t.Fatalf("%s: %d %s", name, rc.Response.StatusCode(), rc.Response.Body())
 		}
-		if n := testing.AllocsPerRun(200, func() { s.Serve(rc, ts) }); n != 0 {
+		if n := testing.AllocsPerRun(200, func() { s.Serve(rc, ts); rc.ResetUserValues() }); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", name, n)
 		}
 	}
@@ -32,6 +32,39 @@ func TestServeAllocates(t *testing.T) {
 	ts.list = longList(1 << 20)
 	f("long list", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25")
 	f("initialize", `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)
+}
+
+// TestLongAfterShort: long answers allocate nothing, also where nearly all before were short.
+// The pool that fasthttp has for bodies looks at 42,000 of them, and then drops longer ones.
+func TestLongAfterShort(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts := newStub(t)
+	rc := request(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, "MCP-Protocol-Version", "2025-11-25")
+	serve := func() { // and what the server does behind a response
+		s.Serve(rc, ts)
+		rc.ResetUserValues()
+		rc.Response.Reset()
+	}
+	for range 50_000 {
+		serve()
+	}
+	ts.list = longList(shareFrom / 2)
+	if n := testing.AllocsPerRun(200, serve); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
+
+// TestKeepOutput: the memory of a response is kept up to keepOutput.
+func TestKeepOutput(t *testing.T) {
+	for size, kept := range map[int]bool{keepOutput: true, keepOutput + 1: false} {
+		o := &output{make([]byte, size)}
+		if err := o.Close(); err != nil || len(o.b) != 0 || (o.b != nil) != kept {
+			t.Errorf("of %d bytes %d are kept, %v", size, cap(o.b), err)
+		}
+	}
 }
 
 func BenchmarkServe(b *testing.B) {
@@ -52,6 +85,7 @@ func BenchmarkServe(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Serve(c.rc, ts)
+				c.rc.ResetUserValues()
 			}
 			if c.rc.Response.StatusCode() != 200 {
 				b.Fatal(string(c.rc.Response.Body()))

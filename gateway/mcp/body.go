@@ -9,6 +9,27 @@ import (
 // copying them. Below it the copy costs less than what a stream costs the server.
 const shareFrom = 16 << 10
 
+// keepOutput is the largest memory of a response that is kept for the next one.
+const keepOutput = 1 << 20
+
+// output is the memory of a response, pooled. As a user value of its request it is closed
+// when the response was written. fasthttp's own pool drops what is larger than most bodies
+// were so far: long answers between short ones would be garbage each.
+type output struct{ b []byte }
+
+type outputKey struct{}
+
+var outputs = sync.Pool{New: func() any { return &output{} }}
+
+// Close implements [io.Closer].
+func (o *output) Close() error {
+	if o.b = o.b[:0]; cap(o.b) > keepOutput {
+		o.b = nil
+	}
+	outputs.Put(o)
+	return nil
+}
+
 // insert is where shared bytes belong in a response.
 type insert struct {
 	at     int    // offset in the bytes of the response's own

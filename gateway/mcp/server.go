@@ -279,17 +279,21 @@ func (s *Server) Serve(rc *fasthttp.RequestCtx, r Request) {
 		return
 	}
 	x.status = fasthttp.StatusOK
-	x.out = rc.Response.SwapBody(nil)[:0]
+	o := outputs.Get().(*output)
+	x.out, o.b = o.b, nil
 	x.serve(body)
-	if x.taken || x.hijacked {
+	if x.taken || x.hijacked { // whoever has the answer has the memory, too
+		outputs.Put(o)
 		return
 	}
+	o.b = x.out
+	rc.SetUserValue(outputKey{}, o)
 	rc.SetStatusCode(x.status)
 	if len(x.out) > 0 {
 		rc.Response.Header.SetContentType("application/json")
 		rc.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache, no-transform")
 	}
-	rc.Response.SwapBody(x.out)
+	rc.Response.SetBodyRaw(x.out)
 	if len(x.inserts) > 0 {
 		rc.Response.SetBodyStream(x.sharedBody())
 	}

@@ -51,6 +51,23 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestKeepBody: the memory of a body is kept for the next one, up to keepBody.
+func TestKeepBody(t *testing.T) {
+	for size, kept := range map[int]bool{keepBody: true, keepBody + 1: false} {
+		var x Exchange
+		x.response.SwapBody(make([]byte, size))
+		x.Reset()
+		if (x.body != nil) != kept || len(x.body) != 0 {
+			t.Errorf("of %d bytes %d are kept", size, cap(x.body))
+		}
+		mark := x.body
+		x.lend()
+		if got := x.response.Body(); cap(got) != cap(mark) || x.body != nil {
+			t.Errorf("the next body has room for %d bytes, not %d", cap(got), cap(mark))
+		}
+	}
+}
+
 // TestEmptyStream: a stream of events that says it has no bytes is at its end, although
 // the connection stays open.
 func TestEmptyStream(t *testing.T) {

@@ -152,6 +152,7 @@ type ClientCertificate struct {
 type Exchange struct {
 	Request  fasthttp.Request
 	response fasthttp.Response
+	body     []byte   // memory for the next body; nil while the response has it
 	plain    []byte   // decompressed body
 	reading  net.Conn // while Events runs
 	packed   bool     // plain is the body
@@ -173,8 +174,7 @@ type Exchange struct {
 // Reset makes x ready for the next request and lets large buffers go.
 func (x *Exchange) Reset() {
 	x.Request.Reset()
-	x.response.ReleaseBody(keepBody)
-	x.response.Reset()
+	x.clear()
 	if cap(x.plain) > keepBody {
 		x.plain = nil
 	}
@@ -192,8 +192,24 @@ func (x *Exchange) Extend(deadline time.Time) {
 
 // ResetAnswer makes x ready to send its request once more.
 func (x *Exchange) ResetAnswer() {
-	x.response.Reset()
+	x.clear()
 	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
+}
+
+// clear empties the response and takes back the memory of its body: fasthttp would give
+// it to a pool that drops what is larger than most bodies were so far, so that an API's
+// long answers between short ones would be garbage each.
+func (x *Exchange) clear() {
+	if b := x.response.SwapBody(nil); cap(b) > 0 && cap(b) <= keepBody {
+		x.body = b[:0]
+	}
+	x.response.Reset()
+}
+
+// lend gives the response the memory for the body that is read next.
+func (x *Exchange) lend() {
+	x.response.SwapBody(x.body)
+	x.body = nil
 }
 
 // Status is the HTTP status of the answer.

@@ -23,7 +23,7 @@ func (x *Exchange) do(h *host, lim *Limits) error {
 		if wait <= 0 {
 			return fasthttp.ErrTimeout
 		}
-		x.response.Reset()
+		x.clear()
 		x.Request.URI().DisablePathNormalizing = true // the request plan encoded it, and %2F is not a slash
 		err := x.roundTrip(&h.client, wait, lim)
 		if err == nil || attempt >= maxAttempts || lim.Cancel.Cancelled() || !x.repeatable(err) {
@@ -105,6 +105,7 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	}
 	chunked := h.ContentLength() == -1
 	if !isEvents(h.ContentType()) || len(h.ContentEncoding()) > 0 {
+		x.lend()
 		if err := x.response.ReadBody(br, most); err != nil || !chunked {
 			return err
 		}

@@ -32,6 +32,7 @@ func (x *Exchange) readBody(conn net.Conn, br *bufio.Reader, lim *Limits, most i
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified || s == fasthttp.StatusSwitchingProtocols {
 		return nil
 	}
+	x.lend()
 	chunked := h.ContentLength() == -1
 	end := streamEnd(h.ContentType())
 	if end == "" || h.ContentLength() >= 0 {
