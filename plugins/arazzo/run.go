@@ -467,6 +467,9 @@ func (f *frame) attempt(ctx context.Context, s *Step) (sc *stepScope, why string
 		// A caller may end a little before the clock says so.
 		spent := limited.Err() != nil || time.Since(begin) > s.Timeout*9/10 && why != "" && sc.status() == 0
 		if (err != nil || why != "" && sc.status() == 0) && spent && ctx.Err() == nil {
+			if sc.holds {
+				<-f.r.slots
+			}
 			return sc, "it took longer than " + s.Timeout.String(), nil
 		}
 		return sc, why, err
@@ -495,6 +498,10 @@ func (f *frame) once(ctx context.Context, s *Step, sc *stepScope) (*stepScope, s
 		return sc, "", context.Cause(ctx)
 	}
 	sc.response, err = f.r.caller.Call(ctx, call)
+	if err != nil && ctx.Err() == nil {
+		sc.holds = true // this ends the run: who waits for the place gets none before that
+		return sc, "", err
+	}
 	<-f.r.slots
 	if err != nil {
 		return sc, "", err

@@ -56,6 +56,7 @@ type stepScope struct {
 	call     *Call
 	response *Response
 	nested   map[string]any // outputs of the workflow that the step has run
+	holds    bool           // a place among the calls at once, although its call has ended
 }
 
 var _ scope = (*stepScope)(nil)
