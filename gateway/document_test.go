@@ -94,7 +94,7 @@ func TestDocumentWorkflow(t *testing.T) {
 		}{
 			{"three steps", "order_item", obj{"id": 3}, []string{"item 3", "application/json", "7"}, false},
 			{"arguments", "order_item", obj{"id": "x"}, []string{"the arguments of order_item are not valid", "/id"}, true},
-			{"a step fails", "order_missing", obj{}, []string{"step find of workflow order-missing failed: HTTP 404", "no such item", "2 calls ended: create_order (changed data), get_item (failed)"}, true},
+			{"a step fails", "order_missing", obj{}, []string{"step find of workflow order-missing failed: HTTP 404", "no such item", "2 calls ended: create_order (changed data: do not repeat it blindly), get_item (failed)"}, true},
 			{"an error that is expected", "find_missing", obj{}, []string{"no such item", up.URL + "/items/404"}, false},
 			{"Retry-After is before retryAfter", "limited_again", obj{}, []string{"{}"}, false},
 			{"a parameter that is not there", "wrong", obj{}, []string{`GET /items/{id} has no query parameter "id"`}, true},

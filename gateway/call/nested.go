@@ -140,7 +140,7 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 	}
 }
 
-// told lists the calls that ended, with those that may have changed data.
+// told says which calls ended before a failure, and which of them changed data.
 func (n *nested) told() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,23 +148,23 @@ func (n *nested) told() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s ended:", plural(n.ended, "call"))
+	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(n.ended, "call"))
 	for i, c := range n.last {
 		if i > 0 {
-			b.WriteByte(',')
+			b.WriteString(", ")
 		}
-		b.WriteString(" " + c.tool)
+		b.WriteString(c.tool)
 		switch {
-		case c.failed && c.changes:
-			b.WriteString(" (failed, and may have changed data)")
+		case c.changes && c.failed:
+			b.WriteString(" (failed, may have changed data)")
+		case c.changes:
+			b.WriteString(" (changed data: do not repeat it blindly)")
 		case c.failed:
 			b.WriteString(" (failed)")
-		case c.changes:
-			b.WriteString(" (changed data)")
 		}
 	}
-	if more := n.ended - len(n.last); more > 0 {
-		b.WriteString(" and " + strconv.Itoa(more) + " more")
+	if n.ended > len(n.last) {
+		fmt.Fprintf(&b, " and %d more", n.ended-len(n.last))
 	}
 	return b.String()
 }

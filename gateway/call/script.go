@@ -227,35 +227,6 @@ func (s *scriptCalls) uses(path string, tool *snapshot.Tool) {
 
 var _ script.Tools = (*scriptCalls)(nil)
 
-// told says which calls ended before a failure, and which of them changed data.
-func (s *scriptCalls) told() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended == 0 {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(s.ended, "call"))
-	for n, c := range s.last {
-		if n > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(c.tool)
-		switch {
-		case c.changes && c.failed:
-			b.WriteString(" (failed, may have changed data)")
-		case c.changes:
-			b.WriteString(" (changed data: do not repeat it blindly)")
-		case c.failed:
-			b.WriteString(" (failed)")
-		}
-	}
-	if s.ended > len(s.last) {
-		fmt.Fprintf(&b, " and %d more", s.ended-len(s.last))
-	}
-	return b.String()
-}
-
 // sees reports whether the script's caller may see a tool.
 func (s *scriptCalls) sees(tool string) bool { return s.x.permits == nil || s.x.permits(tool) }
 

@@ -89,7 +89,7 @@ func width(c byte) int {
 	return 2
 }
 
-// escaped reads an escape \uXXXX, or a pair of them, at the start of b. r is -1 for
+// escaped reads an escape of four hexadecimal digits, or a pair of them, at the start of b. r is -1 for
 // half of a pair and for what is no escape.
 func escaped(b []byte) (r rune, n int) {
 	high, ok := hex4(b)
@@ -109,7 +109,7 @@ func escaped(b []byte) (r rune, n int) {
 	return (high-0xd800)<<10 | (low - 0xdc00) + 0x10000, 12
 }
 
-// hex4 reads \uXXXX.
+// hex4 reads an escape of four hexadecimal digits.
 func hex4(b []byte) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
