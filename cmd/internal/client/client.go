@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -142,6 +143,13 @@ func (c *Client) Patch(ctx context.Context, path string, in, out any, options ..
 	return c.send(ctx, Call{Method: http.MethodPatch, Path: path, In: in, Out: out}, options)
 }
 
+// decode reads an answer into the value that out points to, of which nothing stays: a member
+// that the answer leaves out is empty now.
+func decode(answer []byte, out any) error {
+	reflect.ValueOf(out).Elem().SetZero()
+	return json.Unmarshal(answer, out)
+}
+
 // Delete removes a resource.
 func (c *Client) Delete(ctx context.Context, path string, out any, options ...callOption) error {
 	return c.send(ctx, Call{Method: http.MethodDelete, Path: path, Out: out}, options)
@@ -221,7 +229,7 @@ func (c *Client) Do(caller context.Context, in Call) (string, error) {
 		return "", problem.New(problem.Unavailable, "the admin API answered %d", resp.StatusCode).Fix("check --server: is it the admin address?")
 	}
 	if in.Out != nil && len(answer) > 0 {
-		if err := json.Unmarshal(answer, in.Out); err != nil {
+		if err := decode(answer, in.Out); err != nil {
 			return "", problem.New(problem.Unavailable, "the answer of %s is not what the admin API gives", c.Base).
 				Fix("check --server: is it the admin address?").Because(err)
 		}
@@ -307,7 +315,7 @@ func (c *Client) waitForJob(ctx context.Context, answer []byte, out any) error {
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(job.Result, out); err != nil {
+	if err := decode(job.Result, out); err != nil {
 		return fmt.Errorf("reading the result of job %s: %w", job.ID, err)
 	}
 	return nil

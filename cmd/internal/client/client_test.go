@@ -54,3 +54,16 @@ func TestProgress(t *testing.T) {
 	default:
 	}
 }
+
+// TestAnswerReplaces: what an answer leaves out does not stay as it was before.
+func TestAnswerReplaces(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"name":"new"}`)) }))
+	defer srv.Close()
+	out := struct {
+		Name  string
+		Batch bool
+	}{"old", true}
+	if err := New(Options{Base: srv.URL, HTTP: srv.Client(), Timeout: time.Minute}).Patch(t.Context(), "/x", nil, &out); err != nil || out.Name != "new" || out.Batch {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
