@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
@@ -47,8 +48,8 @@ func (a *rendering) write() error {
 		a.cut()
 		return nil
 	}
-	switch k := kindOf(a.contentType, a.body, a.ready.JSON); k {
-	case kindJSON, kindStream:
+	switch k := media.KindOf(a.contentType, a.body, a.ready.JSON); k {
+	case media.JSON, media.Stream:
 		switch {
 		case !a.isJSON:
 			a.malformed()
@@ -56,29 +57,29 @@ func (a *rendering) write() error {
 			a.whole(k)
 		default:
 			a.encode()
-			if k == kindJSON {
+			if k == media.JSON {
 				a.nextPage()
 			}
 		}
 		return nil
-	case kindXML:
+	case media.XML:
 		if a.isJSON {
 			a.encode()
 			return nil
 		}
-		return a.prose(a.body, mediaXML)
-	case kindHTML:
+		return a.prose(a.body, media.TypeXML)
+	case media.HTML:
 		switch {
 		case a.ready.JSON:
 			a.unexpectedPage()
 			return nil
 		case a.ready.Answer.Profile == registry.ProfileConcise:
-			a.small = appendMarkdown(a.small[:0], a.body)
-			return a.prose(a.small, mediaMarkdown)
+			a.small = media.AppendMarkdown(a.small[:0], a.body)
+			return a.prose(a.small, media.TypeMarkdown)
 		}
-		return a.prose(a.body, textType(k, a.contentType))
-	case kindText:
-		return a.prose(a.body, textType(k, a.contentType))
+		return a.prose(a.body, media.TextType(k, a.contentType))
+	case media.Text:
+		return a.prose(a.body, media.TextType(k, a.contentType))
 	default:
 		return a.binary(k)
 	}
@@ -96,15 +97,15 @@ func (a *rendering) prose(text []byte, mediaType string) error {
 
 // binary is an answer that is an image, a sound or another file. What is too large to
 // be passed on is only described.
-func (a *rendering) binary(k kind) error {
-	shown := string(bytes.ToValidUTF8(mediaType(a.contentType), nil))
-	seen, most := k == kindImage || k == kindAudio, maxBinary
+func (a *rendering) binary(k media.Kind) error {
+	shown := string(bytes.ToValidUTF8(media.Type(a.contentType), nil))
+	seen, most := k == media.Image || k == media.Audio, maxBinary
 	if seen {
 		most = maxMedia
 	}
 	if len(a.body) > most {
 		if a.redacts() {
-			shown = shownMediaType(shown)
+			shown = media.Shown(shown)
 		}
 		a.describeBinary(shown)
 		return nil
@@ -114,9 +115,9 @@ func (a *rendering) binary(k kind) error {
 		return err
 	}
 	if a.media = shown; seen {
-		if shown == mediaBinary { // not the type that it came with
+		if shown == media.TypeBinary { // not the type that it came with
 			a.media = "image/*"
-			if k == kindAudio {
+			if k == media.Audio {
 				a.media = "audio/*"
 			}
 		}
@@ -125,7 +126,7 @@ func (a *rendering) binary(k kind) error {
 	}
 	a.describeBinary(shown)
 	if a.media == "" {
-		a.media = mediaBinary
+		a.media = media.TypeBinary
 	}
 	return nil
 }
@@ -140,12 +141,12 @@ func (a *rendering) cut() {
 
 // whole is an answer as it came, unless it is over the budget: then it is cut at
 // whole items of its minified form, or at whole lines.
-func (a *rendering) whole(k kind) {
+func (a *rendering) whole(k media.Kind) {
 	body := a.stripDocument(a.body)
-	a.text, a.isDocument = body, k == kindJSON
+	a.text, a.isDocument = body, k == media.JSON
 	budget := a.budget()
 	if budget > 0 && tokens.Exceeds(a.text, budget) {
-		if a.isJSON = k == kindJSON && !a.deep; a.isJSON {
+		if a.isJSON = k == media.JSON && !a.deep; a.isJSON {
 			v := jsonscan.Trusted(body) // transform validated it
 			if a.minified {
 				a.spare = append(a.spare[:0], v.Raw()...)
@@ -207,7 +208,7 @@ func (a *rendering) malformed() {
 // page, a proxy's error, a wrong base URL.
 func (a *rendering) unexpectedPage() {
 	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: ", a.status)
-	a.form = appendHTMLText(a.form[:0], a.body)
+	a.form = media.AppendHTMLText(a.form[:0], a.body)
 	a.fail(a.appendFiltered(f, a.form, maxFailure))
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -176,7 +177,7 @@ func (x *exchange) rewritesJSON() bool {
 // readsText reports whether a plugin gets text that is no JSON.
 func (x *exchange) readsText() bool {
 	for _, p := range x.ready.Plugins {
-		if p.Package.Manifest.Reads(mediaText) {
+		if p.Package.Manifest.Reads(media.TypeText) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -148,7 +149,7 @@ func (x *exchange) filteredText(isJSON, bad bool) ([]byte, error) {
 		a, err := x.renderItem(isJSON)
 		return a.text, err
 	}
-	is := mediaText
+	is := media.TypeText
 	if isJSON {
 		is = manifest.TypeJSON
 	}
@@ -164,7 +165,7 @@ func (x *exchange) writeFile(name string, data, mime jsonscan.Value) error {
 		return problem.New(problem.InvalidPlugin, "the answer is withheld: a file in it is not valid base64, and cannot be filtered").
 			Fix("ask the operator of the MCP server")
 	}
-	m := string(mediaType(mime.AppendText(nil)))
+	m := string(media.Type(mime.AppendText(nil)))
 	out, shown, err := x.answer.filterFile(x.scratch.item, m)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (x *exchange) filteredResource(resource jsonscan.Value) error {
 	switch {
 	case text.Kind() == jsonscan.String:
 		x.scratch.item = text.AppendText(x.scratch.item[:0])
-		is, shown := textType(kindText, mime.AppendText(nil)), shownMediaType(string(mediaType(mime.AppendText(nil))))
+		is, shown := media.TextType(media.Text, mime.AppendText(nil)), media.Shown(string(media.Type(mime.AppendText(nil))))
 		if isDocument(x.scratch.item) {
 			is = manifest.TypeJSON
 		}

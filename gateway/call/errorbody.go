@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -24,8 +25,8 @@ const maxMessages = 8
 // messages, and behind them the body (codes and field names help), when it is long
 // as many whole items of it as there is room for; of a web page, its text; of anything else, its beginning.
 func appendErrorBody(dst, contentType, body []byte) []byte {
-	switch kindOf(contentType, body, true) {
-	case kindJSON:
+	switch media.KindOf(contentType, body, true) {
+	case media.JSON:
 		v, err := jsonscan.Parse(body, 0)
 		if err != nil {
 			return appendClipped(dst, body, maxFailure)
@@ -50,10 +51,10 @@ func appendErrorBody(dst, contentType, body []byte) []byte {
 			m.dst = append(m.dst, '\n')
 		}
 		return appendClipped(m.dst, short, maxFailure)
-	case kindHTML:
+	case media.HTML:
 		mark := len(dst)
-		return clip(appendHTMLText(dst, body), mark, maxFailure)
-	case kindText, kindXML, kindStream:
+		return clip(media.AppendHTMLText(dst, body), mark, maxFailure)
+	case media.Text, media.XML, media.Stream:
 		return appendClipped(dst, bytes.TrimSpace(body), maxFailure)
 	}
 	return dst

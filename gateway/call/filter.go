@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -30,18 +31,6 @@ const (
 	partMetadata = "metadata" // what stands beside the content of an MCP server: links, annotations, _meta
 	partQuestion = "question" // what an MCP server asks the user
 )
-
-// Media types of pieces that come without one.
-const (
-	mediaText     = "text/plain"
-	mediaMarkdown = "text/markdown"
-	mediaXML      = "text/xml"
-	mediaBinary   = "application/octet-stream"
-)
-
-// maxMediaType is the longest media type that plugins are told; no registered one is
-// longer (RFC 6838 §4.2).
-const maxMediaType = 127
 
 // redacts reports whether something has to see every byte that the agent reads.
 func (in *input) redacts() bool {
@@ -112,7 +101,7 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 		a.filtered[0], a.filtered[1] = a.filtered[1], a.filtered[0]
 		out = a.filtered[0]
 		if is == manifest.TypeJSON && (p.Package.Text() || ownErrors(p.Package, part) && !isJSON(out)) {
-			is = mediaText
+			is = media.TypeText
 		}
 	}
 	return out, is, nil
@@ -207,7 +196,7 @@ func (a *rendering) ran(p *snapshot.Plugin, c *guest.Context, before, after int,
 // withheldFrom answers nothing because a plugin that redacts cannot read it.
 func (a *rendering) withheldFrom(p *snapshot.Plugin, mediaType string) error {
 	a.ranPlugin(p, 0, 0, time.Now(), 0, nil, errNotRead)
-	if mediaType = shownMediaType(mediaType); mediaType == "" {
+	if mediaType = media.Shown(mediaType); mediaType == "" {
 		mediaType = "this kind of answer"
 	}
 	return problem.New(problem.InvalidPlugin, "the answer is withheld: the plugin %s redacts, and does not read %s", p.Ref.Name, mediaType).
@@ -223,7 +212,7 @@ func (a *rendering) appendFiltered(dst, text []byte, n int) []byte {
 		return dst
 	}
 	if a.redacts() {
-		out, _, err := a.filter(text, mediaText, partError)
+		out, _, err := a.filter(text, media.TypeText, partError)
 		if err != nil {
 			return append(dst, noticeWithheld...)
 		}
@@ -249,7 +238,7 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 	switch {
 	case !filtered || empty:
 		body := a.body
-		if kindOf(a.contentType, body, true) == kindJSON {
+		if media.KindOf(a.contentType, body, true) == media.JSON {
 			body = a.stripDocument(body)
 		}
 		return appendErrorBody(dst, a.contentType, body)
@@ -269,26 +258,26 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 // errorPiece is the body of an error answer as plugins get it, and what it is: a document
 // where it is one, else its text. What is no text is not shown.
 func (a *rendering) errorPiece() (piece []byte, is string, shown bool) {
-	switch kindOf(a.contentType, a.body, true) {
-	case kindJSON:
+	switch media.KindOf(a.contentType, a.body, true) {
+	case media.JSON:
 		if v, err := jsonscan.Parse(a.body, jsonscan.DefaultMaxDepth); err == nil {
 			a.small = jsonscan.AppendMinified(a.small[:0], v.Raw())
 			return a.small, manifest.TypeJSON, true
 		}
-	case kindXML:
-		if doc, err := appendXML(a.form[:0], a.body); err == nil {
+	case media.XML:
+		if doc, err := media.AppendXML(a.form[:0], a.body); err == nil {
 			a.form = doc
 			return doc, manifest.TypeJSON, true
 		}
-		return a.body, mediaXML, true
-	case kindHTML:
-		a.form = appendHTMLText(a.form[:0], a.body)
-		return a.form, mediaText, true
-	case kindText, kindStream:
+		return a.body, media.TypeXML, true
+	case media.HTML:
+		a.form = media.AppendHTMLText(a.form[:0], a.body)
+		return a.form, media.TypeText, true
+	case media.Text, media.Stream:
 	default:
 		return nil, "", false
 	}
-	return a.body, mediaText, true
+	return a.body, media.TypeText, true
 }
 
 // filterText gives the text that the agent would read to the plugins.
@@ -304,59 +293,20 @@ func (a *rendering) filterText(mediaType string) error {
 	return err
 }
 
-// textType is the media type of text as plugins are told it: one of text/*, so that a
-// plugin which reads all text says so in one range.
-func textType(k kind, contentType []byte) string {
-	switch m := mediaType(contentType); {
-	case k == kindXML:
-		return mediaXML
-	case k == kindHTML:
-		return "text/html"
-	case bytes.HasPrefix(m, []byte("text/")) && len(m) <= maxMediaType:
-		return string(m)
-	}
-	return mediaText
-}
-
-// fileType is the media type of a file as plugins are told it.
-func fileType(m []byte) string {
-	if len(m) == 0 || len(m) > maxMediaType {
-		return mediaBinary
-	}
-	return string(m)
-}
-
-// shownTypes are the media types that an agent is told of where something redacts: the
-// header of an answer is bytes of the upstream too.
-var shownTypes = map[string]bool{
-	"application/json": true, "application/xml": true, "application/pdf": true, "application/zip": true, "application/gzip": true, mediaBinary: true,
-	mediaText: true, "text/html": true, "text/csv": true, mediaMarkdown: true, mediaXML: true, "text/css": true, "text/javascript": true, "text/calendar": true,
-	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/svg+xml": true, "image/bmp": true, "image/tiff": true, "image/avif": true,
-	"audio/mpeg": true, "audio/wav": true, "audio/x-wav": true, "audio/ogg": true, "audio/mp4": true, "audio/webm": true, "audio/flac": true, "audio/aac": true,
-}
-
-// shownMediaType is a media type that may be shown; "" for one that may not.
-func shownMediaType(m string) string {
-	if shownTypes[m] {
-		return m
-	}
-	return ""
-}
-
 // filterFile gives a file to the plugins and returns what is left of it, and the type
 // that is shown of it.
 func (a *rendering) filterFile(file []byte, m string) (out []byte, shown string, err error) {
 	if i := a.inspection(); i != nil {
-		i.input(partAnswer, fileType([]byte(m)), nil)
+		i.input(partAnswer, media.FileType([]byte(m)), nil)
 	}
 	if len(a.ready.Plugins) == 0 && !a.ready.Answer.Redact {
 		return file, m, nil
 	}
-	if out, _, err = a.filter(file, fileType([]byte(m)), partAnswer); err != nil {
+	if out, _, err = a.filter(file, media.FileType([]byte(m)), partAnswer); err != nil {
 		return nil, "", err
 	}
-	if shown = m; a.redacts() && shownMediaType(m) == "" {
-		shown = mediaBinary
+	if shown = m; a.redacts() && media.Shown(m) == "" {
+		shown = media.TypeBinary
 	}
 	return out, shown, nil
 }

@@ -3,6 +3,8 @@ package call
 import (
 	"strconv"
 	"testing"
+
+	"github.com/sluicegate/sluice/gateway/media"
 )
 
 // TestInspectedHeaders: of the headers of a request the first maxInspectedHeaders are kept.
@@ -22,7 +24,7 @@ func TestInspectedHeaders(t *testing.T) {
 func TestInspectedInputsAreBounded(t *testing.T) {
 	var i Inspection
 	for n := range maxInspectedInputs + 1 {
-		i.input(partAnswer, mediaText, []byte{byte('a' + n)})
+		i.input(partAnswer, media.TypeText, []byte{byte('a' + n)})
 		if want := min(n+1, maxInspectedInputs); len(i.Inputs) != want {
 			t.Errorf("of %d parts %d are kept", n+1, len(i.Inputs))
 		}

@@ -11,34 +11,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// TestXMLIsBounded: neither size nor nesting of a document costs a tree without end.
-func TestXMLIsBounded(t *testing.T) {
-	for over := range 2 {
-		n := maxXMLDepth + over
-		doc := strings.Repeat("<a>", n) + "x" + strings.Repeat("</a>", n)
-		if _, err := appendXML(nil, []byte(doc)); (err == nil) != (over == 0) {
-			t.Errorf("%d elements inside each other: %v", n, err)
-		}
-		// The parser ends at the first bytes of a document that fits.
-		long := make([]byte, maxXMLBytes+over)
-		copy(long, "</a>")
-		if _, err := appendXML(nil, long); (err == errXML) != (over == 1) { // errXML alone: not read at all
-			t.Errorf("a document of %d bytes: %v", len(long), err)
-		}
-	}
-}
-
-// TestPageForMarkdownIsBounded: of a page that is too large only the text is taken.
-func TestPageForMarkdownIsBounded(t *testing.T) {
-	for over, want := range []string{"# Title", "Title"} {
-		const page = "<h1>Title</h1>"
-		got := string(appendMarkdown(nil, []byte(page+strings.Repeat(" ", maxMarkdown-len(page)+over))))
-		if strings.TrimSpace(got) != want {
-			t.Errorf("%d bytes past the limit: %.60q, want %q", over, got, want)
-		}
-	}
-}
-
 // TestPatternOfFetchIsBounded guards the expression that an agent gives.
 func TestPatternOfFetchIsBounded(t *testing.T) {
 	for over := range 2 {
@@ -104,32 +76,6 @@ func TestMessagesOfErrorAreBounded(t *testing.T) {
 		m.collect(jsonscan.Trusted([]byte("["+strings.Join(list, ",")+"]")), 0)
 		if m.count != maxMessages {
 			t.Errorf("%d of %d messages are taken", m.count, len(list))
-		}
-	}
-}
-
-// TestMediaTypeForPluginsIsBounded: a plugin is told no type that cannot be one.
-func TestMediaTypeForPluginsIsBounded(t *testing.T) {
-	for over := range 2 {
-		media := "text/" + strings.Repeat("x", maxMediaType-len("text/")+over)
-		if got := fileType([]byte(media)); (got == media) != (over == 0) {
-			t.Errorf("a file of a type of %d bytes is %q", len(media), got)
-		}
-		if got := textType(kindText, []byte(media)); (got == media) != (over == 0) {
-			t.Errorf("text of a type of %d bytes is %q", len(media), got)
-		}
-	}
-}
-
-// TestCharsetOfLongTypeIsNotRead guards the parser of Content-Type.
-func TestCharsetOfLongTypeIsNotRead(t *testing.T) {
-	for over, want := range []string{"é", "\xe9"} {
-		const media = "text/plain; charset=iso-8859-1; a="
-		x := &exchange{}
-		x.maxBody = 100
-		contentType := []byte(media + strings.Repeat("b", maxContentType-len(media)+over))
-		if out, err := x.decodeCharset(contentType, []byte("\xe9")); err != nil || string(out) != want {
-			t.Errorf("a Content-Type of %d bytes: %q, %v", len(contentType), out, err)
 		}
 	}
 }

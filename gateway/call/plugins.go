@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -32,7 +33,7 @@ func (a *rendering) plugins() error {
 		}
 		c.InputType = manifest.TypeJSON
 		if a.isText {
-			c.InputType = mediaText // one before made a text of it
+			c.InputType = media.TypeText // one before made a text of it
 		}
 		if !p.Package.Manifest.Reads(c.InputType) {
 			if p.Closed {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -30,7 +31,7 @@ func (x *exchange) converted() bool {
 	case !x.answer.isJSON:
 		return true
 	}
-	return kindOf(x.answer.contentType, x.answer.body, x.ready.JSON) == kindXML // which was made JSON
+	return media.KindOf(x.answer.contentType, x.answer.body, x.ready.JSON) == media.XML // which was made JSON
 }
 
 // appendResult appends the members to dst. dst[from:to] is a string of them that is known

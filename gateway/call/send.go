@@ -3,6 +3,7 @@ package call
 import (
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
@@ -29,7 +30,7 @@ func (x *exchange) send(kept *entry) (r received, err error) {
 	if err := x.stepUp(r.challenge()); err != nil {
 		return r, err
 	}
-	if r.body, err = x.decodeCharset(r.contentType, r.body); err != nil {
+	if r.body, err = media.UTF8(&x.decoded, r.contentType, r.body, x.maxBody); err != nil {
 		return r, err
 	}
 	// Some APIs repeat what they were sent.

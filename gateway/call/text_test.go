@@ -1,52 +1,12 @@
 package call
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 )
-
-func TestAppendHTMLText(t *testing.T) {
-	f := func(in, want string) {
-		t.Helper()
-		if got := string(appendHTMLText([]byte("> "), []byte(in))); got != "> "+want && got != strings.TrimRight("> "+want, " ") {
-			t.Fatalf("text of %q = %q, want %q", in, got, want)
-		}
-	}
-	f("plain", "plain")
-	f("<h1>502 Bad Gateway</h1><hr><center>nginx</center>", "502 Bad Gateway nginx")
-	f("a<b>b</b>c", "a b c")
-	f("a &amp; b&nbsp;&lt;c&gt;", "a & b <c>")
-	f("<script>if (a < b) {}</script>x", "x")
-	f("<SCRIPT type=x>evil</SCRIPT >x<style>y{}</style>z", "x z")
-	f("<script>never closed", "")
-	f("<!-- <b>no</b> -->x", "x")
-	f("<!-- never closed", "")
-	f("a < b", "a")
-	f("  a\n\n\tb  ", "a b")
-	f("<scripted>x</scripted>", "x")
-	f("", "")
-}
-
-// FuzzHTMLText: whatever the page, no tag is left (a "<" can only come from an
-// entity), and the text is not longer than the page.
-func FuzzHTMLText(f *testing.F) {
-	for _, s := range []string{"<p>a</p>", "<script></script", "<!--", "&#x3c;b>", "<style>a</style><", "\xff<\xfe>"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, page []byte) {
-		out := appendHTMLText(nil, page)
-		if len(out) > len(page)+1 { // an invalid byte stays one byte; entities shrink
-			t.Fatalf("%q became %q", page, out)
-		}
-		if bytes.IndexByte(page, '&') < 0 && bytes.IndexByte(out, '<') >= 0 {
-			t.Fatalf("%q left a tag in %q", page, out)
-		}
-	})
-}
 
 func TestAppendErrorBody(t *testing.T) {
 	f := func(contentType, body, want string) {
@@ -84,33 +44,6 @@ func TestAppendErrorBody(t *testing.T) {
 			t.Fatalf("%d bytes: cut %v, want %v", n, !cut, cut)
 		}
 	}
-}
-
-func TestKindOf(t *testing.T) {
-	f := func(contentType, body string, wantsJSON bool, want kind) {
-		t.Helper()
-		if got := kindOf([]byte(contentType), []byte(body), wantsJSON); got != want {
-			t.Fatalf("kindOf(%q, %q, %v) = %d, want %d", contentType, body, wantsJSON, got, want)
-		}
-	}
-	f("application/json; charset=utf-8", "x", false, kindJSON)
-	f("Application/HAL+JSON", "x", false, kindJSON)
-	f("text/html; charset=utf-8", "{}", true, kindHTML)
-	f("text/plain", `{"a":1}`, true, kindJSON)
-	f("text/plain", `{"a":1}`, false, kindText)
-	f("", ` [1]`, false, kindJSON)
-	f("", "<!DOCTYPE HTML>x", true, kindHTML)
-	f("", "hello", true, kindText)
-	f("application/xml", "<a/>", true, kindXML)
-	f("application/atom+xml", "<a/>", true, kindXML)
-	f("application/x-ndjson", "{}\n{}", true, kindStream)
-	f("text/csv", "a,b", true, kindText)
-	f("image/png", "x", true, kindImage)
-	f("image/svg+xml", "<svg/>", true, kindText)
-	f("audio/wav", "x", true, kindAudio)
-	f("application/octet-stream", "readable", true, kindText)
-	f("application/octet-stream", "a\x00b", true, kindBinary)
-	f("application/pdf", "%PDF\xff", true, kindBinary)
 }
 
 type fields map[string]string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -23,14 +24,14 @@ func (a *rendering) transform() error {
 	if a.status < 200 || a.status > 299 || len(a.body) == 0 {
 		return nil
 	}
-	kind := kindOf(a.contentType, a.body, a.ready.JSON)
+	kind := media.KindOf(a.contentType, a.body, a.ready.JSON)
 	body := a.body
-	if kind == kindXML && a.ready.Answer.Profile != registry.ProfileOff {
-		if out, err := appendXML(a.form[:0], a.body); err == nil { // else it stays the text it is
-			a.form, body, kind = out, out, kindJSON
+	if kind == media.XML && a.ready.Answer.Profile != registry.ProfileOff {
+		if out, err := media.AppendXML(a.form[:0], a.body); err == nil { // else it stays the text it is
+			a.form, body, kind = out, out, media.JSON
 		}
 	}
-	if kind != kindJSON && kind != kindStream {
+	if kind != media.JSON && kind != media.Stream {
 		if a.ready.Answer.Redact {
 			return a.withheld()
 		}
@@ -42,7 +43,7 @@ func (a *rendering) transform() error {
 	tables := program.Tables
 	// A plugin gets documents one by one in an array, whatever the profile: one that
 	// reads JSON does not read several documents.
-	if kind == kindStream && (len(tables) > 0 || a.ready.Answer.Profile != registry.ProfileOff || len(a.ready.Plugins) > 0) {
+	if kind == media.Stream && (len(tables) > 0 || a.ready.Answer.Profile != registry.ProfileOff || len(a.ready.Plugins) > 0) {
 		var err error
 		if tables, err = program.Stream(); err != nil {
 			return err
@@ -67,10 +68,10 @@ func (a *rendering) transform() error {
 
 // plain is the answer without a program: as it came under the profile off,
 // minified otherwise.
-func (a *rendering) plain(body []byte, kind kind) error {
+func (a *rendering) plain(body []byte, kind media.Kind) error {
 	if a.ready.Answer.Profile == registry.ProfileOff && a.ready.Answer.Reshape == nil {
 		a.verbatim = true
-		if kind == kindStream {
+		if kind == media.Stream {
 			return nil
 		}
 		_, minified, err := jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)

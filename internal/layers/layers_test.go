@@ -65,7 +65,7 @@ var within = map[string][]string{
 	"gateway/access":                     {"gateway/pool"},
 	"gateway/pool/pooltest":              {},
 	"gateway/certificate":                {},
-	"gateway/call":                       {"gateway/access", "gateway/pool", "gateway/answer", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
+	"gateway/call":                       {"gateway/access", "gateway/pool", "gateway/answer", "gateway/media", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
 	"gateway/edge":                       {"gateway/access", "gateway/metering", "gateway/snapshot"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"admin/artifact":                     {"admin/access", "admin/audit", "admin/fleet", "admin/publish", "admin/request", "admin/store"},

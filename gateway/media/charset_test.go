@@ -1,4 +1,4 @@
-package call
+package media
 
 import (
 	"bytes"
@@ -14,9 +14,8 @@ func FuzzCharset(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {
 		const most = 1 << 10
-		x := &exchange{input: input{maxBody: most}}
-		before := bytes.Clone(body)
-		out, err := x.decodeCharset([]byte(contentType), body)
+		before, buffer := bytes.Clone(body), []byte(nil)
+		out, err := UTF8(&buffer, []byte(contentType), body, most)
 		if !bytes.Equal(before, body) {
 			t.Fatal("the upstream's bytes were changed")
 		}

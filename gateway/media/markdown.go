@@ -1,4 +1,4 @@
-package call
+package media
 
 import (
 	"bytes"
@@ -16,13 +16,13 @@ const maxMarkdown = 2 << 20
 // markdown is safe for concurrent use.
 var markdown = converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 
-// appendMarkdown appends a web page as Markdown (CommonMark with tables): no
+// AppendMarkdown appends a web page as Markdown (CommonMark with tables): no
 // scripts, styles or markup. What cannot be converted is given as plain text.
-func appendMarkdown(dst, page []byte) []byte {
+func AppendMarkdown(dst, page []byte) []byte {
 	if len(page) <= maxMarkdown {
 		if md, err := markdown.ConvertReader(bytes.NewReader(page)); err == nil && len(md) > 0 {
 			return append(dst, bytes.TrimSpace(md)...)
 		}
 	}
-	return appendHTMLText(dst, page)
+	return AppendHTMLText(dst, page)
 }

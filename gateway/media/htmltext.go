@@ -1,14 +1,14 @@
-package call
+package media
 
 import (
 	"bytes"
 	"html"
 )
 
-// appendHTMLText appends the readable text of a web page: no tags, scripts,
+// AppendHTMLText appends the readable text of a web page: no tags, scripts,
 // styles or comments, entities resolved, white space joined. It is not a parser:
 // it is meant for error pages, never fails and looks at each byte once.
-func appendHTMLText(dst, page []byte) []byte {
+func AppendHTMLText(dst, page []byte) []byte {
 	mark := len(dst)
 	for len(page) > 0 {
 		i := bytes.IndexByte(page, '<')

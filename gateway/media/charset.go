@@ -1,4 +1,4 @@
-package call
+package media
 
 import (
 	"bytes"
@@ -14,11 +14,12 @@ import (
 // maxContentType: a longer Content-Type is not looked at for its charset.
 const maxContentType = 1024
 
-// decodeCharset makes UTF-8 of a text whose Content-Type names another character
-// encoding, by the names of the WHATWG Encoding Standard. What cannot be told stays as
-// it came. Text grows to three times its size at most, and to no more than an answer
-// may have.
-func (x *exchange) decodeCharset(contentType, body []byte) ([]byte, error) {
+// UTF8 returns a text as UTF-8 whose Content-Type names another character encoding, by
+// the names of the WHATWG Encoding Standard: body itself, or what it
+// writes into buffer. An encoding that is not known, and bytes that cannot be decoded, leave
+// body as it is. Text grows to three times its size at most; one over most bytes fails with
+// [problem.UpstreamMalformed].
+func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) {
 	i := bytes.IndexByte(contentType, ';')
 	if i < 0 || len(body) == 0 || len(contentType) > maxContentType || len(bytes.TrimSpace(contentType[i:])) < len(";charset=x") {
 		return body, nil
@@ -37,20 +38,20 @@ func (x *exchange) decodeCharset(contentType, body []byte) ([]byte, error) {
 	if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
 		return body, nil //nolint:nilerr // nothing to do
 	}
-	w := &boundedText{dst: x.decoded[:0], most: x.maxBody}
+	w := &boundedText{dst: (*buffer)[:0], most: most}
 	t := transform.NewWriter(w, enc.NewDecoder())
 	_, err = t.Write(body)
 	if err == nil {
 		err = t.Close()
 	}
-	if x.decoded = w.dst; errors.Is(err, errDecodedTooLarge) {
-		return nil, problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", x.maxBody).
+	if *buffer = w.dst; errors.Is(err, errDecodedTooLarge) {
+		return nil, problem.New(problem.UpstreamMalformed, "the upstream's answer is larger than %d bytes as UTF-8", most).
 			Fix("ask for less, with a smaller page, fewer fields or a narrower filter; or raise the limit: sluice toolset optimize TOOLSET --max-response MIB")
 	}
 	if err != nil {
 		return body, nil //nolint:nilerr // what cannot be decoded stays as it came
 	}
-	return x.decoded, nil
+	return *buffer, nil
 }
 
 // charsetIsUTF8 reports the usual parameters, without parsing them.
@@ -66,10 +67,10 @@ func charsetIsUTF8(params []byte) bool {
 
 // isText reports whether a charset means something for a media type.
 func isText(media string) bool {
-	switch k := kindOf([]byte(media), nil, false); k {
-	case kindImage, kindAudio:
+	switch k := KindOf([]byte(media), nil, false); k {
+	case Image, Audio:
 		return false
-	case kindText: // which an empty body is taken for
+	case Text: // which an empty body is taken for
 		return len(media) > 5 && media[:5] == "text/" || bytes.HasSuffix([]byte(media), []byte("yaml"))
 	}
 	return true

@@ -1,4 +1,4 @@
-package call
+package media
 
 import (
 	"bytes"
@@ -16,7 +16,9 @@ const (
 	maxXMLBytes = 16 << 20 // its tree takes some ten times as much
 )
 
-var errXML = errors.New("this XML cannot be written as JSON")
+// ErrXML says that a document cannot be written as JSON: it is too large, nests too deep, or is
+// not well-formed.
+var ErrXML = errors.New("this XML cannot be written as JSON")
 
 // element is an XML element while it is read.
 type element struct {
@@ -26,19 +28,19 @@ type element struct {
 	children []*element
 }
 
-// appendXML appends an XML document as JSON: {"root":…}. An element with text only
+// AppendXML appends an XML document as JSON: {"root":…}. An element with text only
 // is a string; other elements are objects of their attributes ("@name"), their
 // children in the order of their first appearance, and their text ("#text").
 // Children of one name are an array, so that a program written for lists fits; one
 // child alone is not. Names lose their namespace prefixes. No external entity is
 // ever read.
-func appendXML(dst, doc []byte) ([]byte, error) {
+func AppendXML(dst, doc []byte) ([]byte, error) {
 	if len(doc) > maxXMLBytes {
-		return dst, errXML
+		return dst, ErrXML
 	}
 	d := xml.NewDecoder(bytes.NewReader(doc))
 	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
-		return nil, fmt.Errorf("%w: charset %.40s", errXML, charset)
+		return nil, fmt.Errorf("%w: charset %.40s", ErrXML, charset)
 	}
 	var stack []*element
 	var root *element
@@ -48,7 +50,7 @@ func appendXML(dst, doc []byte) ([]byte, error) {
 			break
 		}
 		if err != nil {
-			return dst, fmt.Errorf("%w: %w", errXML, err)
+			return dst, fmt.Errorf("%w: %w", ErrXML, err)
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
@@ -60,11 +62,11 @@ func appendXML(dst, doc []byte) ([]byte, error) {
 			}
 			switch n := len(stack); {
 			case n == maxXMLDepth:
-				return dst, errXML
+				return dst, ErrXML
 			case n > 0:
 				stack[n-1].children = append(stack[n-1].children, e)
 			case root != nil:
-				return dst, errXML
+				return dst, ErrXML
 			default:
 				root = e
 			}
@@ -78,7 +80,7 @@ func appendXML(dst, doc []byte) ([]byte, error) {
 		}
 	}
 	if root == nil {
-		return dst, errXML
+		return dst, ErrXML
 	}
 	dst = append(dst, '{')
 	dst = jsonscan.AppendStringOf(dst, root.name)

@@ -1,56 +1,57 @@
-package call
+package media
 
 import (
 	"bytes"
 	"unicode/utf8"
 )
 
-// kind is what an answer is, as far as it matters to an agent.
-type kind uint8
+// Kind is what an answer is, as far as it matters to an agent.
+type Kind uint8
 
+// The kinds of answers.
 const (
-	kindJSON   kind = iota
-	kindStream      // of JSON documents: newline delimited, or a JSON text sequence
-	kindXML
-	kindHTML
-	kindText
-	kindImage
-	kindAudio
-	kindBinary
+	JSON   Kind = iota
+	Stream      // of JSON documents: newline delimited, or a JSON text sequence
+	XML
+	HTML
+	Text
+	Image
+	Audio
+	Binary
 )
 
-// kindOf judges an answer by its media type and, where that says too little, by
+// KindOf judges an answer by its media type and, where that says too little, by
 // its first bytes: many APIs send JSON as text/plain or without a type.
-func kindOf(contentType, body []byte, wantsJSON bool) kind {
-	media := mediaType(contentType)
+func KindOf(contentType, body []byte, wantsJSON bool) Kind {
+	media := Type(contentType)
 	switch {
 	case isStream(media):
-		return kindStream
+		return Stream
 	case string(media) == "application/json", string(media) == "text/json", bytes.HasSuffix(media, []byte("+json")):
-		return kindJSON
+		return JSON
 	case string(media) == "application/xml", string(media) == "text/xml", bytes.HasSuffix(media, []byte("+xml")) && !bytes.HasPrefix(media, []byte("image/")) &&
 		string(media) != "application/xhtml+xml":
-		return kindXML
+		return XML
 	case string(media) == "text/html", string(media) == "application/xhtml+xml":
-		return kindHTML
+		return HTML
 	case bytes.HasPrefix(media, []byte("image/")) && !bytes.HasSuffix(media, []byte("+xml")):
-		return kindImage
+		return Image
 	case bytes.HasPrefix(media, []byte("audio/")):
-		return kindAudio
+		return Audio
 	}
 	start := bytes.TrimLeft(body[:min(len(body), 512)], " \t\r\n")
 	looksJSON := len(start) > 0 && (start[0] == '{' || start[0] == '[')
 	switch {
 	case looksJSON && (wantsJSON || len(media) == 0):
-		return kindJSON
+		return JSON
 	case len(media) == 0 && len(start) > 0 && start[0] == '<' && hasHTML(start):
-		return kindHTML
+		return HTML
 	case bytes.HasPrefix(media, []byte("text/")), bytes.HasSuffix(media, []byte("xml")), bytes.HasSuffix(media, []byte("yaml")):
-		return kindText
+		return Text
 	case utf8.Valid(body) && bytes.IndexByte(body, 0) < 0:
-		return kindText
+		return Text
 	}
-	return kindBinary
+	return Binary
 }
 
 // isStream reports the media types of streams of JSON documents.
@@ -68,9 +69,9 @@ func hasHTML(start []byte) bool {
 	return bytes.HasPrefix(low, []byte("<!doctype html")) || bytes.HasPrefix(low, []byte("<html"))
 }
 
-// mediaType is a Content-Type without parameters, as sent: media types are
+// Type is a Content-Type without parameters, as sent: media types are
 // compared in lower case, which all but a few servers send.
-func mediaType(contentType []byte) []byte {
+func Type(contentType []byte) []byte {
 	if i := bytes.IndexByte(contentType, ';'); i >= 0 {
 		contentType = contentType[:i]
 	}
