@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
@@ -142,18 +143,18 @@ func (a *rendering) appendShare(dst []byte, b *batchAnswer, share int) ([]byte, 
 	if b.call.result.Error != "" {
 		return appendClipped(dst, b.text, share*3), nil
 	}
-	h := &held{owner: a.owner(), format: b.format, budget: max(b.own, share), tool: b.call.tool.Name, hidden: b.keeps, made: a.ts.Digest}
+	h := &held.Answer{Owner: a.owner(), Format: b.format, Budget: max(b.own, share), Tool: b.call.tool.Name, Hidden: b.keeps, Made: a.ts.Digest}
 	var it items
 	if v := b.call.result.Value; v != nil {
-		h.doc = jsonscan.AppendMinified(nil, v)
-		it = itemsOf(h.doc, nil)
+		h.Doc = jsonscan.AppendMinified(nil, v)
+		it = itemsOf(h.Doc, nil)
 	} else {
-		h.doc, h.text = b.text, true
+		h.Doc, h.Text = b.text, true
 		it = items{doc: b.text, text: true}
 	}
 	page, s, err := a.appendPage(nil, &it, pick{}, b.format, share, true, nil)
 	if err != nil { // without a mask nothing can fail
 		return dst, err
 	}
-	return append(dst, appendNote(page, &it, s, a.c.results.put(a.ctx, h), a.ts.Fetch(), b.call.tool.OnlyReads(), pick{})...), nil
+	return append(dst, appendNote(page, &it, s, a.c.results.Put(a.ctx, h), a.ts.Fetch(), b.call.tool.OnlyReads(), pick{})...), nil
 }

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
@@ -185,7 +187,7 @@ type Options struct {
 	// MCP calls upstream MCP servers. Default: their tools cannot be called.
 	MCP *mcpclient.Client
 	// CacheBytes is the memory for kept answers of all toolsets. Default:
-	// [DefaultCacheBytes]; negative: nothing is kept.
+	// [cache.DefaultBytes]; negative: nothing is kept.
 	CacheBytes int64
 	// Scope returns the grants of private addresses of a toolset, as
 	// safedial.Dialer.Scope does. Default: no toolset has any.
@@ -194,7 +196,7 @@ type Options struct {
 	Files  Files
 	Meter  *metering.Meter // default: nothing is counted
 	Tracer *tracing.Tracer // default: no spans are made
-	Pool   Pool            // keeps results for all nodes of a pool. Default: this node keeps its own
+	Pool   held.Pool       // keeps results for all nodes of a pool. Default: this node keeps its own
 	Logger *slog.Logger    // default: discard
 }
 
@@ -210,8 +212,8 @@ type Caller struct {
 	preparing   sync.Once         // of scripts
 	mcp         *mcpclient.Client // nil: none
 	scope       func(toolset string) *safedial.Scope
-	kept        *keeper
-	results     *results
+	kept        *cache.Cache
+	results     *held.Store
 	pauses      pauses // calls that wait for an answer of their client
 	meter       *metering.Meter
 	tracer      *tracing.Tracer
@@ -235,10 +237,10 @@ func New(o Options) (*Caller, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if c.kept, err = newKeeper(o.CacheBytes, o.Meter); err != nil {
+	if c.kept, err = cache.New(o.CacheBytes, o.Meter); err != nil {
 		return nil, err
 	}
-	c.results = newResults(0, o.Pool)
+	c.results = held.New(0, o.Pool)
 	c.shadow = newShadow(&o, c.log)
 	c.pool.New = func() any { return &exchange{} }
 	return c, nil
@@ -248,7 +250,7 @@ func New(o Options) (*Caller, error) {
 func (c *Caller) Close() {
 	c.shadow.close()
 	c.pauses.close()
-	c.kept.close()
+	c.kept.Close()
 }
 
 // CallOptions are what differs from call to call.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/answer"
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
@@ -77,8 +79,8 @@ type outgoing struct {
 	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
 	signed struct{ headers, queries []string } // set by an auth plugin
 
-	kept   *entry  // the answer that is served; nil: the upstream is asked
-	flight *flight // other calls wait for this one
+	kept   *cache.Entry  // the answer that is served; nil: the upstream is asked
+	flight *cache.Flight // other calls wait for this one
 
 	asked             bool // the upstream was asked
 	missingCredential bool
@@ -91,12 +93,9 @@ type received struct {
 	contentType []byte // this and body are views of rest, remote or the kept answer
 	body        []byte
 	headers     []byte       // that the agent is told of: members of a JSON object
-	header      headerReader // nil: not over HTTP
+	header      cache.Header // nil: not over HTTP
 	unfinished  bool         // the beginning of a stream that goes on
 }
-
-// headerReader is an answer over HTTP.
-type headerReader interface{ Header(name string) []byte }
 
 // rest is the memory for a request to an HTTP API.
 type rest struct {
@@ -207,7 +206,9 @@ func (in *input) budget() int {
 }
 
 // owner is who may fetch the rest of the answer.
-func (in *input) owner() owner { return owner{in.ts.ID, in.principalKey} }
+func (in *input) owner() held.Owner {
+	return held.Owner{Toolset: in.ts.ID, Principal: in.principalKey}
+}
 
 // orEmpty is args, or an object without members when there are none.
 func orEmpty(args jsonscan.Value) jsonscan.Value {
@@ -241,7 +242,7 @@ func (x *exchange) gone() *problem.Error {
 // leave lets calls go that wait for this one.
 func (x *exchange) leave() {
 	if x.flight != nil {
-		x.c.kept.leave(x.cacheKey, x.flight)
+		x.c.kept.Leave(x.cacheKey, x.flight)
 		x.flight = nil
 	}
 }

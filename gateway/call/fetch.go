@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/sluicegate/sluice/gateway/answer"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -21,7 +22,7 @@ func readFetch(args jsonscan.Value) (f fetchArguments, err error) {
 
 // fetchPage answers with the part of a held answer that the arguments ask for.
 func (x *exchange) fetchPage(f *fetchArguments) error {
-	h, err := x.c.results.get(x.ctx, f.handle, x.owner())
+	h, err := x.c.results.Get(x.ctx, f.handle, x.owner())
 	if err != nil {
 		return err
 	}
@@ -29,22 +30,22 @@ func (x *exchange) fetchPage(f *fetchArguments) error {
 		return err
 	}
 	a := x.render(received{})
-	a.hidden = h.hidden
-	it := items{doc: h.doc, text: h.text}
-	if !h.text {
-		it = itemsOf(h.doc, x.index)
+	a.hidden = h.Hidden
+	it := items{doc: h.Doc, text: h.Text}
+	if !h.Text {
+		it = itemsOf(h.Doc, x.index)
 		x.index = it.known
 	}
 	var mask *answer.Program
 	if f.fields != "" {
-		if h.text || it.members {
+		if h.Text || it.members {
 			return problem.New(problem.InvalidArguments, "fields: this result has no items with fields").At("", 0, 0, "/fields").Fix("leave it out")
 		}
 		if mask, err = maskProgram(f.fields); err != nil {
 			return err
 		}
 	}
-	out, s, err := a.appendPage(x.form[:0], &it, f.pick, h.format, h.budget, false, mask)
+	out, s, err := a.appendPage(x.form[:0], &it, f.pick, h.Format, h.Budget, false, mask)
 	if err != nil {
 		return err
 	}
@@ -55,14 +56,14 @@ func (x *exchange) fetchPage(f *fetchArguments) error {
 
 // mayFetch checks that the tool whose answer is held is still there and still open
 // to the caller: a handle outlives what its owner may do.
-func (x *exchange) mayFetch(h *held) error {
-	if x.permits != nil && !x.permits(h.tool) {
+func (x *exchange) mayFetch(h *held.Answer) error {
+	if x.permits != nil && !x.permits(h.Tool) {
 		return problem.New(problem.Forbidden, "this result is of a tool that the access token does not open").Fix("use a token that does")
 	}
-	if h.made != x.ts.Digest {
+	if h.Made != x.ts.Digest {
 		return problem.New(problem.NotFound, "this result was made before the toolset changed, which may show less of it now").Fix("call the tool again")
 	}
-	tool, err := x.ts.Tool([]byte(h.tool))
+	tool, err := x.ts.Tool([]byte(h.Tool))
 	if err == nil && tool == nil {
 		err = problem.New(problem.NotFound, "this result is of a tool that the toolset no longer has").Fix("list the tools and call another one")
 	}

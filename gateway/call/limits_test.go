@@ -21,31 +21,6 @@ func TestPatternOfFetchIsBounded(t *testing.T) {
 	}
 }
 
-// TestHeldAnswersAreBounded: one caller does not push out the answers of others, and
-// no answer takes all the memory.
-func TestHeldAnswersAreBounded(t *testing.T) {
-	r := newResults(8<<20, nil)
-	other := r.put(t.Context(), &held{owner: owner{"t", "other"}, doc: []byte("1")})
-	mine := owner{"t", "me"}
-	first := r.put(t.Context(), &held{owner: mine, doc: []byte("1")})
-	for range maxResultsPrincipal - 1 {
-		r.put(t.Context(), &held{owner: mine, doc: []byte("1")})
-	}
-	if r.byID[first] == nil || r.count[mine] != maxResultsPrincipal {
-		t.Fatalf("at the limit %d are held", r.count[mine])
-	}
-	r.put(t.Context(), &held{owner: mine, doc: []byte("1")})
-	if r.byID[first] != nil || r.byID[other] == nil || r.count[mine] != maxResultsPrincipal {
-		t.Errorf("past the limit %d are held, the oldest %v, the other caller's %v", r.count[mine], r.byID[first], r.byID[other])
-	}
-	for over := range 2 {
-		doc := make([]byte, r.most/maxResultShare-resultBytes+over)
-		if id := r.put(t.Context(), &held{owner: mine, doc: doc}); (id != "") != (over == 0) {
-			t.Errorf("an answer of %d bytes: handle %q", len(doc), id)
-		}
-	}
-}
-
 // TestHeadersAreToldWhole: what is too long to be shown whole is left out.
 func TestHeadersAreToldWhole(t *testing.T) {
 	f := func(name, value string, want bool) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -256,17 +257,17 @@ func (a *rendering) page() { a.pageUnless(false) }
 func (a *rendering) pageUnless(whole bool) bool {
 	plan := a.ready.Answer
 	var it items
-	h := &held{owner: a.owner(), format: a.format(), budget: plan.Budget, tool: a.tool.Name, hidden: a.keepsHidden(), made: a.ts.Digest}
+	h := &held.Answer{Owner: a.owner(), Format: a.format(), Budget: plan.Budget, Tool: a.tool.Name, Hidden: a.keepsHidden(), Made: a.ts.Digest}
 	if a.isJSON {
 		it = itemsOf(a.small, a.index)
 		a.index = it.known
-		h.doc = bytes.Clone(a.small)
+		h.Doc = bytes.Clone(a.small)
 	} else {
 		it = items{doc: a.text, text: true}
-		h.doc, h.text = bytes.Clone(a.text), true
+		h.Doc, h.Text = bytes.Clone(a.text), true
 	}
-	it.doc = h.doc // the buffers are used for the page
-	out, s, err := a.appendPage(a.form[:0], &it, pick{}, h.format, plan.Budget, true, nil)
+	it.doc = h.Doc // the buffers are used for the page
+	out, s, err := a.appendPage(a.form[:0], &it, pick{}, h.Format, plan.Budget, true, nil)
 	if err != nil || whole && (!s.full || s.whole == 0 && s.to == s.total) { // no mask: cannot fail
 		a.form = out
 		return false

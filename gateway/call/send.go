@@ -3,6 +3,7 @@ package call
 import (
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/upstream"
 )
@@ -10,10 +11,10 @@ import (
 // send makes the exchange with the upstream, unless the cache had the answer.
 // Every status is an answer here; compress says what it means. What was received
 // is returned with an error too.
-func (x *exchange) send(kept *entry) (r received, err error) {
+func (x *exchange) send(kept *cache.Entry) (r received, err error) {
 	if kept != nil {
-		x.out.Status, x.out.Bytes, x.out.Cached = kept.status, len(kept.body), true
-		return received{status: kept.status, contentType: kept.contentType, body: kept.body, headers: kept.headers, header: kept}, nil
+		x.out.Status, x.out.Bytes, x.out.Cached = kept.Status, len(kept.Body), true
+		return received{status: kept.Status, contentType: kept.ContentType, body: kept.Body, headers: kept.Headers, header: kept}, nil
 	}
 	if r, err = x.ask(); err != nil {
 		return r, err

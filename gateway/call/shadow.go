@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -166,7 +167,7 @@ type copiedHeaders [3][]byte
 
 var copiedNames = [len(copiedHeaders{})]string{fasthttp.HeaderRetryAfter, fasthttp.HeaderLocation, fasthttp.HeaderLink}
 
-// Header implements [headerReader].
+// Header implements [cache.Header].
 func (h *copiedHeaders) Header(name string) []byte {
 	if i := slices.Index(copiedNames[:], name); i >= 0 {
 		return h[i]
@@ -341,7 +342,7 @@ func (s *shadow) candidate(k *shadowCall, tool *snapshot.Tool, n *metering.Compa
 // hold keeps an answer that was cut and returns its handle; "" when it is too large to be
 // kept. A candidate beside a call keeps nothing: it gets the handles of the call, so that
 // these make no difference.
-func (a *rendering) hold(h *held) string {
+func (a *rendering) hold(h *held.Answer) string {
 	if a.c.beside {
 		if len(a.lent) == 0 {
 			return "shadow"
@@ -350,7 +351,7 @@ func (a *rendering) hold(h *held) string {
 		a.lent = a.lent[1:]
 		return id
 	}
-	id := a.c.results.put(a.ctx, h)
+	id := a.c.results.Put(a.ctx, h)
 	if a.ts.Shadow() != nil {
 		a.lent = append(a.lent, id)
 	}

@@ -1,4 +1,4 @@
-package call
+package held
 
 import (
 	"bytes"
@@ -32,28 +32,28 @@ type sharedHead struct {
 }
 
 // String is the owner as a name.
-func (o owner) String() string { return o.toolset + "\x00" + o.principal }
+func (o Owner) String() string { return o.Toolset + "\x00" + o.Principal }
 
-func (h *held) appendShared(dst []byte) []byte {
-	head, _ := json.Marshal(sharedHead{h.text, h.hidden, h.format, h.budget, h.tool, h.made, h.expires.Unix()}) // cannot fail
+func (h *Answer) appendShared(dst []byte) []byte {
+	head, _ := json.Marshal(sharedHead{h.Text, h.Hidden, h.Format, h.Budget, h.Tool, h.Made, h.expires.Unix()}) // cannot fail
 	dst = append(append(dst, head...), '\n')
-	return append(dst, h.doc...)
+	return append(dst, h.Doc...)
 }
 
 // readShared is nil for what no node of this version wrote.
-func readShared(b []byte, who owner) *held {
+func readShared(b []byte, who Owner) *Answer {
 	head, doc, ok := bytes.Cut(b, []byte{'\n'})
 	var in sharedHead
 	if !ok || json.Unmarshal(head, &in) != nil {
 		return nil
 	}
-	return &held{
-		owner: who, doc: doc, text: in.Text, hidden: in.Hidden, format: in.Format, budget: in.Budget, tool: in.Tool, made: in.Made, expires: time.Unix(in.Expires, 0),
+	return &Answer{
+		Owner: who, Doc: doc, Text: in.Text, Hidden: in.Hidden, Format: in.Format, Budget: in.Budget, Tool: in.Tool, Made: in.Made, expires: time.Unix(in.Expires, 0),
 	}
 }
 
-// ofPool finds what another node holds. See [results.get].
-func (r *results) ofPool(ctx context.Context, id string, who owner) (*held, error) {
+// ofPool finds what another node holds. See [Store.Get].
+func (r *Store) ofPool(ctx context.Context, id string, who Owner) (*Answer, error) {
 	b, err := r.pool.Get(ctx, who.String(), id)
 	if err == nil {
 		if h := readShared(b, who); h != nil && r.now().Before(h.expires) {
@@ -64,6 +64,6 @@ func (r *results) ofPool(ctx context.Context, id string, who owner) (*held, erro
 		return nil, problem.New(problem.Unavailable, "another node of the gateway holds this result, and what the nodes share cannot be reached now").
 			Fix("ask again in some seconds, or call the tool again")
 	}
-	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(ResultTTL.Minutes())).
+	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(TTL.Minutes())).
 		Fix("call the tool again")
 }

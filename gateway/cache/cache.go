@@ -1,0 +1,219 @@
+package cache
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/cespare/xxhash/v2"
+	"github.com/dgraph-io/ristretto/v2"
+	"github.com/dgraph-io/ristretto/v2/z"
+	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/gateway/metering"
+)
+
+const (
+	// DefaultBytes is the memory for kept answers: 3,000 of 20 KB.
+	DefaultBytes = 64 << 20
+	// entryBytes is what an Entry costs beside its key and body.
+	entryBytes = 512
+	// maxEntryShare of the cache may one answer take; a larger one would push
+	// everything else out.
+	maxEntryShare = 8
+)
+
+// Entry is an answer that is kept. It is immutable once stored.
+type Entry struct {
+	Key         []byte // everything that the answer depends on
+	Status      int
+	ContentType []byte
+	Link        []byte // Link header
+	Headers     []byte // that the agent is told of: members of a JSON object
+	Body        []byte
+	Expires     time.Time
+}
+
+// Header implements [Header] for what is kept.
+func (e *Entry) Header(name string) []byte {
+	if name == fasthttp.HeaderLink {
+		return e.Link
+	}
+	return nil
+}
+
+// Flight is an exchange that runs and that other calls wait for.
+type Flight struct {
+	done chan struct{}
+	e    *Entry // set before done is closed; nil: nothing to share
+}
+
+// Share gives the answer to the calls that wait. It is called before [Cache.Leave], at most once.
+func (f *Flight) Share(e *Entry) { f.e = e }
+
+// Done is closed when the exchange has ended.
+func (f *Flight) Done() <-chan struct{} { return f.done }
+
+// Entry is what the exchange shares, once it is done; nil: nothing.
+func (f *Flight) Entry() *Entry { return f.e }
+
+// Header is an answer over HTTP.
+type Header interface{ Header(name string) []byte }
+
+// Cache keeps answers and shares exchanges that run. It is safe for concurrent
+// use.
+type Cache struct {
+	store *ristretto.Cache[[]byte, *Entry]
+	most  int
+
+	mu      sync.Mutex
+	flights map[string]*Flight // guarded by mu
+
+	waiting              atomic.Int64 // calls that wait for a flight
+	hits, misses, shared *metrics.Counter
+}
+
+// New makes a cache of that many bytes: 0 is [DefaultBytes], and of a negative size nothing is
+// kept. It counts in meter.
+func New(size int64, meter *metering.Meter) (*Cache, error) {
+	k := &Cache{
+		flights: map[string]*Flight{},
+		hits:    meter.Cache("hit"), misses: meter.Cache("miss"), shared: meter.Cache("shared"),
+	}
+	if size < 0 {
+		return k, nil
+	}
+	if size == 0 {
+		size = DefaultBytes
+	}
+	k.most = int(size / maxEntryShare)
+	var err error
+	k.store, err = ristretto.NewCache(&ristretto.Config[[]byte, *Entry]{
+		NumCounters: max(size/2048, 1024) * 10, // ten for each entry of 2 KB, as the library asks
+		MaxCost:     size,
+		BufferItems: 64,
+		// Without it the library boxes the key on every call. Both hashes and then
+		// the whole key are compared, so no two requests share an answer.
+		KeyToHash: func(key []byte) (uint64, uint64) { return z.MemHash(key), xxhash.Sum64(key) },
+	})
+	return k, err
+}
+
+// Close frees the memory. Nothing may follow.
+func (k *Cache) Close() {
+	if k.store != nil {
+		k.store.Close()
+	}
+}
+
+// Get returns the answer that is kept under a key and fresh, and counts it; nil: there is none.
+func (k *Cache) Get(key []byte, now time.Time) *Entry {
+	if k.store == nil {
+		return nil
+	}
+	e, ok := k.store.Get(key)
+	if !ok || !bytes.Equal(e.Key, key) || !now.Before(e.Expires) {
+		return nil
+	}
+	inc(k.hits)
+	return e
+}
+
+// Put keeps an answer for a time, unless it is too large. The cache may take it in the
+// background: see [Cache.Wait].
+func (k *Cache) Put(e *Entry, ttl time.Duration) {
+	if cost := len(e.Key) + len(e.Body) + entryBytes; k.store != nil && cost <= k.most {
+		k.store.SetWithTTL(e.Key, e, int64(cost), ttl)
+	}
+}
+
+// Join returns the exchange that runs for key, or starts one: then first is true
+// and the caller must leave it; the call is counted as one that nothing was kept for.
+func (k *Cache) Join(key []byte) (f *Flight, first bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if f := k.flights[string(key)]; f != nil {
+		return f, false
+	}
+	inc(k.misses)
+	f = &Flight{done: make(chan struct{})}
+	k.flights[string(key)] = f
+	return f, true
+}
+
+// Leave ends an exchange that [Cache.Join] started, and lets go who waits for it.
+func (k *Cache) Leave(key []byte, f *Flight) {
+	k.mu.Lock()
+	delete(k.flights, string(key))
+	k.mu.Unlock()
+	close(f.done)
+}
+
+// Shared counts an answer of an exchange of another call.
+func (k *Cache) Shared() { inc(k.shared) }
+
+func inc(c *metrics.Counter) {
+	if c != nil {
+		c.Inc()
+	}
+}
+
+// Waits counts a call that waits for an exchange of another, until done is called.
+func (k *Cache) Waits() (done func()) {
+	k.waiting.Add(1)
+	return func() { k.waiting.Add(-1) }
+}
+
+// Waiting is how many calls wait for the exchange of another.
+func (k *Cache) Waiting() int { return int(k.waiting.Load()) }
+
+// Wait waits until answers that were given to the cache can be found in it.
+func (k *Cache) Wait() {
+	if k.store != nil {
+		k.store.Wait()
+	}
+}
+
+// Freshness is how long an answer may be kept: the toolset's time, cut by what
+// the upstream says (RFC 9111 §5.2.2, §5.3); 0: not at all. The cache is private
+// to one credential, so private and s-maxage do not matter.
+func Freshness(h Header, ttl time.Duration) time.Duration {
+	if bytes.Contains(h.Header("Vary"), []byte("*")) || len(h.Header("Set-Cookie")) > 0 {
+		return 0
+	}
+	age, aged := false, time.Duration(0)
+	for directive := range bytes.SplitSeq(h.Header("Cache-Control"), []byte(",")) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(directive), []byte("="))
+		switch string(bytes.ToLower(name)) {
+		case "no-store", "no-cache":
+			return 0
+		case "max-age":
+			n, err := strconv.Atoi(string(bytes.Trim(value, `"`)))
+			if err != nil || n < 0 {
+				return 0 // RFC 9111 §4.2.1: an invalid Freshness is stale
+			}
+			age, aged = true, time.Duration(min(n, 1<<31))*time.Second
+		}
+	}
+	if age {
+		if n, err := strconv.Atoi(string(h.Header("Age"))); err == nil && n > 0 {
+			aged -= time.Duration(min(n, 1<<31)) * time.Second
+		}
+		return min(ttl, aged)
+	}
+	if expires := h.Header("Expires"); len(expires) > 0 {
+		at, err := fasthttp.ParseHTTPDate(expires)
+		if err != nil {
+			return 0
+		}
+		now := time.Now()
+		if date, err := fasthttp.ParseHTTPDate(h.Header("Date")); err == nil {
+			now = date
+		}
+		return min(ttl, at.Sub(now))
+	}
+	return ttl
+}

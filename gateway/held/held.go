@@ -1,0 +1,148 @@
+package held
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// Bounds of what is held.
+const (
+	// TTL is how long an answer that was cut can be fetched from: an agent
+	// comes back within the same task or not at all.
+	TTL = 10 * time.Minute
+	// DefaultBytes is the memory for such answers of all toolsets.
+	DefaultBytes = 64 << 20
+	// maxShare of that memory may one answer take.
+	maxShare = 2
+	// maxPrincipal is how many one principal may hold: the oldest goes first,
+	// so that no caller pushes the others' out.
+	maxPrincipal = 64
+	// answerBytes is what an answer costs beside its bytes.
+	answerBytes = 512
+)
+
+// Answer is an answer whose rest can be fetched. It is immutable once it is held.
+type Answer struct {
+	Owner  Owner
+	Doc    []byte // minified JSON, or text
+	Text   bool
+	Hidden bool // hidden characters stay
+	Format compress.Form
+	Budget int
+	Tool   string
+	Made   registry.Digest // of the toolset whose settings and plugins made it
+
+	expires time.Time
+}
+
+// Owner is who may fetch: one principal at one toolset.
+type Owner struct{ Toolset, Principal string }
+
+// Store keeps answers for a time. It is safe for concurrent use.
+type Store struct {
+	node string // 8 hexadecimal digits, in every handle
+	most int
+	now  func() time.Time
+	pool Pool // nil: other nodes' results are not known
+
+	mu    sync.Mutex
+	byID  map[string]*Answer // guarded by mu
+	order []string           // guarded by mu: by age, oldest first
+	bytes int                // guarded by mu
+	count map[Owner]int      // guarded by mu
+}
+
+// New makes a store of that many bytes; 0: [DefaultBytes]. pool is nil where no other node has a
+// part in it.
+func New(size int, pool Pool) *Store {
+	if size == 0 {
+		size = DefaultBytes
+	}
+	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*Answer{}, count: map[Owner]int{}}
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: crypto/rand ends the process instead
+	return hex.EncodeToString(b)
+}
+
+// Put keeps h and returns its handle; "" when it is too large to be kept.
+func (r *Store) Put(ctx context.Context, h *Answer) string {
+	id := r.keep(h)
+	if id != "" && r.pool != nil {
+		// Where that fails this node knows the result alone: then others say so.
+		_ = r.pool.Put(ctx, h.Owner.String(), id, h.appendShared(nil), TTL)
+	}
+	return id
+}
+
+func (r *Store) keep(h *Answer) string {
+	cost := len(h.Doc) + answerBytes
+	if cost > r.most/maxShare {
+		return ""
+	}
+	h.expires = r.now().Add(TTL)
+	id := r.node + "-" + randomHex(12)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.order) > 0 && (r.bytes+cost > r.most || !r.now().Before(r.byID[r.order[0]].expires)) {
+		r.dropLocked(0)
+	}
+	if r.count[h.Owner] >= maxPrincipal {
+		for i, old := range r.order {
+			if r.byID[old].Owner == h.Owner {
+				r.dropLocked(i)
+				break
+			}
+		}
+	}
+	r.byID[id] = h
+	r.order = append(r.order, id)
+	r.bytes += cost
+	r.count[h.Owner]++
+	return id
+}
+
+func (r *Store) dropLocked(i int) {
+	id := r.order[i]
+	h := r.byID[id]
+	r.order = append(r.order[:i], r.order[i+1:]...)
+	delete(r.byID, id)
+	r.bytes -= len(h.Doc) + answerBytes
+	if r.count[h.Owner]--; r.count[h.Owner] <= 0 {
+		delete(r.count, h.Owner)
+	}
+}
+
+// Get finds what a handle names, for its owner only. It fails with
+// [problem.NotFound], and does not tell another's handle from one that is gone.
+func (r *Store) Get(ctx context.Context, id string, who Owner) (*Answer, error) {
+	node, _, ok := strings.Cut(id, "-")
+	if !ok || len(id) > 64 {
+		return nil, problem.New(problem.InvalidArguments, "%.80q is not a handle", id).At("", 0, 0, "/handle").
+			Fix("copy it from the last line of an answer that was cut")
+	}
+	r.mu.Lock()
+	h := r.byID[id]
+	r.mu.Unlock()
+	if h != nil && h.Owner == who && r.now().Before(h.expires) {
+		return h, nil
+	}
+	if node != r.node && r.pool != nil {
+		return r.ofPool(ctx, id, who)
+	}
+	if node != r.node {
+		return nil, problem.New(problem.NotFound, "this result is held by another node of the gateway, or has expired").Fix("call the tool again")
+	}
+	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(TTL.Minutes())).
+		Fix("call the tool again")
+}
