@@ -7,6 +7,8 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/gateway/held"
+	"github.com/sluicegate/sluice/gateway/media"
+	"github.com/sluicegate/sluice/gateway/page"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
@@ -15,7 +17,7 @@ const (
 	// batchHeadTokens is what the line before an answer costs.
 	batchHeadTokens = 12
 	// batchLeast is as little as an answer of a batch is cut to: less would be a note only.
-	batchLeast = 2 * noteTokens
+	batchLeast = 2 * page.NoteTokens
 )
 
 // batchAnswer is the answer of a call of a batch, as an agent reads it.
@@ -69,7 +71,7 @@ const maxShownName = 80
 // appendHead appends what stands before an answer.
 func (c *batchCall) appendHead(dst []byte) []byte {
 	dst = append(append(append(dst, '['), c.id...), ' ')
-	dst = append(appendClipped(dst, []byte(c.name), maxShownName), ']')
+	dst = append(media.AppendClipped(dst, []byte(c.name), maxShownName), ']')
 	if c.result.Error != "" {
 		return append(dst, " failed: "...)
 	}
@@ -95,7 +97,7 @@ func (a *batchAnswer) write(c *batchCall) error {
 		a.tokens = tokens.Estimate(a.text)
 	case string(v) == "null":
 		a.text = fmt.Appendf(nil, "Done. The API answered HTTP %d without content.", c.result.Status)
-		a.tokens = noteTokens
+		a.tokens = page.NoteTokens
 	case a.format == compress.JSON:
 		a.text, a.tokens = v, tokens.Estimate(v)
 	default:
@@ -141,20 +143,20 @@ func (a *rendering) appendShare(dst []byte, b *batchAnswer, share int) ([]byte, 
 		return append(dst, b.text...), nil
 	}
 	if b.call.result.Error != "" {
-		return appendClipped(dst, b.text, share*3), nil
+		return media.AppendClipped(dst, b.text, share*3), nil
 	}
 	h := &held.Answer{Owner: a.owner(), Format: b.format, Budget: max(b.own, share), Tool: b.call.tool.Name, Hidden: b.keeps, Made: a.ts.Digest}
-	var it items
+	var it page.Items
 	if v := b.call.result.Value; v != nil {
 		h.Doc = jsonscan.AppendMinified(nil, v)
-		it = itemsOf(h.Doc, nil)
+		it = page.ItemsOf(h.Doc, nil)
 	} else {
 		h.Doc, h.Text = b.text, true
-		it = items{doc: b.text, text: true}
+		it = page.Items{Doc: b.text, Text: true}
 	}
-	page, s, err := a.appendPage(nil, &it, pick{}, b.format, share, true, nil)
+	text, s, err := a.pages.Append(nil, &it, page.Pick{}, b.format, share, true, nil)
 	if err != nil { // without a mask nothing can fail
 		return dst, err
 	}
-	return append(dst, appendNote(page, &it, s, a.c.results.Put(a.ctx, h), a.ts.Fetch(), b.call.tool.OnlyReads(), pick{})...), nil
+	return append(dst, page.AppendNote(text, &it, s, a.c.results.Put(a.ctx, h), a.fetchTool(), b.call.tool.OnlyReads(), page.Pick{})...), nil
 }

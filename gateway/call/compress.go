@@ -3,10 +3,10 @@ package call
 import (
 	"bytes"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -19,8 +19,6 @@ const (
 	maxBinary = 256 << 10
 	// maxMedia is the largest image or sound that is passed on, before base64.
 	maxMedia = 4 << 20
-	// maxFailure is the longest part of an error's body that is repeated.
-	maxFailure = 2000
 )
 
 // compress decides what the agent reads.
@@ -201,7 +199,7 @@ func (a *rendering) malformed() {
 	if _, err := jsonscan.Parse(a.body, 0); err != nil {
 		f = fmt.Appendf(f, " (%s)", err)
 	}
-	a.fail(a.appendFiltered(append(f, ". It begins: "...), a.stripDocument(a.body), maxFailure))
+	a.fail(a.appendFiltered(append(f, ". It begins: "...), a.stripDocument(a.body), errorbody.Max))
 }
 
 // unexpectedPage says that a web page came where JSON was announced: a login
@@ -209,30 +207,12 @@ func (a *rendering) malformed() {
 func (a *rendering) unexpectedPage() {
 	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: ", a.status)
 	a.form = media.AppendHTMLText(a.form[:0], a.body)
-	a.fail(a.appendFiltered(f, a.form, maxFailure))
+	a.fail(a.appendFiltered(f, a.form, errorbody.Max))
 }
 
 // describeBinary says that a file of a media type came.
 func (a *rendering) describeBinary(mediaType string) {
 	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with %d bytes of ", a.status, len(a.body))
-	f = append(appendClipped(f, []byte(mediaType), 100), ", which is not text."...)
+	f = append(media.AppendClipped(f, []byte(mediaType), 100), ", which is not text."...)
 	a.failure, a.text = f, f
-}
-
-// appendClipped appends at most n bytes of b, cut at a character.
-func appendClipped(dst, b []byte, n int) []byte {
-	mark := len(dst)
-	return clip(append(dst, b[:min(len(b), n+utf8.UTFMax)]...), mark, n)
-}
-
-// clip cuts what was appended after mark to n bytes and a mark of the cut.
-func clip(dst []byte, mark, n int) []byte {
-	if len(dst)-mark <= n {
-		return dst
-	}
-	end := mark + n
-	for end > mark && !utf8.RuneStart(dst[end]) {
-		end--
-	}
-	return append(dst[:end], " […]"...)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -396,7 +397,7 @@ func (x *exchange) faultMCP(a *rendering) error {
 	}
 	b := append(x.failure[:0], "The MCP server refused the call: "...)
 	if x.redacts() {
-		b = a.appendFiltered(b, f.Text(), maxFailure)
+		b = a.appendFiltered(b, f.Text(), errorbody.Max)
 	} else {
 		b = append(b, f.Message...)
 	}

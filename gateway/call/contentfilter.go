@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 
+	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -304,7 +305,7 @@ func sameValue(a, b jsonscan.Value) bool {
 // faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
 // where that can be shown.
 func (x *exchange) faultFiltered(f *mcp.Error, message []byte) {
-	f.Message = string(x.answer.appendFiltered(nil, message, maxFailure))
+	f.Message = string(x.answer.appendFiltered(nil, message, errorbody.Max))
 	if len(f.Data) == 0 {
 		return
 	}

@@ -10,6 +10,10 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
+// largeAnswer is from how many bytes for each token of the budget an answer is taken
+// to be over it, before all of it is written in another form.
+const largeAnswer = 12
+
 // forms are the formats that operators choose, as package compress names them.
 var forms = [...]compress.Form{
 	answer.FormatAuto: compress.Auto, answer.FormatJSON: compress.JSON, answer.FormatTable: compress.Table, answer.FormatTOON: compress.TOON,

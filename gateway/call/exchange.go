@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/page"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -70,7 +71,7 @@ type input struct {
 type outgoing struct {
 	args   jsonscan.Value                      // of the operation, without the argument that is ours
 	mask   *answer.Program                     // of the caller's fields; nil: the tool's
-	fetch  fetchArguments                      // in place of both, of the tool that fetches the rest of an answer
+	fetch  page.Request                        // in place of both, of the tool that fetches the rest of an answer
 	script string                              // in place of both, of the tool that runs scripts
 	hash   string                              // of the script that ran; "": none did
 	ran    *registry.ScriptRun                 // of a script that succeeded, where it may be kept
@@ -151,11 +152,10 @@ type scratch struct {
 	small    []byte          // the answer, minified or projected
 	spare    []byte          // small's other half
 	form     []byte          // the text in another form than small
-	doc      []byte          // a page before it is written
+	pages    page.Writer     // and for the result without hidden characters
 	unmasked []byte          // the arguments without the field mask
 	next     []byte          // arguments of the next page
 	index    []jsonscan.Span // where the items of an answer are
-	picked   []jsonscan.Span // and those of a page
 	failure  []byte          // the text of a failure
 	unhidden []byte          // a piece without hidden characters
 	filtered [2][]byte       // what plugins left of a piece, and what the next one writes
@@ -185,16 +185,15 @@ func (x *exchange) reset() {
 	x.marked, x.lent = requestMarks{}, nil
 	x.files, x.stripper, x.certificate = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}
 	for _, b := range [...]*[]byte{
-		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.doc, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
+		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
 		&x.filtered[1], &x.item, &x.flow, &x.logs, &x.told, &x.notes, &x.decoded,
 	} {
 		if *b = (*b)[:0]; cap(*b) > keepScratch {
 			*b = nil
 		}
 	}
-	if x.index, x.picked = x.index[:0], x.picked[:0]; cap(x.picked) > 2*indexed {
-		x.picked = nil
-	}
+	x.index = x.index[:0]
+	x.pages.Reset(keepScratch)
 }
 
 // budget is the token budget of the answer; 0: there is none.

@@ -1,28 +1,22 @@
 package call
 
 import (
-	"regexp"
-
 	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/held"
+	"github.com/sluicegate/sluice/gateway/page"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/plugins/engine"
 )
 
-// maxPattern of a fetch: agents write words. The expressions are RE2's, so any
-// takes linear time.
-const maxPattern = 500
-
 // readFetch reads the arguments of the tool.
-func readFetch(args jsonscan.Value) (f fetchArguments, err error) {
-	err = f.read(orEmpty(args))
+func readFetch(args jsonscan.Value) (f page.Request, err error) {
+	err = f.Read(orEmpty(args))
 	return f, err
 }
 
 // fetchPage answers with the part of a held answer that the arguments ask for.
-func (x *exchange) fetchPage(f *fetchArguments) error {
-	h, err := x.c.results.Get(x.ctx, f.handle, x.owner())
+func (x *exchange) fetchPage(f *page.Request) error {
+	h, err := x.c.results.Get(x.ctx, f.Handle, x.owner())
 	if err != nil {
 		return err
 	}
@@ -31,25 +25,29 @@ func (x *exchange) fetchPage(f *fetchArguments) error {
 	}
 	a := x.render(received{})
 	a.hidden = h.Hidden
-	it := items{doc: h.Doc, text: h.Text}
+	it := page.Items{Doc: h.Doc, Text: h.Text}
 	if !h.Text {
-		it = itemsOf(h.Doc, x.index)
-		x.index = it.known
+		it = page.ItemsOf(h.Doc, x.index)
+		x.index = it.Known
 	}
-	var mask *answer.Program
-	if f.fields != "" {
-		if h.Text || it.members {
+	var mask page.Mask
+	if f.Fields != "" {
+		if h.Text || it.Members {
 			return problem.New(problem.InvalidArguments, "fields: this result has no items with fields").At("", 0, 0, "/fields").Fix("leave it out")
 		}
-		if mask, err = maskProgram(f.fields); err != nil {
+		program, err := page.Fields(f.Fields)
+		if err != nil {
 			return err
 		}
+		if program != nil {
+			mask = a.maskBy(program)
+		}
 	}
-	out, s, err := a.appendPage(x.form[:0], &it, f.pick, h.Format, h.Budget, false, mask)
+	out, s, err := a.pages.Append(x.form[:0], &it, f.Pick, h.Format, h.Budget, false, mask)
 	if err != nil {
 		return err
 	}
-	x.form = appendNote(out, &it, s, f.handle, x.tool, true, f.pick)
+	x.form = page.AppendNote(out, &it, s, f.Handle, x.tool.Name, true, f.Pick)
 	a.text = x.form
 	return nil
 }
@@ -70,77 +68,16 @@ func (x *exchange) mayFetch(h *held.Answer) error {
 	return err
 }
 
-// maskProgram compiles a mask over the items of a held result, of which no schema
-// is known.
-func maskProgram(text string) (*answer.Program, error) {
-	node, err := engine.ParseMask(text)
-	if err != nil {
-		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("write names with commas between them: id,owner.login")
-	}
-	if node == nil {
-		return nil, nil
-	}
-	t, err := engine.Compile(&engine.Program{Root: node})
-	if err != nil {
-		return nil, problem.New(problem.InvalidArguments, "fields: %s", err.Error()).At("", 0, 0, "/fields").Fix("ask for fewer fields")
-	}
-	return &answer.Program{Tables: [][]byte{t}}, nil
-}
-
-type fetchArguments struct {
-	pick
-	handle, fields string
-}
-
-func (f *fetchArguments) read(args jsonscan.Value) error {
-	fault := func(name, format string, a ...any) *problem.Error {
-		return problem.New(problem.InvalidArguments, name+": "+format, a...).At("", 0, 0, "/"+name)
-	}
-	for it := args.Members(); it.Next(); {
-		name, v := string(it.KeyText(nil)), it.Value()
-		if v.Kind() == jsonscan.Null {
-			continue
+// maskBy runs the tables of a program over the items of a page.
+func (a *rendering) maskBy(program *answer.Program) page.Mask {
+	return func(doc []byte) ([]byte, error) {
+		for _, t := range program.Tables {
+			out, _, err := a.c.host.Transform(nil, t, doc)
+			if err != nil {
+				return nil, err
+			}
+			doc = out
 		}
-		switch name {
-		case "handle", "fields", "grep":
-			if v.Kind() != jsonscan.String {
-				return fault(name, "expected a string, got %s", v.Kind())
-			}
-			text := string(v.AppendText(nil))
-			switch name {
-			case "handle":
-				f.handle = text
-			case "fields":
-				f.fields = text
-			default:
-				if text == "" {
-					continue
-				}
-				if len(text) > maxPattern {
-					return fault(name, "%d bytes, at most %d", len(text), maxPattern)
-				}
-				re, err := regexp.Compile("(?i)" + text)
-				if err != nil { // a word with brackets in it
-					re = regexp.MustCompile("(?i)" + regexp.QuoteMeta(text))
-				}
-				f.grep = re
-			}
-		case "offset", "limit":
-			n, ok := v.Int64()
-			if !ok || n < 0 || n > 1<<31 {
-				return fault(name, "expected a whole number from 0, got %.40s", v.Raw())
-			}
-			if name == "offset" {
-				f.offset = int(n)
-			} else {
-				f.limit = int(n)
-			}
-		default:
-			return fault(name, "unknown argument, known are handle, offset, limit, fields, grep")
-		}
+		return doc, nil
 	}
-	if f.handle == "" {
-		return fault("handle", "missing").Fix("copy it from the last line of an answer that was cut")
-	}
-	return nil
 }

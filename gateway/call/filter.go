@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -218,7 +219,7 @@ func (a *rendering) appendFiltered(dst, text []byte, n int) []byte {
 		}
 		text = out
 	}
-	return appendClipped(dst, text, n)
+	return media.AppendClipped(dst, text, n)
 }
 
 // noticeWithheld stands for words of an upstream inside a text of ours.
@@ -241,7 +242,7 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 		if media.KindOf(a.contentType, body, true) == media.JSON {
 			body = a.stripDocument(body)
 		}
-		return appendErrorBody(dst, a.contentType, body)
+		return errorbody.Append(dst, a.contentType, body)
 	case !shown:
 		return dst
 	}
@@ -250,9 +251,9 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 	case err != nil:
 		return append(dst, noticeWithheld...)
 	case is == manifest.TypeJSON:
-		return appendErrorBody(dst, typeJSON, out)
+		return errorbody.Append(dst, typeJSON, out)
 	}
-	return appendClipped(dst, bytes.TrimSpace(out), maxFailure)
+	return media.AppendClipped(dst, bytes.TrimSpace(out), errorbody.Max)
 }
 
 // errorPiece is the body of an error answer as plugins get it, and what it is: a document

@@ -2,7 +2,6 @@ package call
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -10,16 +9,6 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/registry"
 )
-
-// TestPatternOfFetchIsBounded guards the expression that an agent gives.
-func TestPatternOfFetchIsBounded(t *testing.T) {
-	for over := range 2 {
-		args := jsonscan.Trusted([]byte(`{"handle":"h","grep":"` + strings.Repeat("a", maxPattern+over) + `"}`))
-		if err := new(fetchArguments).read(args); (err == nil) != (over == 0) {
-			t.Errorf("a pattern of %d bytes: %v", maxPattern+over, err)
-		}
-	}
-}
 
 // TestHeadersAreToldWhole: what is too long to be shown whole is left out.
 func TestHeadersAreToldWhole(t *testing.T) {
@@ -36,21 +25,6 @@ func TestHeadersAreToldWhole(t *testing.T) {
 		f(strings.Repeat("N", maxToldName+over), "v", over == 0)
 		if name := strings.Repeat("n", maxToldName+over); plainName([]byte(name)) != (over == 0) {
 			t.Errorf("a member's name of %d bytes", len(name))
-		}
-	}
-}
-
-// TestMessagesOfErrorAreBounded guards how much of an error's body is repeated.
-func TestMessagesOfErrorAreBounded(t *testing.T) {
-	for over := range 2 {
-		var list []string
-		for i := range maxMessages + over {
-			list = append(list, fmt.Sprintf(`"fault %c"`, 'a'+i))
-		}
-		var m messages
-		m.collect(jsonscan.Trusted([]byte("["+strings.Join(list, ",")+"]")), 0)
-		if m.count != maxMessages {
-			t.Errorf("%d of %d messages are taken", m.count, len(list))
 		}
 	}
 }

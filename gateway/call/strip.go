@@ -41,8 +41,8 @@ func (x *exchange) stripResult(mark, from, to int) {
 	case textfilter.IndexJSON(x.dst[mark:]) < 0:
 		return
 	}
-	x.doc = textfilter.AppendJSON(x.doc[:0], x.dst[mark:])
-	x.dst = append(x.dst[:mark], x.doc...)
+	x.pages.Doc = textfilter.AppendJSON(x.pages.Doc[:0], x.dst[mark:])
+	x.dst = append(x.dst[:mark], x.pages.Doc...)
 }
 
 // escapesHidden reports whether the text of an item of an MCP server, given as JSON

@@ -1,10 +1,11 @@
-package call
+package errorbody
 
 import (
 	"bytes"
 	"strconv"
 
 	"github.com/sluicegate/sluice/gateway/media"
+	"github.com/sluicegate/sluice/gateway/page"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -14,71 +15,74 @@ var messageFields = [...]string{
 	"detail", "message", "error_description", "errorMessage", "error_message", "msg", "description", "reason", "title",
 }
 
+// Max is the longest part of an error's body that is repeated.
+const Max = 2000
+
 // maxErrorItems is the room for the items of an error's body that is longer than
-// maxFailure: 80 faults of a validation with 100 bytes each.
+// Max: 80 faults of a validation with 100 bytes each.
 const maxErrorItems = 8000
 
 // maxMessages bounds how many messages are taken from one answer.
 const maxMessages = 8
 
-// appendErrorBody appends the useful part of an error answer: of JSON, its
+// Append appends the useful part of an error answer: of JSON, its
 // messages, and behind them the body (codes and field names help), when it is long
 // as many whole items of it as there is room for; of a web page, its text; of anything else, its beginning.
-func appendErrorBody(dst, contentType, body []byte) []byte {
+func Append(dst, contentType, body []byte) []byte {
 	switch media.KindOf(contentType, body, true) {
 	case media.JSON:
 		v, err := jsonscan.Parse(body, 0)
 		if err != nil {
-			return appendClipped(dst, body, maxFailure)
+			return media.AppendClipped(dst, body, Max)
 		}
 		m := messages{dst: dst, mark: len(dst)}
 		m.collect(v, 0)
 		short := jsonscan.AppendMinified(nil, v.Raw())
 		it, list := errorItems(short)
-		if len(m.dst) > m.mark && (len(short) > maxFailure && !list || m.covers(short)) {
-			return clip(m.dst, m.mark, maxFailure)
+		if len(m.dst) > m.mark && (len(short) > Max && !list || m.covers(short)) {
+			return media.Clip(m.dst, m.mark, Max)
 		}
-		if len(short) > maxFailure && list {
+		if len(short) > Max && list {
 			m = messages{dst: m.dst[:m.mark], mark: m.mark, outer: true}
 			m.collect(v, 0)
 			if len(m.dst) > m.mark {
-				m.dst = append(clip(m.dst, m.mark, maxFailure), '\n')
+				m.dst = append(media.Clip(m.dst, m.mark, Max), '\n')
 			}
 			return appendErrorItems(m.dst, it)
 		}
 		if len(m.dst) > m.mark {
-			m.dst = clip(m.dst, m.mark, maxFailure)
+			m.dst = media.Clip(m.dst, m.mark, Max)
 			m.dst = append(m.dst, '\n')
 		}
-		return appendClipped(m.dst, short, maxFailure)
+		return media.AppendClipped(m.dst, short, Max)
 	case media.HTML:
 		mark := len(dst)
-		return clip(media.AppendHTMLText(dst, body), mark, maxFailure)
+		return media.Clip(media.AppendHTMLText(dst, body), mark, Max)
 	case media.Text, media.XML, media.Stream:
-		return appendClipped(dst, bytes.TrimSpace(body), maxFailure)
+		return media.AppendClipped(dst, bytes.TrimSpace(body), Max)
 	}
 	return dst
 }
 
 // errorItems finds the items of the body of an error: those of the list that is most of
 // it, or what is wrong by the name of each field.
-func errorItems(doc []byte) (items, bool) {
-	if it := itemsOf(doc, nil); !it.text && !it.members {
+func errorItems(doc []byte) (page.Items, bool) {
+	if it := page.ItemsOf(doc, nil); !it.Text && !it.Members {
 		return it, true
 	}
 	if f := jsonscan.Trusted(doc).Get("errors"); f.Kind() == jsonscan.Object && 2*len(f.Raw()) > len(doc) {
-		return items{doc: f.Raw(), members: true}, true
+		return page.Items{Doc: f.Raw(), Members: true}, true
 	}
-	return items{}, false
+	return page.Items{}, false
 }
 
 // appendErrorItems appends as many whole items as fit in maxErrorItems bytes, and says
 // how many there are; the beginning of the first when none does.
-func appendErrorItems(dst []byte, it items) []byte {
-	around := it.start+len(it.doc)-it.end <= maxFailure
+func appendErrorItems(dst []byte, it page.Items) []byte {
+	around := it.Around() <= Max
 	room, total, full := maxErrorItems, 0, false
 	var picked []jsonscan.Span
-	it.each(func(at jsonscan.Span) bool {
+	it.Each(func(at jsonscan.Span) bool {
 		total++
 		n := at.To - at.From
 		if full = full || n > room; !full {
@@ -88,13 +92,13 @@ func appendErrorItems(dst []byte, it items) []byte {
 		return true
 	})
 	if len(picked) == 0 {
-		return appendClipped(dst, it.doc, maxFailure)
+		return media.AppendClipped(dst, it.Doc, Max)
 	}
-	dst = it.wrap(dst, picked, around)
+	dst = it.Wrap(dst, picked, around)
 	if len(picked) == total {
 		return dst
 	}
-	dst = append(append(append(dst, "\n["...), it.noun()...), " 1-"...)
+	dst = append(append(append(dst, "\n["...), it.Noun()...), " 1-"...)
 	dst = strconv.AppendInt(dst, int64(len(picked)), 10)
 	dst = append(strconv.AppendInt(append(dst, " of "...), int64(total), 10), ']')
 	return dst

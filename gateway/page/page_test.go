@@ -1,4 +1,4 @@
-package call
+package page
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 )
 
@@ -44,21 +45,21 @@ func TestPageIsFull(t *testing.T) {
 		"much, all fit":     {pageDocument(40, much), compress.Auto},
 		"late":              {pageDocument(5000, late), compress.Auto},
 	} {
-		a := &rendering{scratch: &scratch{}}
-		it := itemsOf(f.doc, nil)
-		out, s, err := a.appendPage(nil, &it, pick{}, f.format, budget, true, nil)
+		w := &Writer{}
+		it := ItemsOf(f.doc, nil)
+		out, s, err := w.Append(nil, &it, Pick{}, f.format, budget, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := tokens.Estimate(out)
-		if n > budget-noteTokens || s.to < s.total && n < budget/2 {
-			t.Errorf("%s: items %d to %d of %d are %d tokens of %d", name, s.from, s.to, s.total, n, budget)
+		if n > budget-NoteTokens || s.To < s.Total && n < budget/2 {
+			t.Errorf("%s: items %d to %d of %d are %d tokens of %d", name, s.From, s.To, s.Total, n, budget)
 		}
-		if full := n >= budget/2; s.full != full {
-			t.Errorf("%s: %d tokens of %d are a full page: %v", name, n, budget, s.full)
+		if full := n >= budget/2; s.Full != full {
+			t.Errorf("%s: %d tokens of %d are a full page: %v", name, n, budget, s.Full)
 		}
-		if strings.HasSuffix(name, "all fit") && s.to != s.total {
-			t.Errorf("%s: %d of %d items are shown", name, s.to, s.total)
+		if strings.HasSuffix(name, "all fit") && s.To != s.Total {
+			t.Errorf("%s: %d of %d items are shown", name, s.To, s.Total)
 		}
 	}
 }
@@ -67,11 +68,11 @@ func TestPageIsFull(t *testing.T) {
 // whole answer is over the budget.
 func TestPageIsNotFull(t *testing.T) {
 	const budget = 2000
-	it := itemsOf(pageDocument(60, func(int) string { return strings.Repeat("each item says the same. ", 40) }), nil)
-	a := &rendering{scratch: &scratch{}}
-	_, s, err := a.appendPage(nil, &it, pick{}, compress.Auto, budget, true, nil)
-	if err != nil || s.to == s.total || s.full {
-		t.Fatalf("%d of %d items, full %v, %v; want some of them and a page that is not full", s.to, s.total, s.full, err)
+	it := ItemsOf(pageDocument(60, func(int) string { return strings.Repeat("each item says the same. ", 40) }), nil)
+	w := &Writer{}
+	_, s, err := w.Append(nil, &it, Pick{}, compress.Auto, budget, true, nil)
+	if err != nil || s.To == s.Total || s.Full {
+		t.Fatalf("%d of %d items, full %v, %v; want some of them and a page that is not full", s.To, s.Total, s.Full, err)
 	}
 }
 
@@ -82,26 +83,36 @@ func TestPageBeyondIndex(t *testing.T) {
 		doc = fmt.Appendf(doc, ",%d", i)
 	}
 	doc = append(doc, `],"next":null}`...)
-	it := itemsOf(doc, nil)
-	if len(it.known) != indexed {
-		t.Fatalf("%d places are kept", len(it.known))
+	it := ItemsOf(doc, nil)
+	if len(it.Known) != indexed {
+		t.Fatalf("%d places are kept", len(it.Known))
 	}
 	for _, c := range []struct {
-		pick
+		Pick
 		want     string
 		matching int
 	}{
-		{pick{offset: indexed - 2, limit: 4}, fmt.Sprintf("[%d,%d,%d,%d]", indexed-2, indexed-1, indexed, indexed+1), indexed + 100},
-		{pick{offset: indexed + 98}, fmt.Sprintf("[%d,%d]", indexed+98, indexed+99), indexed + 100},
-		{pick{limit: 2}, "[0,1]", indexed + 100},
-		{pick{offset: indexed + 100}, "", indexed + 100},
-		{pick{grep: regexp.MustCompile(`^82\d\d$`)}, "", 92},
-		{pick{grep: regexp.MustCompile(`^8291$`)}, "[8291]", 1},
+		{Pick{Offset: indexed - 2, Limit: 4}, fmt.Sprintf("[%d,%d,%d,%d]", indexed-2, indexed-1, indexed, indexed+1), indexed + 100},
+		{Pick{Offset: indexed + 98}, fmt.Sprintf("[%d,%d]", indexed+98, indexed+99), indexed + 100},
+		{Pick{Limit: 2}, "[0,1]", indexed + 100},
+		{Pick{Offset: indexed + 100}, "", indexed + 100},
+		{Pick{Grep: regexp.MustCompile(`^82\d\d$`)}, "", 92},
+		{Pick{Grep: regexp.MustCompile(`^8291$`)}, "[8291]", 1},
 	} {
-		a := &rendering{scratch: &scratch{}}
-		out, s, err := a.appendPage(nil, &it, c.pick, compress.JSON, 2000, false, nil)
-		if err != nil || s.total != indexed+100 || s.matching != c.matching || c.want != "" && string(out) != c.want {
-			t.Errorf("%+v: %s, %+v, %v; want %s", c.pick, out, s, err, c.want)
+		w := &Writer{}
+		out, s, err := w.Append(nil, &it, c.Pick, compress.JSON, 2000, false, nil)
+		if err != nil || s.Total != indexed+100 || s.Matching != c.matching || c.want != "" && string(out) != c.want {
+			t.Errorf("%+v: %s, %+v, %v; want %s", c.Pick, out, s, err, c.want)
+		}
+	}
+}
+
+// TestPatternOfFetchIsBounded guards the expression that an agent gives.
+func TestPatternOfFetchIsBounded(t *testing.T) {
+	for over := range 2 {
+		args := jsonscan.Trusted([]byte(`{"handle":"h","grep":"` + strings.Repeat("a", maxPattern+over) + `"}`))
+		if err := new(Request).Read(args); (err == nil) != (over == 0) {
+			t.Errorf("a pattern of %d bytes: %v", maxPattern+over, err)
 		}
 	}
 }

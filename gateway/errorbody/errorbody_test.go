@@ -1,0 +1,62 @@
+package errorbody
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+func TestAppendErrorBody(t *testing.T) {
+	f := func(contentType, body, want string) {
+		t.Helper()
+		if got := string(Append(nil, []byte(contentType), []byte(body))); got != want {
+			t.Fatalf("%s %q:\n got %q\nwant %q", contentType, body, got, want)
+		}
+	}
+	f("application/json", `{"message":"Not Found"}`, "Not Found")
+	f("application/json", `{"message": "Not Found", "documentation_url": "https://docs.example.com/rest"}`,
+		"Not Found\n"+`{"message":"Not Found","documentation_url":"https://docs.example.com/rest"}`)
+	f("application/problem+json", `{"type":"about:blank","title":"Bad Request","status":400,"detail":"name is too long"}`,
+		"name is too long; Bad Request\n"+`{"type":"about:blank","title":"Bad Request","status":400,"detail":"name is too long"}`)
+	f("application/json", `{"error":{"message":"No such customer","type":"invalid_request_error","param":"id"}}`, // Stripe
+		"No such customer\n"+`{"error":{"message":"No such customer","type":"invalid_request_error","param":"id"}}`)
+	f("application/json", `{"errorMessages":["Issue does not exist"],"errors":{}}`, "Issue does not exist\n"+`{"errorMessages":["Issue does not exist"],"errors":{}}`) // Jira
+	f("application/json", `{"errors":{"summary":"is required"}}`, "is required\n"+`{"errors":{"summary":"is required"}}`)
+	f("application/json", `{"error":"invalid_grant","error_description":"expired"}`, "expired; invalid_grant\n"+`{"error":"invalid_grant","error_description":"expired"}`)
+	f("application/json", `["a","b"]`, "a; b")
+	f("application/json", `"just text"`, "just text")
+	f("application/json", `{"code":7}`, `{"code":7}`)
+	f("application/json", `{"a": nope`, `{"a": nope`)
+	f("text/plain", "  upstream connect error \n", "upstream connect error")
+	f("text/plain", `{"message":"json in disguise"}`, "json in disguise")
+	f("text/html", "<title>Error</title><h1>Oops</h1>", "Error Oops")
+	f("application/octet-stream", "\x00\x01", "")
+	f("", "", "")
+	long := strings.Repeat("x", 3*Max)
+	if got := Append(nil, []byte("application/json"), []byte(`{"message":"short","trace":"`+long+`"}`)); string(got) != "short" {
+		t.Fatalf("a long body beside a message: %.80q", got)
+	}
+	for n, cut := range map[int]bool{Max: false, Max + 1: true} {
+		got := string(Append(nil, []byte("text/plain"), []byte(long[:n])))
+		if strings.HasSuffix(got, "[…]") != cut {
+			t.Fatalf("%d bytes: cut %v, want %v", n, !cut, cut)
+		}
+	}
+}
+
+// TestMessagesOfErrorAreBounded guards how much of an error's body is repeated.
+func TestMessagesOfErrorAreBounded(t *testing.T) {
+	for over := range 2 {
+		var list []string
+		for i := range maxMessages + over {
+			list = append(list, fmt.Sprintf(`"fault %c"`, 'a'+i))
+		}
+		var m messages
+		m.collect(jsonscan.Trusted([]byte("["+strings.Join(list, ",")+"]")), 0)
+		if m.count != maxMessages {
+			t.Errorf("%d of %d messages are taken", m.count, len(list))
+		}
+	}
+}
