@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/ask"
 	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/held"
@@ -214,7 +215,7 @@ type Caller struct {
 	scope       func(toolset string) *safedial.Scope
 	kept        *cache.Cache
 	results     *held.Store
-	pauses      pauses // calls that wait for an answer of their client
+	pauses      ask.Pauses // calls that wait for an answer of their client
 	meter       *metering.Meter
 	tracer      *tracing.Tracer
 	log         *slog.Logger
@@ -249,7 +250,7 @@ func New(o Options) (*Caller, error) {
 // Close ends what outlives a call, and frees the cache. No call may run or follow.
 func (c *Caller) Close() {
 	c.shadow.close()
-	c.pauses.close()
+	c.pauses.Close()
 	c.kept.Close()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/answer"
+	"github.com/sluicegate/sluice/gateway/ask"
 	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/held"
@@ -113,8 +114,8 @@ type rest struct {
 // remote is the memory for a call of an MCP server.
 type remote struct {
 	mcp      mcpclient.Exchange
-	paused   *paused // the call that went on beside its request; nil: it did not
-	question []byte  // a result that asks the client for something, in place of the server's; nil: none
+	paused   *ask.Paused // the call that went on beside its request; nil: it did not
+	question []byte      // a result that asks the client for something, in place of the server's; nil: none
 	call     mcpclient.Call
 	repeats  []mcpclient.Header
 	pass     []byte // what is passed on of the caller's _meta, and of its capabilities

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/ask"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -43,10 +44,10 @@ func (c *Caller) Follow(ctx context.Context, tool *snapshot.Tool, opt FollowOpti
 	x.limit, x.maxBody = tool.Limits()
 	x.deadline = x.start.Add(x.limit)
 	if opt.Hears {
-		h, notify := &hearing{s: opt.Request.Session}, opt.Feed.Notify
-		opt.Feed.Ask = h.ask
+		h, notify := &ask.Hearing{Session: opt.Request.Session}, opt.Feed.Notify
+		opt.Feed.Ask = h.Ask
 		opt.Feed.Notify = func(method string, params jsonscan.Value) {
-			if !h.tell(method, params) {
+			if !h.Tell(method, params) {
 				notify(method, params)
 			}
 		}

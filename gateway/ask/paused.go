@@ -1,9 +1,10 @@
-package call
+package ask
 
 import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,17 +24,17 @@ const (
 	// pauseTime is how long such a call may take in all: a person reads a question and
 	// answers it, or has left.
 	pauseTime = 5 * time.Minute
-	// maxDeclared is the longest text of capabilities that is declared to a server.
-	maxDeclared = 2 << 10
 )
 
-// paused is a call of a server of an older revision, which asks by requests, for a client of
+// Paused is a call of a server of an older revision, which asks by requests, for a client of
 // 2026-07-28, which is asked by results: the call goes on while the client answers with
 // another request. It belongs to the caller and the tool of the first.
-type paused struct {
+type Paused struct {
+	// Exchange has the answer of the server, once the call has ended.
+	Exchange mcpclient.Exchange
+
 	id, owner string
 	client    jsonscan.Value // what it can be asked
-	exchange  mcpclient.Exchange
 	target    mcpclient.Target
 	call      mcpclient.Call
 	cancel    upstream.Cancel
@@ -54,102 +55,22 @@ type pausedQuestion struct {
 	answer       chan []byte
 }
 
-// pauses are the calls that wait for an answer, and all that run so.
-type pauses struct {
+// Pauses are the calls that wait for an answer, and all that run so.
+type Pauses struct {
 	mu      sync.Mutex
 	closed  bool               // guarded by mu
-	waiting map[string]*paused // guarded by mu; by id
-	all     map[*paused]bool   // guarded by mu
+	waiting map[string]*Paused // guarded by mu; by id
+	all     map[*Paused]bool   // guarded by mu
 	running sync.WaitGroup
 }
 
-// server is what the answer of the server is read from.
-func (x *exchange) server() *mcpclient.Exchange {
-	if x.paused != nil {
-		return &x.paused.exchange
-	}
-	return &x.mcp
-}
-
-// canBeAsked reports whether the client speaks 2026-07-28 and declared something.
-func (x *exchange) canBeAsked() bool {
-	return x.request != nil && x.request.Modern() && len(x.call.Capabilities) > len(`{}`)
-}
-
-// declared is what a client can be asked, as its server is told and as it is kept; nil:
-// nothing, or more than is kept.
-func (x *exchange) declared() []byte {
-	if !x.canBeAsked() || len(x.call.Capabilities) > maxDeclared {
-		return nil
-	}
-	return bytes.Clone(x.call.Capabilities)
-}
-
-// callPausing makes a call that may ask its client, or goes on with the one whose questions
-// the request answers. When there is something to ask, x.question is set.
-func (x *exchange) callPausing(t *mcpclient.Target) error {
-	all, owner := &x.c.pauses, x.ts.ID+"\x00"+x.principalKey+"\x00"+x.tool.Name
-	var h *paused
-	if state := x.request.RequestState; state.Exists() {
-		if h = all.take(string(state.AppendText(nil)), owner); h == nil {
-			return problem.New(problem.InvalidArguments, "the question that this answers has expired").Fix("call the tool again without requestState")
-		}
-		h.answer(x.request.InputResponses)
-	} else {
-		h = x.hold(t, owner)
-		if !all.start(h, x.c.mcp) {
-			return problem.New(problem.Unavailable, "this gateway is stopping").Fix("try again")
-		}
-	}
-	x.paused = h
-	h.listen(x.call.Notify)
-	defer h.listen(nil)
-	timer := time.NewTimer(time.Until(x.deadline))
-	defer timer.Stop()
-	tick := time.NewTicker(cancelPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-h.done: // whatever was asked, nobody waits for it
-			return h.err
-		default:
-		}
-		if question := h.question(); question != nil {
-			if all.put(h) {
-				x.paused, x.question = nil, question
-				return nil
-			}
-			h.refuse()
-		}
-		select {
-		case <-h.done:
-			return h.err
-		case <-h.wake:
-		case <-h.progress: // begins the time anew, as in calls that cannot ask
-			if x.deadline = time.Now().Add(x.limit); x.deadline.After(x.latest) {
-				x.deadline = x.latest
-			}
-			timer.Reset(time.Until(x.deadline))
-		case <-timer.C:
-			h.cancel.Cancel()
-			<-h.done
-			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again")
-		case <-tick.C:
-			if x.cancel.Cancelled() {
-				h.cancel.Cancel()
-				<-h.done
-				return x.gone()
-			}
-		}
-	}
-}
-
-// hold makes a call that outlives the request: everything of the request is copied.
-func (x *exchange) hold(t *mcpclient.Target, owner string) *paused {
+// New makes a call that outlives the request: everything of the request is copied. owner names
+// the caller and the tool. It runs once [Pauses.Start] is called.
+func New(owner string, t *mcpclient.Target, call *mcpclient.Call) *Paused {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it never fails
-	h := &paused{
-		id: hex.EncodeToString(id[:]), owner: owner, target: *t, call: x.call, expires: time.Now().Add(pauseTime),
+	h := &Paused{
+		id: hex.EncodeToString(id[:]), owner: owner, target: *t, call: *call, expires: time.Now().Add(pauseTime),
 		client: jsonscan.Trusted(t.Capabilities), done: make(chan struct{}), wake: make(chan struct{}, 1), progress: make(chan struct{}, 1),
 	}
 	h.target.Deadline, h.target.Idle, h.target.Cancel = h.expires, 0, &h.cancel
@@ -160,16 +81,71 @@ func (x *exchange) hold(t *mcpclient.Target, owner string) *paused {
 	k := &h.call
 	k.Arguments, k.Meta, k.LogLevel = bytes.Clone(k.Arguments), bytes.Clone(k.Meta), bytes.Clone(k.LogLevel)
 	k.Headers, k.Capabilities, k.InputResponses, k.RequestState = slices.Clone(k.Headers), nil, nil, nil
-	k.Ask = h.ask
+	k.Ask = h.Ask
 	if k.Notify != nil {
 		k.Notify = h.tell
 	}
 	return h
 }
 
-// ask puts a question of the server where the next answer to the client finds it.
-func (h *paused) ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
-	if !declares(h.client, method, params) {
+// Patience is how long a request waits for a call, and what ends it.
+type Patience struct {
+	Limit    time.Duration    // without progress
+	Deadline time.Time        // which progress moves
+	Latest   time.Time        // behind which it does not
+	Cancel   *upstream.Cancel // nil: nothing cancels
+}
+
+// ErrGone says that the client cancelled its request, or has gone.
+var ErrGone = errors.New("the client has gone")
+
+// Wait waits until the call has ended, and returns its error, or until there is something to
+// ask of the client: then question is the result that asks it, and the call waits in all for
+// the answer. It fails with [ErrGone] and, when p.Deadline has passed, with [problem.Timeout];
+// either ends the call.
+func (h *Paused) Wait(all *Pauses, p *Patience) (question []byte, err error) {
+	timer := time.NewTimer(time.Until(p.Deadline))
+	defer timer.Stop()
+	tick := time.NewTicker(CancelPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.done: // whatever was asked, nobody waits for it
+			return nil, h.err
+		default:
+		}
+		if question := h.Question(); question != nil {
+			if all.Put(h) {
+				return question, nil
+			}
+			h.Refuse()
+		}
+		select {
+		case <-h.done:
+			return nil, h.err
+		case <-h.wake:
+		case <-h.progress: // begins the time anew, as in calls that cannot ask
+			if p.Deadline = time.Now().Add(p.Limit); p.Deadline.After(p.Latest) {
+				p.Deadline = p.Latest
+			}
+			timer.Reset(time.Until(p.Deadline))
+		case <-timer.C:
+			h.cancel.Cancel()
+			<-h.done
+			return nil, problem.New(problem.Timeout, "%s did not answer in time", h.target.Endpoint.Addr()).Fix("try again")
+		case <-tick.C:
+			if p.Cancel.Cancelled() {
+				h.cancel.Cancel()
+				<-h.done
+				return nil, ErrGone
+			}
+		}
+	}
+}
+
+// Ask puts a question of the server where the next answer to the client finds it.
+func (h *Paused) Ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
+	if !Declares(h.client, method, params) {
 		return []byte(memberNoCapability)
 	}
 	request := append(jsonscan.AppendStringOf([]byte(`{"method":`), method), `,"params":`...)
@@ -196,9 +172,9 @@ func (h *paused) ask(method string, params jsonscan.Value, done <-chan struct{})
 	}
 }
 
-// question is the result that asks the client what is not answered yet; nil: nothing is
+// Question is the result that asks the client what is not answered yet; nil: nothing is
 // asked.
-func (h *paused) question() []byte {
+func (h *Paused) Question() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.asked) == 0 {
@@ -212,8 +188,8 @@ func (h *paused) question() []byte {
 	return append(append(append(b, `},"requestState":"`...), h.id...), '"', '}')
 }
 
-// answer gives the server what the client answered.
-func (h *paused) answer(answers jsonscan.Value) {
+// Answer gives the server what the client answered.
+func (h *Paused) Answer(answers jsonscan.Value) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = slices.DeleteFunc(h.asked, func(q pausedQuestion) bool {
@@ -225,8 +201,8 @@ func (h *paused) answer(answers jsonscan.Value) {
 	})
 }
 
-// refuse answers everything that is asked with an error: too many calls wait.
-func (h *paused) refuse() {
+// Refuse answers everything that is asked with an error: too many calls wait.
+func (h *Paused) Refuse() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, q := range h.asked {
@@ -235,7 +211,8 @@ func (h *paused) refuse() {
 	h.asked = nil
 }
 
-func (h *paused) listen(notify func(string, jsonscan.Value)) {
+// Listen sets who is told of notifications: the request that waits, or nobody.
+func (h *Paused) Listen(notify func(string, jsonscan.Value)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.notify = notify
@@ -243,7 +220,7 @@ func (h *paused) listen(notify func(string, jsonscan.Value)) {
 
 // tell passes a notification on to the request that waits, under the lock: the stream of
 // the request must not end meanwhile.
-func (h *paused) tell(method string, params jsonscan.Value) {
+func (h *Paused) tell(method string, params jsonscan.Value) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.notify != nil {
@@ -257,19 +234,19 @@ func (h *paused) tell(method string, params jsonscan.Value) {
 	}
 }
 
-// start runs the call; false: the pauses is closed.
-func (a *pauses) start(h *paused, client *mcpclient.Client) bool {
+// Start runs the call; false: [Pauses.Close] was called.
+func (a *Pauses) Start(h *Paused, client *mcpclient.Client) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
 		return false
 	}
 	if a.all == nil {
-		a.all, a.waiting = map[*paused]bool{}, map[string]*paused{}
+		a.all, a.waiting = map[*Paused]bool{}, map[string]*Paused{}
 	}
 	a.all[h] = true
 	a.running.Go(func() {
-		h.err = client.Call(&h.exchange, &h.target, &h.call)
+		h.err = client.Call(&h.Exchange, &h.target, &h.call)
 		close(h.done)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -281,8 +258,8 @@ func (a *pauses) start(h *paused, client *mcpclient.Client) bool {
 	return true
 }
 
-// put keeps a call until its client answers; false: too many wait.
-func (a *pauses) put(h *paused) bool {
+// Put keeps a call until its client answers; false: too many wait.
+func (a *Pauses) Put(h *Paused) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	own, now := 0, time.Now()
@@ -300,8 +277,8 @@ func (a *pauses) put(h *paused) bool {
 	return true
 }
 
-// take returns the call that waits for the answer of a caller to a tool; nil: none does.
-func (a *pauses) take(id, owner string) *paused {
+// Take returns the call that waits for the answer of a caller to a tool; nil: none does.
+func (a *Pauses) Take(id, owner string) *Paused {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h := a.waiting[id]
@@ -312,8 +289,8 @@ func (a *pauses) take(id, owner string) *paused {
 	return h
 }
 
-// close ends all calls and waits for them.
-func (a *pauses) close() {
+// Close ends all calls and waits for them.
+func (a *Pauses) Close() {
 	a.mu.Lock()
 	a.closed, a.waiting = true, nil
 	for h := range a.all {

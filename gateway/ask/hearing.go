@@ -1,4 +1,4 @@
-package call
+package ask
 
 import (
 	"time"
@@ -19,40 +19,40 @@ const (
 	hearWindow    = time.Second
 )
 
-// hearing passes on to the client of a session what a server says outside of its calls.
-type hearing struct {
-	s *session.Session
+// Hearing passes on to the client of a session what a server says outside of its calls.
+type Hearing struct {
+	Session *session.Session
 
 	// Of the goroutine that reads the stream.
 	begun       time.Time // of the window
 	count, size int       // in it
 }
 
-// ask puts a request of the server to the client.
-func (h *hearing) ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
-	return question{
-		session: h.s, deadline: time.Now().Add(askWait),
-		send: func(q *session.Question) bool {
-			h.s.Send(mcp.AppendRequest(nil, q, method, params)) // now, or when the client listens again
+// Ask puts a request of the server to the client.
+func (h *Hearing) Ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
+	return Question{
+		Session: h.Session, Deadline: time.Now().Add(askWait),
+		Send: func(q *session.Question) bool {
+			h.Session.Send(mcp.AppendRequest(nil, q, method, params)) // now, or when the client listens again
 			return true
 		},
-	}.ask(method, params, done)
+	}.Ask(method, params, done)
 }
 
-// tell passes a notification on, and reports whether it was one to pass on.
-func (h *hearing) tell(method string, params jsonscan.Value) bool {
-	message := mcp.AppendHeard(nil, h.s, method, params)
+// Tell passes a notification on, and reports whether it was one to pass on.
+func (h *Hearing) Tell(method string, params jsonscan.Value) bool {
+	message := mcp.AppendHeard(nil, h.Session, method, params)
 	if len(message) == 0 {
 		return false
 	}
 	if h.room(len(message), time.Now()) {
-		h.s.Send(message)
+		h.Session.Send(message)
 	}
 	return true
 }
 
 // room reports whether a message of a size may be passed on now.
-func (h *hearing) room(size int, now time.Time) bool {
+func (h *Hearing) room(size int, now time.Time) bool {
 	if now.Sub(h.begun) >= hearWindow {
 		h.begun, h.count, h.size = now, 0, 0
 	}

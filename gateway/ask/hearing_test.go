@@ -1,4 +1,4 @@
-package call
+package ask
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // window, in messages and in bytes.
 func TestHearingBounds(t *testing.T) {
 	for _, size := range []int{1, maxHeardBytes / 4} {
-		h, now, n := &hearing{}, time.Now(), 0
+		h, now, n := &Hearing{}, time.Now(), 0
 		for range 2 * maxHeard {
 			if h.room(size, now) {
 				n++
