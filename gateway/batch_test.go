@@ -13,9 +13,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sluicegate/sluice/gateway/batch"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
-	"github.com/sluicegate/sluice/gateway/snapshot"
 	tokencount "github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -172,7 +172,7 @@ func TestBatch(t *testing.T) {
 func TestBatchIsBounded(t *testing.T) {
 	s, up := serveBatch(t, nil, nil)
 	c := connect(t, s, "2026-07-28")
-	calls := make([]any, snapshot.MaxBatch+1)
+	calls := make([]any, batch.MaxCalls+1)
 	for i := range calls {
 		calls[i] = obj{"tool": "together"}
 	}
@@ -180,7 +180,7 @@ func TestBatchIsBounded(t *testing.T) {
 		t.Errorf("21 calls: %s, %d requests", text, len(up.Requests()))
 	}
 	// Each answers only when all are there.
-	if text, failed := callBatch(t, c, "batch", obj{"calls": calls[:snapshot.MaxBatch]}); failed || strings.Count(text, "together=")+strings.Count(text, `"together":true`) != 20 {
+	if text, failed := callBatch(t, c, "batch", obj{"calls": calls[:batch.MaxCalls]}); failed || strings.Count(text, "together=")+strings.Count(text, `"together":true`) != 20 {
 		t.Errorf("20 calls: %s", text)
 	}
 }
@@ -436,7 +436,7 @@ func BenchmarkBatch(b *testing.B) {
 		b.Fatal(err)
 	}
 	client := connect(b, s, "2026-07-28")
-	calls := make([]any, snapshot.MaxBatch)
+	calls := make([]any, batch.MaxCalls)
 	for i := range calls {
 		calls[i] = obj{"tool": "wait"}
 	}

@@ -11,22 +11,19 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/batch"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/nearest"
-	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
-
-// maxBatchID is the longest name of a call in a batch: it stands before its answer.
-const maxBatchID = 64
 
 // MaxBatchRepeats is how often a call in a batch that only reads is made again because its
 // upstream asked to wait.
 const MaxBatchRepeats = 3
 
-// batch is one call of the tool that makes many.
-type batch struct {
+// batchRun is one call of the tool that makes many.
+type batchRun struct {
 	nested
 	calls  []batchCall
 	writes bool // the caller permits them
@@ -37,12 +34,24 @@ type batch struct {
 
 // batchCall is one of its calls, and how it ended.
 type batchCall struct {
-	id, name  string
-	arguments jsonscan.Value
+	batch.Call
 
 	tool    *snapshot.Tool // nil: there is none of that name
 	changes bool           // it may change data, and is permitted to
 	result  guest.ToolResult
+}
+
+// readBatch reads the arguments of the tool.
+func readBatch(given jsonscan.Value) (*batchRun, error) {
+	r, err := batch.Read(orEmpty(given))
+	if err != nil {
+		return nil, err
+	}
+	b := &batchRun{writes: r.Writes, calls: make([]batchCall, len(r.Calls))}
+	for i := range r.Calls {
+		b.calls[i].Call = r.Calls[i]
+	}
+	return b, nil
 }
 
 // pause is how long an upstream wants to be left alone. Who makes a call again holds it:
@@ -50,89 +59,6 @@ type batchCall struct {
 type pause struct {
 	sync.Mutex
 	until time.Time // guarded by it
-}
-
-// readBatch reads the arguments of the tool.
-func readBatch(given jsonscan.Value) (*batch, error) {
-	b := &batch{}
-	var calls jsonscan.Value
-	for it := orEmpty(given).Members(); it.Next(); {
-		v := it.Value()
-		switch {
-		case it.KeyEqual("calls"):
-			calls = v
-		case it.KeyEqual("allow_writes") && v.Kind() == jsonscan.Null:
-		case it.KeyEqual("allow_writes"):
-			allow, ok := v.Bool()
-			if !ok {
-				return nil, batchFault("/allow_writes", "expected true or false, got %s", v.Kind())
-			}
-			b.writes = allow
-		default:
-			return nil, batchFault("/"+string(it.KeyText(nil)), "unknown argument, known are calls and allow_writes")
-		}
-	}
-	if n := calls.Len(); calls.Kind() != jsonscan.Array || n == 0 {
-		return nil, batchFault("/calls", `expected a list of calls, each {"tool":"…","arguments":{…}}`)
-	} else if n > snapshot.MaxBatch {
-		return nil, batchFault("/calls", "%d calls, at most %d", n, snapshot.MaxBatch).Fix("make several batches")
-	}
-	seen := map[string]bool{}
-	for it := calls.Elements(); it.Next(); {
-		at := "/calls/" + strconv.Itoa(len(b.calls))
-		c := batchCall{id: strconv.Itoa(len(b.calls) + 1), arguments: noArguments}
-		if err := c.read(it.Value(), at); err != nil {
-			return nil, err
-		}
-		if seen[c.id] {
-			return nil, batchFault(at+"/id", "%q names two calls; a call without id has its number", c.id).Fix("give each call another id, or none")
-		}
-		seen[c.id] = true
-		b.calls = append(b.calls, c)
-	}
-	return b, nil
-}
-
-func (c *batchCall) read(v jsonscan.Value, at string) error {
-	if v.Kind() != jsonscan.Object {
-		return batchFault(at, "expected an object with tool and arguments, got %s", v.Kind())
-	}
-	for it := v.Members(); it.Next(); {
-		switch v := it.Value(); {
-		case it.KeyEqual("tool"):
-			if v.Kind() != jsonscan.String {
-				return batchFault(at+"/tool", "expected the name of a tool, got %s", v.Kind())
-			}
-			c.name = string(v.AppendText(nil))
-		case v.Kind() == jsonscan.Null:
-		case it.KeyEqual("arguments"):
-			if v.Kind() != jsonscan.Object {
-				return batchFault(at+"/arguments", "expected an object, got %s", v.Kind())
-			}
-			c.arguments = v
-		case it.KeyEqual("id"):
-			text := v.AppendText(nil)
-			if v.Kind() == jsonscan.Number {
-				text = v.Raw()
-			} else if v.Kind() != jsonscan.String {
-				return batchFault(at+"/id", "expected a string, got %s", v.Kind())
-			}
-			if n := len(text); n == 0 || n > maxBatchID || slices.ContainsFunc(text, func(b byte) bool { return b <= ' ' || b > '~' || b == '[' || b == ']' }) {
-				return batchFault(at+"/id", "expected 1 to %d letters, digits and signs without space and brackets", maxBatchID)
-			}
-			c.id = string(text)
-		default:
-			return batchFault(at+"/"+string(it.KeyText(nil)), "unknown, known are tool, arguments and id")
-		}
-	}
-	if c.name == "" {
-		return batchFault(at+"/tool", "missing")
-	}
-	return nil
-}
-
-func batchFault(at, format string, a ...any) *problem.Error {
-	return problem.New(problem.InvalidArguments, fmt.Sprintf("%.200q: ", at)+format, a...).At("", 0, 0, at)
 }
 
 // runBatch makes the calls: those that read all at once, up to the next that may change
@@ -153,7 +79,7 @@ func (x *exchange) runBatch() error {
 	for i := 0; i < len(b.calls); {
 		if c := &b.calls[i]; c.changes {
 			if n := slices.IndexFunc(b.calls[:i], func(c batchCall) bool { return c.result.Error != "" }); n >= 0 {
-				c.result.Error = "not called, because " + b.calls[n].id + " failed before it"
+				c.result.Error = "not called, because " + b.calls[n].ID + " failed before it"
 			} else {
 				b.make(ctx, c)
 			}
@@ -179,9 +105,9 @@ func (x *exchange) runBatch() error {
 }
 
 // resolve finds the tool of a call, or why it cannot be called.
-func (b *batch) resolve(c *batchCall) error {
+func (b *batchRun) resolve(c *batchCall) error {
 	ts := b.x.ts
-	tool, err := ts.Tool([]byte(c.name))
+	tool, err := ts.Tool([]byte(c.Name))
 	switch {
 	case err != nil:
 		return err
@@ -204,10 +130,10 @@ func (b *batch) resolve(c *batchCall) error {
 	return nil
 }
 
-func (b *batch) sees(tool string) bool { return b.x.permits == nil || b.x.permits(tool) }
+func (b *batchRun) sees(tool string) bool { return b.x.permits == nil || b.x.permits(tool) }
 
 // unknown names the nearest tool.
-func (b *batch) unknown(c *batchCall) error {
+func (b *batchRun) unknown(c *batchCall) error {
 	tools, err := b.x.ts.Tools()
 	if err != nil {
 		return err
@@ -218,8 +144,8 @@ func (b *batch) unknown(c *batchCall) error {
 			names = append(names, t.Name)
 		}
 	}
-	c.result.Error = fmt.Sprintf("there is no tool %.80q", c.name)
-	if near := nearest.Name(c.name[:min(len(c.name), comparedName)], slices.Values(names)); near != "" {
+	c.result.Error = fmt.Sprintf("there is no tool %.80q", c.Name)
+	if near := nearest.Name(c.Name[:min(len(c.Name), comparedName)], slices.Values(names)); near != "" {
 		c.result.Error += ": did you mean " + near + "?"
 	}
 	return nil
@@ -230,7 +156,7 @@ const comparedName = 128
 
 // make makes a call. One that only reads is made again when its upstream asks to wait and
 // there is time; calls that may change data never are.
-func (b *batch) make(ctx context.Context, c *batchCall) {
+func (b *batchRun) make(ctx context.Context, c *batchCall) {
 	p := b.pauseOf(c.tool)
 	p.Lock()
 	until := p.until
@@ -257,9 +183,9 @@ func (b *batch) make(ctx context.Context, c *batchCall) {
 }
 
 // once makes a call once and returns how long its upstream wants to be left alone.
-func (b *batch) once(ctx context.Context, c *batchCall) time.Duration {
+func (b *batchRun) once(ctx context.Context, c *batchCall) time.Duration {
 	asked := false
-	result, wait, err := b.observe(ctx, c.tool, c.arguments.Raw(), func(y *exchange) { asked = y.asked })
+	result, wait, err := b.observe(ctx, c.tool, c.Arguments.Raw(), func(y *exchange) { asked = y.asked })
 	if c.result = result; err != nil && result.Error == "" && result.Value == nil && result.Text == "" {
 		b.stoppedBy(c, err, asked)
 	}
@@ -267,7 +193,7 @@ func (b *batch) once(ctx context.Context, c *batchCall) time.Duration {
 }
 
 // stoppedBy says why a call has no answer. asked: its upstream was sent the request.
-func (b *batch) stoppedBy(c *batchCall, err error, asked bool) {
+func (b *batchRun) stoppedBy(c *batchCall, err error, asked bool) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		c.result.Error = fmt.Sprintf("no answer within the %s that the batch may take", b.x.limit)
@@ -286,7 +212,7 @@ func (b *batch) stoppedBy(c *batchCall, err error, asked bool) {
 }
 
 // wait waits until a time; it fails at once when the batch ends before.
-func (b *batch) wait(ctx context.Context, until time.Time) error {
+func (b *batchRun) wait(ctx context.Context, until time.Time) error {
 	d := time.Until(until)
 	if d <= 0 {
 		return nil
@@ -305,7 +231,7 @@ func (b *batch) wait(ctx context.Context, until time.Time) error {
 }
 
 // pauseOf is the pause of the upstream of a tool.
-func (b *batch) pauseOf(t *snapshot.Tool) *pause {
+func (b *batchRun) pauseOf(t *snapshot.Tool) *pause {
 	b.pausing.Lock()
 	defer b.pausing.Unlock()
 	if b.pauses[t.Binding] == nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/batch"
 	"github.com/sluicegate/sluice/gateway/snapshot"
-	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
 // TestBatchCallsThatDidNotBegin: a call for which the batch had no time left is told as not
@@ -21,20 +21,10 @@ func TestBatchCallsThatDidNotBegin(t *testing.T) {
 		"not called: the gateway was stopped":                         stopped,
 	} {
 		x := &exchange{input: input{ctx: ctx, limit: time.Second, deadline: time.Now()}}
-		b, c := &batch{nested: nested{x: x}}, &batchCall{id: "1", tool: &snapshot.Tool{}, changes: true}
+		b, c := &batchRun{nested: nested{x: x}}, &batchCall{Call: batch.Call{ID: "1"}, tool: &snapshot.Tool{}, changes: true}
 		b.make(ctx, c)
 		if c.result.Error != want {
 			t.Errorf("told %q, want %q", c.result.Error, want)
-		}
-	}
-}
-
-// TestBatchIDIsBounded: an id has at most maxBatchID characters.
-func TestBatchIDIsBounded(t *testing.T) {
-	for n, ok := range map[int]bool{0: false, 1: true, maxBatchID: true, maxBatchID + 1: false} {
-		b, err := readBatch(jsonscan.Trusted(fmt.Appendf(nil, `{"calls":[{"tool":"a","id":"%s"}]}`, strings.Repeat("x", n))))
-		if (err == nil) != ok || ok && len(b.calls[0].id) != n {
-			t.Errorf("an id of %d characters: %v", n, err)
 		}
 	}
 }
@@ -43,7 +33,7 @@ func TestBatchIDIsBounded(t *testing.T) {
 func TestBatchNamesAreBounded(t *testing.T) {
 	for n, whole := range map[int]bool{maxShownName: true, maxShownName + 1: false} {
 		name := strings.Repeat("x", n)
-		c := batchCall{id: "1", name: name}
+		c := batchCall{Call: batch.Call{ID: "1", Name: name}}
 		if got := string(c.appendHead(nil)); strings.Contains(got, name) != whole || !strings.HasSuffix(got, "]\n") {
 			t.Errorf("a name of %d bytes: %s", n, got)
 		}

@@ -70,8 +70,8 @@ const maxShownName = 80
 
 // appendHead appends what stands before an answer.
 func (c *batchCall) appendHead(dst []byte) []byte {
-	dst = append(append(append(dst, '['), c.id...), ' ')
-	dst = append(media.AppendClipped(dst, []byte(c.name), maxShownName), ']')
+	dst = append(append(append(dst, '['), c.ID...), ' ')
+	dst = append(media.AppendClipped(dst, []byte(c.Name), maxShownName), ']')
 	if c.result.Error != "" {
 		return append(dst, " failed: "...)
 	}

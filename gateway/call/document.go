@@ -83,7 +83,7 @@ func (d *documentCalls) Call(ctx context.Context, c *arazzo.Call) (*arazzo.Respo
 	if err != nil {
 		return nil, err
 	}
-	arguments, err := argumentsOf(ready, c)
+	arguments, err := ready.StepArguments(c)
 	if err != nil {
 		return &arazzo.Response{Error: err.Error()}, nil //nolint:nilerr // the step fails, not the run
 	}

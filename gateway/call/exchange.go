@@ -76,7 +76,7 @@ type outgoing struct {
 	script string                              // in place of both, of the tool that runs scripts
 	hash   string                              // of the script that ran; "": none did
 	ran    *registry.ScriptRun                 // of a script that succeeded, where it may be kept
-	batch  *batch                              // in place of both, of the tool that makes many calls
+	batch  *batchRun                           // in place of both, of the tool that makes many calls
 	wire   *fasthttp.Request                   // nil: no operation of an HTTP API
 	bound  credentials.Bound                   // the rules of the tool whose credentials go with the request
 	signed struct{ headers, queries []string } // set by an auth plugin

@@ -8,10 +8,6 @@ import (
 // BatchTool is the tool that makes many calls at once.
 const BatchTool = "batch"
 
-// MaxBatch is how many calls a batch has at most, all of which may be made at once: what
-// an agent plans in one turn, and far below the connections to one host.
-const MaxBatch = 20
-
 const (
 	batchDescription = "Make up to 20 independent calls of this server's tools at once and read all answers together. " +
 		"Calls that change data need allow_writes; they are made in order, and none behind a call that failed."

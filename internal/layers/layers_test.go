@@ -70,7 +70,7 @@ var within = map[string][]string{
 	"gateway/held":                       {"gateway/compress", "gateway/pool"},
 	"gateway/page":                       {"gateway/answer", "gateway/compress"},
 	"gateway/certificate":                {},
-	"gateway/call":                       {"gateway/access", "gateway/answer", "gateway/ask", "gateway/cache", "gateway/errorbody", "gateway/held", "gateway/media", "gateway/page", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
+	"gateway/call":                       {"gateway/access", "gateway/answer", "gateway/ask", "gateway/batch", "gateway/cache", "gateway/errorbody", "gateway/held", "gateway/media", "gateway/page", "gateway/snapshot", "gateway/credentials", "gateway/upstream", "gateway/compress", "gateway/metering", "gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/tracing"},
 	"gateway/edge":                       {"gateway/access", "gateway/metering", "gateway/snapshot"},
 	"gateway/plugin":                     {"gateway/metering", "gateway/snapshot"},
 	"admin/artifact":                     {"admin/access", "admin/audit", "admin/fleet", "admin/publish", "admin/request", "admin/store"},

@@ -1,4 +1,4 @@
-package call
+package snapshot
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/plugins/arazzo"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
@@ -15,14 +14,14 @@ import (
 // for runners that have no credentials of their own.
 var ownHeaders = []string{"authorization", "content-type", "accept"}
 
-// argumentsOf are the arguments of a tool that say what a step wants to send: the document
-// speaks of parameters by place and name, and of a whole body.
-func argumentsOf(ready *snapshot.Ready, c *arazzo.Call) ([]byte, error) {
-	if ready.Plan == nil {
+// StepArguments returns the arguments of the tool that say what a step of a workflow document
+// sends: the document names parameters by place and name, and a whole body.
+func (r *Ready) StepArguments(c *arazzo.Call) ([]byte, error) {
+	if r.Plan == nil {
 		return nil, fmt.Errorf("%s is a tool of an MCP server: a step calls operations of HTTP APIs", c.Operation)
 	}
 	args := map[string]any{}
-	params := ready.Plan.Params()
+	params := r.Plan.Params()
 	for _, p := range c.Parameters {
 		i := slices.IndexFunc(params, func(q operation.Param) bool {
 			return string(q.In) == p.In && (q.Name == p.Name || p.In == "header" && strings.EqualFold(q.Name, p.Name))
@@ -37,11 +36,11 @@ func argumentsOf(ready *snapshot.Ready, c *arazzo.Call) ([]byte, error) {
 			}
 		case i >= 0, p.In == "header" && slices.Contains(ownHeaders, strings.ToLower(p.Name)):
 		default:
-			return nil, fmt.Errorf("%s %s has no %s parameter %.80q", ready.Method, ready.Path, p.In, p.Name)
+			return nil, fmt.Errorf("%s %s has no %s parameter %.80q", r.Method, r.Path, p.In, p.Name)
 		}
 	}
 	if c.HasBody {
-		if err := bodyArguments(ready, c, args); err != nil {
+		if err := r.bodyArguments(c, args); err != nil {
 			return nil, err
 		}
 	}
@@ -54,10 +53,10 @@ func argumentsOf(ready *snapshot.Ready, c *arazzo.Call) ([]byte, error) {
 
 // bodyArguments puts the body of a step into the arguments: one of them is the whole body,
 // or each member is one.
-func bodyArguments(ready *snapshot.Ready, c *arazzo.Call, args map[string]any) error {
-	b := ready.Plan.Body()
+func (r *Ready) bodyArguments(c *arazzo.Call, args map[string]any) error {
+	b := r.Plan.Body()
 	if b == nil {
-		return fmt.Errorf("%s %s takes no body", ready.Method, ready.Path)
+		return fmt.Errorf("%s %s takes no body", r.Method, r.Path)
 	}
 	kind, _, _ := strings.Cut(c.ContentType, ";")
 	for i := range b.Variants {
@@ -72,13 +71,13 @@ func bodyArguments(ready *snapshot.Ready, c *arazzo.Call, args map[string]any) e
 	}
 	members, ok := c.Body.(map[string]any)
 	if !ok {
-		return fmt.Errorf("the body of %s %s is an object", ready.Method, ready.Path)
+		return fmt.Errorf("the body of %s %s is an object", r.Method, r.Path)
 	}
 	for name, v := range members {
 		i := slices.IndexFunc(b.Fields, func(f operation.Field) bool { return f.Name == name })
 		switch {
 		case i < 0:
-			return fmt.Errorf("the body of %s %s has no member %.80q", ready.Method, ready.Path, name)
+			return fmt.Errorf("the body of %s %s has no member %.80q", r.Method, r.Path, name)
 		case b.Fields[i].Arg != "":
 			args[b.Fields[i].Arg] = v
 		}
