@@ -14,6 +14,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
+	"github.com/sluicegate/sluice/admin/store/claim"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -28,10 +29,6 @@ const (
 	// version without it.
 	undefinedTable = "42P01"
 )
-
-// keepalives let the server and this process see within ten seconds that the other's machine
-// is gone: the locks of a session end with it.
-var keepalives = map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"}
 
 // Leader is the control plane that reads and writes the records of a database.
 type Leader struct {
@@ -73,11 +70,11 @@ type Cluster struct {
 func OpenCluster(url string) (*Cluster, error) {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, badURL()
+		return nil, claim.BadURL()
 	}
 	c.RuntimeParams = maps.Clone(c.RuntimeParams)
 	c.RuntimeParams["application_name"] = "sluice member"
-	maps.Copy(c.RuntimeParams, keepalives)
+	maps.Copy(c.RuntimeParams, claim.Keepalives)
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db := sql.OpenDB(stdlib.GetConnector(*c))
 	db.SetMaxOpenConns(memberConnections)
@@ -156,7 +153,7 @@ func (s *Store) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("taking the lead: %w", err)
 	}
-	s.claim.number.Store(number)
+	s.claim.Begin(number)
 	return nil
 }
 
@@ -165,7 +162,7 @@ func (s *Store) Term() uint64 {
 	if s.claim == nil {
 		return 0
 	}
-	return s.claim.number.Load()
+	return s.claim.Number()
 }
 
 // Announce says where the leader is. It fails with [problem.Unavailable] when this process
@@ -177,7 +174,7 @@ func (s *Store) Announce(ctx context.Context, l *Leader) error {
 		return fmt.Errorf("saying where the leader is: %w", err)
 	}
 	if n == 0 {
-		s.claim.replaced()
+		s.claim.Replaced()
 		return errReplaced()
 	}
 	return nil
@@ -189,7 +186,7 @@ func (s *Store) fence(ctx context.Context, tx bun.IDB) error {
 	if s.claim == nil {
 		return nil
 	}
-	number := s.claim.number.Load()
+	number := s.claim.Number()
 	if number == 0 {
 		return nil // this process is only about to lead
 	}
@@ -198,7 +195,7 @@ func (s *Store) fence(ctx context.Context, tx bun.IDB) error {
 		return fmt.Errorf("asking who leads: %w", err)
 	}
 	if now != number {
-		s.claim.replaced()
+		s.claim.Replaced()
 		return errReplaced()
 	}
 	return nil

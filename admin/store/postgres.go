@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"errors"
 	"maps"
 
@@ -11,7 +10,8 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/admin/store/bound"
+	"github.com/sluicegate/sluice/admin/store/claim"
 )
 
 // postgresConnections is how many connections one process holds: commits group on
@@ -25,28 +25,22 @@ const uniqueViolation = "23505"
 func (s *Store) openPostgres(url string) error {
 	c, err := pgx.ParseConfig(url)
 	if err != nil {
-		return badURL()
+		return claim.BadURL()
 	}
 	// The promise of this package: an acknowledged write survives a crash.
 	c.RuntimeParams["synchronous_commit"] = "on"
 	c.RuntimeParams["application_name"] = "sluice"
-	maps.Copy(c.RuntimeParams, keepalives)
+	maps.Copy(c.RuntimeParams, claim.Keepalives)
 	// One round trip a statement, without statements kept on the server: numbers are in
 	// the text, so that few would be used twice.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
-	db := sql.OpenDB(boundConnector{stdlib.GetConnector(*c), '$'})
+	db := bound.OpenConnector(stdlib.GetConnector(*c), '$')
 	db.SetMaxOpenConns(postgresConnections)
 	db.SetMaxIdleConns(postgresConnections)
-	s.write = bun.NewDB(db, boundPostgres{pgdialect.New()})
+	s.write = bun.NewDB(db, bound.Postgres{Dialect: pgdialect.New()})
 	s.read = s.write
 	s.postgres = true
 	return nil
-}
-
-// badURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
-func badURL() error {
-	return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
-		Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 }
 
 // lockWorkspace makes the writers of one workspace run one after the other, as on

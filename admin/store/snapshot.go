@@ -1,15 +1,14 @@
 package store
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/dump"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -47,7 +46,7 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, fmt.Errorf("reading the records: %w", err)
 	}
 	// The first read fixes the moment, on both databases.
-	if out.tables, err = s.tables(ctx, conn.Conn); err != nil {
+	if out.tables, err = dump.Tables(ctx, conn.Conn, s.postgres); err != nil {
 		_ = out.Close() // the error before it says more
 		return nil, err
 	}
@@ -62,23 +61,17 @@ func (p *Snapshot) Close() error {
 
 // Dump writes every record and returns how many there are. It holds one row at a time.
 func (p *Snapshot) Dump(ctx context.Context, w io.Writer) (rows int64, err error) {
-	b := bufio.NewWriter(w)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(dumpHead{Format: dumpFormat, Version: 1, Schema: p.schema}); err != nil {
+	return dump.Write(ctx, p.conn.Conn, p.tables, p.schema, w)
+}
+
+// Dump is [Snapshot.Dump] of this moment.
+func (s *Store) Dump(ctx context.Context, w io.Writer) (rows int64, err error) {
+	p, err := s.Snapshot(ctx)
+	if err != nil {
 		return 0, err
 	}
-	for _, t := range p.tables {
-		n, err := dumpRows(ctx, p.conn.Conn, t, enc)
-		if err != nil {
-			return rows, fmt.Errorf("reading table %s: %w", t, err)
-		}
-		rows += n
-	}
-	if err := enc.Encode(dumpEnd{End: true, Rows: rows}); err != nil {
-		return rows, err
-	}
-	return rows, b.Flush()
+	defer func() { _ = p.Close() }() // nothing was written
+	return p.Dump(ctx, w)
 }
 
 // LiveBundles lists the bundles that the records say are live.

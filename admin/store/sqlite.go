@@ -12,6 +12,7 @@ import (
 	"modernc.org/sqlite" // registers the driver "sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
+	"github.com/sluicegate/sluice/admin/store/bound"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -35,17 +36,17 @@ func (s *Store) openSQLite(path string) error {
 	}
 	// In an SQLite URI these characters end the path or begin an escape.
 	dsn := "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(path) + "?" + sqlitePragmas
-	write, err := openBound("sqlite", dsn, '?')
+	write, err := bound.Open("sqlite", dsn, '?')
 	if err != nil {
 		return fmt.Errorf("opening the database: %w", err)
 	}
 	write.SetMaxOpenConns(1)
-	read, err := openBound("sqlite", dsn+"&_pragma=query_only(1)", '?')
+	read, err := bound.Open("sqlite", dsn+"&_pragma=query_only(1)", '?')
 	if err != nil {
 		return errors.Join(fmt.Errorf("opening the database: %w", err), write.Close())
 	}
 	read.SetMaxOpenConns(sqliteReaders)
-	s.write, s.read = bun.NewDB(write, boundSQLite{sqlitedialect.New()}), bun.NewDB(read, boundSQLite{sqlitedialect.New()})
+	s.write, s.read = bun.NewDB(write, bound.SQLite{Dialect: sqlitedialect.New()}), bun.NewDB(read, bound.SQLite{Dialect: sqlitedialect.New()})
 	return nil
 }
 

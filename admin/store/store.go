@@ -19,6 +19,7 @@ import (
 	"github.com/pressly/goose/v3/lock"
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/claim"
 	"github.com/sluicegate/sluice/internal/probe"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -86,7 +87,7 @@ type Store struct {
 	now   func() time.Time
 	// postgres: both are the same pool, and writers of a workspace queue on a lock.
 	postgres bool
-	claim    *claim // nil: none was asked for
+	claim    *claim.Claim // nil: none was asked for
 	callRows uint64
 	callAge  time.Duration
 	watch    watcher
@@ -121,7 +122,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if opts.Claim && s.postgres {
-		if s.claim, err = openClaim(ctx, opts.URL, opts.StandBy, opts.Logger); err != nil {
+		if s.claim, err = claim.Open(ctx, opts.URL, opts.StandBy, opts.Logger); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -230,7 +231,7 @@ func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
 // Close closes the database after the statements that run.
 func (s *Store) Close() error {
 	if s.claim != nil {
-		err := s.claim.close() // the session ends with it, whatever it says
+		err := s.claim.Close() // the session ends with it, whatever it says
 		s.claim = nil
 		return errors.Join(s.Close(), err)
 	}

@@ -84,7 +84,7 @@ var within = map[string][]string{
 	"admin/session":                      {"admin/access", "admin/request", "admin/store"},
 	"admin/source":                       {"admin/request", "admin/store"},
 	"admin/store/storetest":              {"admin/store"},
-	"admin/store":                        {"admin/listing"},
+	"admin/store":                        {"admin/listing", "admin/store/bound", "admin/store/claim", "admin/store/dump"},
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/certificate", "gateway/installpage", "gateway/mcp", "gateway/metering", "gateway/session", "gateway/snapshot", "gateway/upstream"},
 	"admin":                              {"admin/access", "admin/adoption", "admin/advice", "admin/alert", "admin/alert/rule", "admin/artifact", "admin/audit", "admin/authentication", "admin/binding", "admin/catalog", "admin/change", "admin/choice", "admin/cluster", "admin/compile", "admin/connectorrequest", "admin/console", "admin/console/serve", "admin/credential", "admin/declare", "admin/difference", "admin/document", "admin/domain", "admin/draft", "admin/fleet", "admin/front", "admin/grant", "admin/handshake", "admin/job", "admin/keyring", "admin/listing", "admin/local", "admin/login", "admin/mcpserver", "admin/metrics", "admin/notify", "admin/oidc", "admin/pages", "admin/people", "admin/playground", "admin/plugin", "admin/publish", "admin/request", "admin/rollout", "admin/session", "admin/source", "admin/store", "admin/suggest", "admin/toolset", "admin/transfer", "admin/trial", "admin/upstream", "admin/usage", "admin/view", "admin/workflow"},
 	"admin/trial":                        {"admin/draft", "admin/publish", "admin/request", "admin/rollout", "admin/store"},

@@ -1,4 +1,4 @@
-package store
+package bound
 
 import (
 	"database/sql/driver"
@@ -15,7 +15,7 @@ func FuzzBind(f *testing.F) {
 	f.Add("'; DROP TABLE x; --", []byte{0, 1, 0xff})
 	f.Add("\x01s\x01$1 ?1 \\", []byte("\x01b\x01"))
 	f.Fuzz(func(t *testing.T, s string, b []byte) {
-		d := boundPostgres{pgdialect.New()}
+		d := Postgres{pgdialect.New()}
 		q := append(d.AppendString([]byte("SELECT "), s), ", "...)
 		q = append(d.AppendBytes(q, append([]byte{}, b...)), " FROM x WHERE y = $1"...)
 		text, args, err := bind('$', string(q), []driver.NamedValue{{Ordinal: 1, Value: int64(7)}})
@@ -38,7 +38,7 @@ func TestBindRefuses(t *testing.T) {
 	if _, _, err := bind('?', string(appendMark(nil, markString, "x")), args); err != nil || args[:2][1].Value != nil {
 		t.Errorf("the caller's array was written to: %v, %v", args[:2], err)
 	}
-	if got := boundSQLite.AppendBytes(boundSQLite{}, nil, nil); string(got) != "NULL" {
+	if got := SQLite.AppendBytes(SQLite{}, nil, nil); string(got) != "NULL" {
 		t.Errorf("nil bytes: %q", got)
 	}
 }

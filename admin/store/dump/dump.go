@@ -1,4 +1,4 @@
-package store
+package dump
 
 import (
 	"bufio"
@@ -19,43 +19,56 @@ import (
 // a line that names its columns and one for each row, and a last line with the
 // number of rows. Bytes are {"b": base64}.
 
-const dumpFormat = "sluice-records"
+const format = "sluice-records"
 
-// maxDumpLine of one row: a specification of 64 MB that gzip does not make smaller,
+// maxLine of one row: a specification of 64 MB that gzip does not make smaller,
 // in base64, with room.
-const maxDumpLine = 128 << 20
+const maxLine = 128 << 20
 
-type dumpHead struct {
+// Head is the first line of a dump.
+type Head struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	Schema  int64  `json:"schema"` // of the migrations
 }
 
-type dumpTable struct {
+type section struct {
 	Table   string   `json:"table"`
 	Columns []string `json:"columns"`
 }
 
-type dumpEnd struct {
+type trailer struct {
 	End  bool  `json:"end"`
 	Rows int64 `json:"rows"`
 }
 
-type dumpBytes struct {
+type octets struct {
 	B []byte `json:"b"`
 }
 
-// Dump is [Snapshot.Dump] of this moment.
-func (s *Store) Dump(ctx context.Context, w io.Writer) (rows int64, err error) {
-	p, err := s.Snapshot(ctx)
-	if err != nil {
+// Write writes the rows of tables, which [Tables] listed, and returns how many there are. It holds
+// one row at a time.
+func Write(ctx context.Context, conn *sql.Conn, tables []string, schema int64, w io.Writer) (rows int64, err error) {
+	b := bufio.NewWriter(w)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(Head{Format: format, Version: 1, Schema: schema}); err != nil {
 		return 0, err
 	}
-	defer func() { _ = p.Close() }() // nothing was written
-	return p.Dump(ctx, w)
+	for _, t := range tables {
+		n, err := writeRows(ctx, conn, t, enc)
+		if err != nil {
+			return rows, fmt.Errorf("reading table %s: %w", t, err)
+		}
+		rows += n
+	}
+	if err := enc.Encode(trailer{End: true, Rows: rows}); err != nil {
+		return rows, err
+	}
+	return rows, b.Flush()
 }
 
-func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encoder) (n int64, err error) {
+func writeRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encoder) (n int64, err error) {
 	rows, err := conn.QueryContext(ctx, `SELECT * FROM "`+table+`"`) //nolint:gosec,unqueryvet // the name is the schema's own, and a dump has every column
 	if err != nil {
 		return 0, err
@@ -65,7 +78,7 @@ func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encod
 	if err != nil {
 		return 0, err
 	}
-	head := dumpTable{Table: table}
+	head := section{Table: table}
 	for _, k := range kinds {
 		head.Columns = append(head.Columns, k.Name())
 	}
@@ -84,13 +97,13 @@ func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encod
 			kind := strings.ToUpper(kinds[i].DatabaseTypeName())
 			switch v := v.(type) {
 			case []byte:
-				values[i] = dumpBytes{append([]byte{}, v...)} // nothing is no null
+				values[i] = octets{append([]byte{}, v...)} // nothing is no null
 				if kind == "TEXT" {
 					values[i] = string(v)
 				}
 			case string:
 				if kind == "BYTEA" {
-					values[i] = dumpBytes{[]byte(v)}
+					values[i] = octets{[]byte(v)}
 				}
 			case int64:
 				if strings.HasPrefix(kind, "BOOL") {
@@ -109,12 +122,12 @@ func dumpRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Encod
 	return n, rows.Err()
 }
 
-// tables lists the tables of records, each after those that its rows refer to. Which control
+// Tables lists the tables of records, each after those that its rows refer to. Which control
 // planes run is no record.
-func (s *Store) tables(ctx context.Context, conn *sql.Conn) ([]string, error) {
+func Tables(ctx context.Context, conn *sql.Conn, postgres bool) ([]string, error) {
 	names, refers := `SELECT name, '' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`,
 		`SELECT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
-	if s.postgres {
+	if postgres {
 		names = `SELECT table_name, '' FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name`
 		refers = `SELECT c.relname, p.relname FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class p ON p.oid = k.confrelid ` +
 			`WHERE k.contype = 'f' AND c.relnamespace = current_schema()::regnamespace`
@@ -164,73 +177,20 @@ func pairs(ctx context.Context, conn *sql.Conn, query string) (out [][2]string, 
 	return out, rows.Err()
 }
 
-// Load fills an empty database with a dump of either kind of database, brings its
-// schema up to date and returns how many records there are. It is all or nothing. It
-// fails with [problem.Conflict] when the database is not empty or the dump is newer
-// than this program or from before a release, and with [problem.InvalidArgument] when the dump is not whole.
-func Load(ctx context.Context, opts Options, r io.Reader) (rows int64, err error) {
-	opts.defaults()
-	d := &dumpReader{lines: bufio.NewReaderSize(r, 1<<16)}
-	var head dumpHead
-	if err := d.next(&head); err != nil {
-		return 0, err
-	}
-	if head.Format != dumpFormat || head.Version != 1 {
-		return 0, notADump("its format is not known")
-	}
-	if head.Schema < firstSchema {
-		return 0, problem.New(problem.Conflict, "the backup has schema %d, of a version of Sluice from before the first release, which this version does not read", head.Schema).
-			Fix("restore it with the old version, export the toolsets there (sluice export), and import them into a new data directory (sluice import)")
-	}
-	s, err := connect(ctx, opts)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	p, err := s.provider()
-	if err != nil {
-		return 0, err
-	}
-	have, target, err := p.GetVersions(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading the schema version: %w", err)
-	}
-	// Tables without a row are what a load that failed leaves.
-	used := have > head.Schema
-	if have != 0 && !used {
-		if used, err = s.hasRows(ctx); err != nil {
-			return 0, err
-		}
-	}
-	switch {
-	case used:
-		return 0, problem.New(problem.Conflict, "the database is not empty").Fix("restore into a new data directory, or a new database")
-	case head.Schema > target:
-		return 0, problem.New(problem.Conflict, "the backup has schema %d, this program knows up to %d", head.Schema, target).Fix("use the newer program")
-	}
-	if _, err := p.UpTo(ctx, head.Schema); err != nil {
-		return 0, fmt.Errorf("making the schema of the backup: %w", err)
-	}
-	if rows, err = s.fill(ctx, d); err != nil {
-		return rows, err
-	}
-	return rows, s.migrate(ctx, opts)
-}
-
-// hasRows reports whether any table of records has a row.
-func (s *Store) hasRows(ctx context.Context) (bool, error) {
-	conn, err := s.read.Conn(ctx)
+// HasRows reports whether any table of records has a row.
+func HasRows(ctx context.Context, db *sql.DB, postgres bool) (bool, error) {
+	conn, err := db.Conn(ctx)
 	if err != nil {
 		return false, fmt.Errorf("reading the records: %w", err)
 	}
 	defer func() { _ = conn.Close() }() // it goes back to the pool
-	tables, err := s.tables(ctx, conn.Conn)
+	tables, err := Tables(ctx, conn, postgres)
 	if err != nil {
 		return false, err
 	}
 	for _, t := range tables {
 		var one int
-		err := conn.NewSelect().Table(t).ColumnExpr("1").Limit(1).Scan(ctx, &one)
+		err := conn.QueryRowContext(ctx, `SELECT 1 FROM "`+t+`" LIMIT 1`).Scan(&one) //nolint:gosec // the name is the schema's own
 		if err == nil {
 			return true, nil
 		}
@@ -241,19 +201,19 @@ func (s *Store) hasRows(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// fill inserts the rows of a dump in one transaction.
-func (s *Store) fill(ctx context.Context, d *dumpReader) (n int64, err error) {
-	tx, err := s.write.DB.BeginTx(ctx, nil)
+// Fill inserts the rows of the dump in one transaction and returns how many there are.
+func (d *Reader) Fill(ctx context.Context, db *sql.DB, postgres bool) (n int64, err error) {
+	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, fmt.Errorf("beginning a transaction: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // after Commit this does nothing
-	conn, err := s.columns(ctx, tx)
+	conn, err := columns(ctx, tx, postgres)
 	if err != nil {
 		return 0, err
 	}
 	var stmt *sql.Stmt
-	var table dumpTable
+	var table section
 	for {
 		var line json.RawMessage
 		if err := d.next(&line); err != nil {
@@ -263,7 +223,7 @@ func (s *Store) fill(ctx context.Context, d *dumpReader) (n int64, err error) {
 			if stmt == nil {
 				return n, notADump("a row comes before its table")
 			}
-			values, err := dumpValues(line, len(table.Columns))
+			values, err := parseValues(line, len(table.Columns))
 			if err != nil {
 				return n, err
 			}
@@ -278,18 +238,18 @@ func (s *Store) fill(ctx context.Context, d *dumpReader) (n int64, err error) {
 				return n, fmt.Errorf("writing %s: %w", table.Table, err)
 			}
 		}
-		var end dumpEnd
+		var end trailer
 		if json.Unmarshal(line, &end) == nil && end.End {
 			if end.Rows != n {
 				return n, notADump(fmt.Sprintf("it says %d rows and has %d", end.Rows, n))
 			}
 			break
 		}
-		table = dumpTable{}
+		table = section{}
 		if json.Unmarshal(line, &table) != nil || !knownColumns(conn[table.Table], table.Columns) {
 			return n, notADump(fmt.Sprintf("it has a table %.80q that its schema does not have", table.Table))
 		}
-		if stmt, err = tx.PrepareContext(ctx, s.insertInto(&table)); err != nil {
+		if stmt, err = tx.PrepareContext(ctx, insertInto(&table, postgres)); err != nil {
 			return n, fmt.Errorf("writing %s: %w", table.Table, err)
 		}
 	}
@@ -301,9 +261,9 @@ func (s *Store) fill(ctx context.Context, d *dumpReader) (n int64, err error) {
 
 // columns are the columns of every table. Names of a dump are compared with them
 // before they become part of a statement.
-func (s *Store) columns(ctx context.Context, tx *sql.Tx) (map[string][]string, error) {
+func columns(ctx context.Context, tx *sql.Tx, postgres bool) (map[string][]string, error) {
 	query := `SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`
-	if s.postgres {
+	if postgres {
 		query = `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()`
 	}
 	rows, err := tx.QueryContext(ctx, query)
@@ -331,14 +291,14 @@ func knownColumns(known, given []string) bool {
 	return len(given) > 0
 }
 
-func (s *Store) insertInto(t *dumpTable) string {
+func insertInto(t *section, postgres bool) string {
 	var b strings.Builder
 	b.WriteString(`INSERT INTO "` + t.Table + `" ("` + strings.Join(t.Columns, `", "`) + `") VALUES (`)
 	for i := range t.Columns {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if s.postgres {
+		if postgres {
 			fmt.Fprintf(&b, "$%d", i+1)
 		} else {
 			b.WriteByte('?')
@@ -348,7 +308,7 @@ func (s *Store) insertInto(t *dumpTable) string {
 	return b.String()
 }
 
-func dumpValues(line []byte, n int) ([]any, error) {
+func parseValues(line []byte, n int) ([]any, error) {
 	dec := json.NewDecoder(strings.NewReader(string(line)))
 	dec.UseNumber()
 	var values []any
@@ -382,15 +342,30 @@ func notADump(why string) error {
 	return problem.New(problem.InvalidArgument, "the records of the backup cannot be read: %s", why).Fix("use another backup")
 }
 
-// dumpReader reads lines of JSON.
-type dumpReader struct{ lines *bufio.Reader }
+// Reader reads a dump. It is used by one goroutine.
+type Reader struct {
+	Head  Head
+	lines *bufio.Reader
+}
 
-func (d *dumpReader) next(to any) error {
+// Open reads the head of a dump. It fails with [problem.InvalidArgument] when it is none.
+func Open(r io.Reader) (*Reader, error) {
+	d := &Reader{lines: bufio.NewReaderSize(r, 1<<16)}
+	if err := d.next(&d.Head); err != nil {
+		return nil, err
+	}
+	if d.Head.Format != format || d.Head.Version != 1 {
+		return nil, notADump("its format is not known")
+	}
+	return d, nil
+}
+
+func (d *Reader) next(to any) error {
 	var line []byte
 	for {
 		part, err := d.lines.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > maxDumpLine {
+		if len(line) > maxLine {
 			return notADump("a row is too long")
 		}
 		if err == nil {

@@ -1,4 +1,4 @@
-package store
+package bound
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // record are ever part of SQL. Numbers stay in the text.
 //
 // A mark is markByte, a letter for the kind of value, the value in base64, markByte.
-// The byte is in no statement of this package, and base64 cannot hold it.
+// The byte is in no statement of package store, and base64 cannot hold it.
 
 const (
 	markByte   = '\x01'
@@ -34,29 +34,29 @@ func appendMark[T string | []byte](b []byte, kind byte, value T) []byte {
 	return append(b, markByte)
 }
 
-// boundPostgres and boundSQLite are bun's dialects with marks for text and bytes.
+// Postgres and SQLite are bun's dialects with marks for text and bytes.
 type (
-	boundPostgres struct{ *pgdialect.Dialect }
-	boundSQLite   struct{ *sqlitedialect.Dialect }
+	Postgres struct{ *pgdialect.Dialect }
+	SQLite   struct{ *sqlitedialect.Dialect }
 )
 
 // AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
-func (boundPostgres) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
+func (Postgres) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
 
 // AppendBytes appends NULL for nil.
-func (boundPostgres) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
+func (Postgres) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
 
 // AppendJSON appends a JSON text.
-func (boundPostgres) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
+func (Postgres) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
 
 // AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
-func (boundSQLite) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
+func (SQLite) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
 
 // AppendBytes appends NULL for nil.
-func (boundSQLite) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
+func (SQLite) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, value) }
 
 // AppendJSON appends a JSON text.
-func (boundSQLite) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
+func (SQLite) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
 
 func appendBytesMark(b, value []byte) []byte {
 	if value == nil {
@@ -106,6 +106,11 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 	}
 	text.WriteString(query)
 	return text.String(), args, nil
+}
+
+// OpenConnector opens a database whose connections bind; placeholders are numbered after prefix.
+func OpenConnector(c driver.Connector, prefix byte) *sql.DB {
+	return sql.OpenDB(boundConnector{c, prefix})
 }
 
 // boundConnector makes connections that bind.
@@ -197,9 +202,9 @@ func (c dsnConnector) Connect(context.Context) (driver.Conn, error) { return c.d
 // Driver implements [driver.Connector].
 func (c dsnConnector) Driver() driver.Driver { return c.driver }
 
-// openBound opens a database of a registered driver without connectors, with binding
+// Open opens a database of a registered driver without connectors, with binding
 // connections; placeholders are numbered after prefix.
-func openBound(name, dsn string, prefix byte) (*sql.DB, error) {
+func Open(name, dsn string, prefix byte) (*sql.DB, error) {
 	plain, err := sql.Open(name, dsn) // does not connect
 	if err != nil {
 		return nil, err

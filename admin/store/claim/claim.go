@@ -1,4 +1,4 @@
-package store
+package claim
 
 import (
 	"context"
@@ -46,9 +46,9 @@ const claimHolder = `SELECT COALESCE(a.application_name, ''), COALESCE(host(a.cl
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND l.classid::bigint = (k.key >> 32) & 4294967295 AND l.objid::bigint = k.key & 4294967295`
 
-// claim is the lock of one control plane on a PostgreSQL database: an advisory lock of
+// Claim is the lock of one control plane on a PostgreSQL database: an advisory lock of
 // a session of its own. The server frees it when the session ends, however it ends.
-type claim struct {
+type Claim struct {
 	config *pgx.ConnConfig
 	log    *slog.Logger
 	stop   context.CancelFunc
@@ -63,21 +63,31 @@ type claim struct {
 	why   error      // guarded by mu; why it was lost and not taken again
 }
 
-// replaced says that another control plane leads.
-func (c *claim) replaced() { c.once.Do(func() { close(c.moved) }) }
+// Begin sets the number under which this process leads: who finds another one in the database
+// after the lock was lost knows that somebody led meanwhile.
+func (c *Claim) Begin(number uint64) { c.number.Store(number) }
 
-// openClaim takes the lock, waiting a moment for a control plane that just ended, then
+// Number is what [Claim.Begin] set; 0: nothing yet.
+func (c *Claim) Number() uint64 { return c.number.Load() }
+
+// Moved is closed when another control plane has the lock that was lost here.
+func (c *Claim) Moved() <-chan struct{} { return c.moved }
+
+// Replaced says that another control plane leads.
+func (c *Claim) Replaced() { c.once.Do(func() { close(c.moved) }) }
+
+// Open takes the lock, waiting a moment for a control plane that just ended, then
 // fails with [problem.Conflict], naming the one that has it. With standBy it waits until
 // that one ends, and calls standBy first.
-func openClaim(ctx context.Context, url string, standBy func(taken error), log *slog.Logger) (*claim, error) {
+func Open(ctx context.Context, url string, standBy func(taken error), log *slog.Logger) (*Claim, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		return nil, badURL()
+		return nil, BadURL()
 	}
 	config.RuntimeParams = maps.Clone(config.RuntimeParams)
 	config.RuntimeParams["application_name"] = claimName()
-	maps.Copy(config.RuntimeParams, keepalives)
-	c := &claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
+	maps.Copy(config.RuntimeParams, Keepalives)
+	c := &Claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
 	deadline, waits := time.Now().Add(claimWait), false
 	for {
 		tctx, cancel := context.WithTimeout(ctx, claimWait)
@@ -123,7 +133,7 @@ func claimName() string {
 }
 
 // dropSpare ends the session that did not get the lock.
-func (c *claim) dropSpare(ctx context.Context) {
+func (c *Claim) dropSpare(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.spare != nil {
@@ -137,7 +147,7 @@ func (c *claim) dropSpare(ctx context.Context) {
 // takeLocked takes the lock in a session, which is kept for the next try while another one
 // has it. It fails with [problem.Conflict] also when another one had it since this process
 // lost it.
-func (c *claim) takeLocked(ctx context.Context) (err error) {
+func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	conn := c.spare
 	if c.spare = nil; conn == nil {
 		if conn, err = pgx.ConnectConfig(ctx, c.config.Copy()); err != nil {
@@ -163,7 +173,7 @@ func (c *claim) takeLocked(ctx context.Context) (err error) {
 }
 
 // stillLocked asks whether nobody led between the loss of the lock and now.
-func (c *claim) stillLocked(ctx context.Context, conn *pgx.Conn) error {
+func (c *Claim) stillLocked(ctx context.Context, conn *pgx.Conn) error {
 	number := c.number.Load()
 	if number == 0 {
 		return nil
@@ -200,7 +210,7 @@ func holder(ctx context.Context, conn *pgx.Conn) error {
 }
 
 // watch looks at the lock until ctx ends, and takes it again when it was lost.
-func (c *claim) watch(ctx context.Context) {
+func (c *Claim) watch(ctx context.Context) {
 	defer close(c.done)
 	for retry.Sleep(ctx, claimCheck) == nil {
 		c.mu.Lock()
@@ -216,7 +226,7 @@ func (c *claim) watch(ctx context.Context) {
 				c.why = err
 			}
 			if problem.Is(err, problem.Conflict) {
-				c.replaced()
+				c.Replaced()
 			}
 		}
 		has := c.conn != nil
@@ -233,7 +243,7 @@ func (c *claim) watch(ctx context.Context) {
 
 // checkLocked asks the server on the session of the lock, which holds it while it
 // lives.
-func (c *claim) checkLocked(ctx context.Context) error {
+func (c *Claim) checkLocked(ctx context.Context) error {
 	if c.conn == nil {
 		return c.why
 	}
@@ -247,8 +257,8 @@ func (c *claim) checkLocked(ctx context.Context) error {
 	return err
 }
 
-// held is nil when this process has the lock now.
-func (c *claim) held(ctx context.Context) error {
+// Held is nil when this process has the lock now.
+func (c *Claim) Held(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.checkLocked(ctx)
@@ -263,7 +273,8 @@ func (c *claim) held(ctx context.Context) error {
 		Fix("it goes on by itself when the lock is regained; look at the database, and for another control plane on it").Because(err)
 }
 
-func (c *claim) close() error {
+// Close gives the lock back.
+func (c *Claim) Close() error {
 	c.stop()
 	<-c.done
 	c.dropSpare(context.Background())
@@ -277,22 +288,12 @@ func (c *claim) close() error {
 	return c.conn.Close(ctx)
 }
 
-// Claimed is nil while this process is the one control plane of its database, asked
-// of the server; [problem.Unavailable] when the lock is lost. It is nil for SQLite,
-// whose directory is locked, and without [Options].Claim.
-func (s *Store) Claimed(ctx context.Context) error {
-	if s.claim == nil {
-		return nil
-	}
-	return s.claim.held(ctx)
-}
+// Keepalives let the server and this process see within ten seconds that the other's machine
+// is gone: the locks of a session end with it.
+var Keepalives = map[string]string{"tcp_Keepalives_idle": "3", "tcp_Keepalives_interval": "2", "tcp_Keepalives_count": "2"}
 
-// Moved is closed when this process lost the lock of [Options].Claim and found that another
-// control plane has it: what this one remembers of releases may be older than what the other
-// published. It is nil where nothing is claimed.
-func (s *Store) Moved() <-chan struct{} {
-	if s.claim == nil {
-		return nil
-	}
-	return s.claim.moved
+// BadURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
+func BadURL() error {
+	return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
+		Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 }
