@@ -62,7 +62,7 @@ const (
 	// kilobyte and cost nothing beside their connection's buffer.
 	bodiesAtOnce, bodiesPerAddress = 16, 4
 	// writeBuffer lets an answer of usual size leave in one system call.
-	writeBuffer = 16 << 10
+	writeBuffer = 32 << 10
 )
 
 // Options configures a Server. Holder and Caller are required.

@@ -402,6 +402,6 @@ func (x *exchange) run() error {
 
 // render begins the rendering of an upstream's answer.
 func (x *exchange) render(in received) *rendering {
-	x.answer = rendering{input: &x.input, scratch: &x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in}
+	x.answer = rendering{input: &x.input, scratch: &x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in, quotes: !x.inner}
 	return &x.answer
 }

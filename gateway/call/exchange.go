@@ -154,6 +154,7 @@ type scratch struct {
 	spare    []byte          // small's other half
 	form     []byte          // the text in another form than small
 	pages    page.Writer     // and for the result without hidden characters
+	quoted   []byte          // the body as a JSON string
 	unmasked []byte          // the arguments without the field mask
 	next     []byte          // arguments of the next page
 	index    []jsonscan.Span // where the items of an answer are
@@ -186,7 +187,7 @@ func (x *exchange) reset() {
 	x.marked, x.lent = requestMarks{}, nil
 	x.files, x.stripper, x.certificate = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}
 	for _, b := range [...]*[]byte{
-		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
+		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.quoted, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
 		&x.filtered[1], &x.item, &x.flow, &x.logs, &x.told, &x.notes, &x.decoded,
 	} {
 		if *b = (*b)[:0]; cap(*b) > keepScratch {

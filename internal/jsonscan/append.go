@@ -85,9 +85,9 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 	return out[:n+1], plain
 }
 
-// widest is more than a step of appendQuoted writes: eight bytes, of which seven stay,
-// and an escape.
-const widest = 16
+// widest is more than a step writes beyond what it has to: of appendQuoted eight bytes, of
+// which seven stay, and an escape; of [scanner.quote] twice 16 bytes and two backslashes.
+const widest = 40
 
 // grown returns dst with room for n bytes as a string, all of its capacity in its length.
 func grown(dst []byte, n int) []byte {

@@ -99,6 +99,19 @@ func BenchmarkText(b *testing.B) {
 				b.Fatal("missing")
 			}
 		})
+		var quoted []byte
+		run("parsequoted", func() {
+			var err error
+			if quoted, _, _, err = ParseQuoted(quoted[:0], in, 0); err != nil {
+				b.Fatal(err)
+			}
+		})
+		run("parseandquote", func() {
+			if _, err := Parse(in, 0); err != nil {
+				b.Fatal(err)
+			}
+			quoted, _ = AppendPlain(quoted[:0], in)
+		})
 		item := v.Get("result").Get("content")
 		it := item.Elements()
 		it.Next()
@@ -108,4 +121,38 @@ func BenchmarkText(b *testing.B) {
 		plain := []byte(text)
 		run("quote", func() { dst = AppendString(dst[:0], plain) })
 	}
+}
+
+// BenchmarkQuoted validates an answer and writes it as a string, at once and one after the
+// other.
+func BenchmarkQuoted(b *testing.B) {
+	var item []byte
+	for i := range 130 {
+		if i > 0 {
+			item = append(item, ',')
+		}
+		item = fmt.Appendf(item, `{"id":%d,"name":"item-%d","status":"active","price":%d.5,"owner":{"email":"user%d@example.com","address":{"zip":"1%04d","city":"Lausanne"}},"tags":["a%d","b"]}`, i, i, i*7, i, i*13, i%9)
+	}
+	in := fmt.Appendf(nil, `{"items":[%s],"next":null,"end":"e"}`, item)
+	var dst []byte
+	run := func(impl string, f func() error) {
+		b.Run("impl="+impl, func(b *testing.B) {
+			b.SetBytes(int64(len(in)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("baseline", func() error {
+		_, err := Parse(in, 0)
+		dst, _ = AppendPlain(dst[:0], in)
+		return err
+	})
+	run("sluice", func() (err error) {
+		dst, _, _, err = ParseQuoted(dst[:0], in, 0)
+		return err
+	})
 }

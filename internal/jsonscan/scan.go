@@ -36,25 +36,32 @@ func Parse(b []byte, maxDepth int) (Value, error) {
 // ParseMinified is [Parse] that also reports whether the value is written without
 // insignificant white space.
 func ParseMinified(b []byte, maxDepth int) (v Value, minified bool, err error) {
-	if maxDepth <= 0 {
-		maxDepth = DefaultMaxDepth
-	}
 	if !utf8.Valid(b) {
 		return Value{}, false, &SyntaxError{Offset: badUTF8(b), Msg: "invalid UTF-8"}
 	}
-	s := scanner{b: b, left: maxDepth}
+	s := scanner{b: b}
+	v, err = s.document(maxDepth)
+	return v, !s.spaced, err
+}
+
+// document validates the whole of b, which is valid UTF-8.
+func (s *scanner) document(maxDepth int) (Value, error) {
+	if s.left = maxDepth; maxDepth <= 0 {
+		s.left = DefaultMaxDepth
+	}
+	b := s.b
 	start := skipSpace(b, 0)
 	end, ok := s.value(start)
 	if !ok {
 		if s.deep {
-			return Value{}, false, ErrDepth
+			return Value{}, ErrDepth
 		}
-		return Value{}, false, &SyntaxError{Offset: s.at, Msg: s.msg}
+		return Value{}, &SyntaxError{Offset: s.at, Msg: s.msg}
 	}
 	if tail := skipSpace(b, end); tail != len(b) {
-		return Value{}, false, &SyntaxError{Offset: tail, Msg: "unexpected data after the value"}
+		return Value{}, &SyntaxError{Offset: tail, Msg: "unexpected data after the value"}
 	}
-	return Value{b: b[start:end:end]}, !s.spaced, nil
+	return Value{b: b[start:end:end]}, nil
 }
 
 // Trusted returns a view of b, which must be one valid JSON value that was
@@ -99,15 +106,23 @@ type scanner struct {
 	deep bool
 
 	spaced bool // there is white space
+	quoting
 }
 
 // space is skipSpace inside of the value.
 func (s *scanner) space(i int) int {
-	if i < len(s.b) && s.b[i] <= ' ' && isSpace(s.b[i]) {
-		s.spaced = true
-		return skipSpace(s.b, i+1)
+	if i < len(s.b) && s.b[i] <= ' ' {
+		return s.spaces(i)
 	}
 	return i
+}
+
+func (s *scanner) spaces(i int) int {
+	end := skipSpace(s.b, i)
+	if end > i {
+		s.spaced, s.quotes = true, false
+	}
+	return end
 }
 
 func (s *scanner) fail(at int, msg string) (int, bool) {
@@ -190,21 +205,47 @@ func digits(b []byte, i int) int {
 
 // str validates a string whose opening quote is at i-1.
 func (s *scanner) str(i int) (int, bool) {
-	b := s.b
+	b, open := s.b, i-1
 	for {
-		i = plainRun(b, i)
+		// Most strings end in the first eight bytes: that needs no call.
+		if i+8 > len(b) {
+			i = plainRun(b, i)
+		} else if hit := stops(binary.LittleEndian.Uint64(b[i:])); hit != 0 {
+			i += bits.TrailingZeros64(hit) >> 3
+		} else {
+			i = plainRun(b, i+8)
+		}
 		if i >= len(b) {
 			return s.fail(len(b), "string is not closed")
 		}
 		switch b[i] {
 		case '"':
+			if s.quotes {
+				if open >= 0 {
+					s.quote(open, i)
+				} else {
+					s.escape(i)
+				}
+			}
 			return i + 1, true
 		case '\\':
 			if i+1 >= len(b) {
 				return s.fail(len(b), "string is not closed")
 			}
+			if s.quotes {
+				if open >= 0 {
+					s.escape(open)
+					open = -1
+				}
+				s.escape(i)
+			}
 			switch b[i+1] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case '"', '\\':
+				if s.quotes {
+					s.escape(i + 1)
+				}
+				i += 2
+			case '/', 'b', 'f', 'n', 'r', 't':
 				i += 2
 			case 'u':
 				if _, ok := hex4(b, i+2); !ok {
@@ -228,21 +269,26 @@ const (
 // plainRun returns the index of the first byte at or after i that is a quote, a
 // backslash or below 0x20; len(b) when there is none. Eight bytes at a time.
 func plainRun(b []byte, i int) int {
-	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		q := w ^ ones*'"'
-		e := w ^ ones*'\\'
-		// A byte's high bit is set where it is zero (q, e) or below 0x20 (w). A borrow
-		// makes false alarms only above a true one, and the lowest is taken.
-		hit := ((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w)
-		if hit &= highs; hit != 0 {
+	for i+8 <= len(b) {
+		hit := stops(binary.LittleEndian.Uint64(b[i:]))
+		if hit != 0 {
 			return i + bits.TrailingZeros64(hit)>>3
 		}
+		i += 8
 	}
 	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
 		i++
 	}
 	return i
+}
+
+// stops has the high bit of the lowest byte of w set that ends a run; 0 when there is none.
+// A byte's high bit is set where it is zero (q, e) or below 0x20 (w). A borrow makes false
+// alarms only above a true one.
+func stops(w uint64) uint64 {
+	q := w ^ ones*'"'
+	e := w ^ ones*'\\'
+	return (((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w)) & highs
 }
 
 func (s *scanner) array(i int) (int, bool) {

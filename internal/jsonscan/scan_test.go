@@ -214,6 +214,7 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const depth = 64
+		checkQuoted(t, nil, in, depth)
 		v, err := Parse(in, depth)
 		valid := json.Valid(in) && utf8.Valid(in)
 		if errors.Is(err, ErrDepth) {
