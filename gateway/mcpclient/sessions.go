@@ -12,11 +12,13 @@ import (
 
 const (
 	// maxSessions bounds the sessions of callers that are kept at all servers together.
-	// Each costs about a kilobyte here and, over HTTP with SSE, a connection.
-	maxSessions = 4096
+	// Each costs about a kilobyte here and, over HTTP with SSE, a connection. They are
+	// nearly as many as the sessions that clients have here: one that made room would lose
+	// what its server remembers of it.
+	maxSessions = 16_384
 	// maxOwnerSessions of them may the callers of one owner at one server have, so that
 	// no toolset pushes the sessions of others out.
-	maxOwnerSessions = 512
+	maxOwnerSessions = 4096
 	// sessionIdle is how long a session is kept that its caller does not use: an agent
 	// comes back within its task or not at all.
 	sessionIdle = 15 * time.Minute
