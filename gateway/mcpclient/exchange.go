@@ -115,6 +115,8 @@ type message struct {
 	version      string
 	repeatable   bool
 	standing     bool // the answer stays open
+
+	then func(l *link) error // goes on from a result; nil: it is the end
 }
 
 // post sends a message to an address of the server and reads what answers it. Every
