@@ -323,8 +323,8 @@ sim: ## simulate control planes, edges and their faults from SEEDS=1000 seeds, a
 # Results belong in docs/reliability.md.
 SOAK ?= 10m
 .PHONY: soak
-soak: ## call upstreams that stall, reset, truncate and lie, for SOAK (default 10m): nothing may leak
-	go test -count=1 -v -timeout 60m -run TestSoak ./cmd/sluice/e2e -soak $(SOAK)
+soak: ## call upstreams that stall, reset, truncate and lie, then 2,000 clients with sessions, for SOAK (default 10m) each: nothing may leak
+	go test -count=1 -v -timeout 90m -run TestSoak ./cmd/sluice/e2e -soak $(SOAK) -sessions 2000
 
 .PHONY: conformance
 conformance: $(E2E)/.ready ## run the official MCP suite, Inspector and clients against the binary

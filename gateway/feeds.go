@@ -20,10 +20,11 @@ import (
 
 const (
 	// maxFeeds bounds the streams to servers that are open for clients: each costs a
-	// connection, a goroutine and some 30 KB.
-	maxFeeds = 1000
-	// maxOwnerFeeds of them may one caller at one toolset have.
-	maxOwnerFeeds = 250
+	// connection, a goroutine and some 20 KB.
+	maxFeeds = 6000
+	// maxOwnerFeeds of them may one caller at one toolset have. All clients of an open
+	// toolset are one.
+	maxOwnerFeeds = 2500
 	// maxFollowed is how many resources the client of one session may subscribe to at
 	// one server.
 	maxFollowed = 64
@@ -55,6 +56,7 @@ type feeds struct {
 	mu     sync.Mutex
 	open   map[feedKey]*feed     // guarded by mu
 	owners map[session.Owner]int // guarded by mu
+	heard  map[heardKey]int      // guarded by mu; clients with sessions that have a feed
 	closed bool                  // guarded by mu
 	work   sync.WaitGroup
 }
@@ -85,7 +87,7 @@ type feed struct {
 }
 
 func newFeeds(s *Server) *feeds {
-	return &feeds{s: s, open: map[feedKey]*feed{}, owners: map[session.Owner]int{}}
+	return &feeds{s: s, open: map[feedKey]*feed{}, owners: map[session.Owner]int{}, heard: map[heardKey]int{}}
 }
 
 // join returns the feed of a client at the server of tool, which tells of the resource own,
@@ -116,6 +118,9 @@ func (a *feeds) startLocked(f *feed) {
 	f.settled, f.pace.send = make(chan struct{}), f.key.to.updated
 	a.open[f.key] = f
 	a.owners[f.owner]++
+	if f.sess != nil {
+		a.heard[f.server()]++
+	}
 	a.work.Go(f.run)
 }
 
@@ -443,5 +448,11 @@ func (f *feed) forget() {
 	}
 	if a.owners[f.owner]--; a.owners[f.owner] == 0 {
 		delete(a.owners, f.owner)
+	}
+	if f.sess == nil {
+		return
+	}
+	if a.heard[f.server()]--; a.heard[f.server()] == 0 {
+		delete(a.heard, f.server())
 	}
 }

@@ -83,7 +83,9 @@ func TestFeedBounds(t *testing.T) {
 	}
 	a = newFeeds(nil)
 	for i := range maxHearing {
-		a.open[feedKey{client{&session.Session{}}, "up"}] = &feed{sess: &session.Session{}, owner: session.Owner{Toolset: "t"}}
+		f := &feed{key: feedKey{client{&session.Session{}}, "up"}, sess: &session.Session{}, owner: session.Owner{Toolset: "t"}}
+		a.open[f.key] = f
+		a.heard[f.server()]++
 		if want := i+1 == maxHearing; a.enoughLocked("t", "up") != want || a.enoughLocked("t", "other") || a.enoughLocked("other", "up") {
 			t.Fatalf("%d clients hear a server: %v", i+1, !want)
 		}

@@ -403,7 +403,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	if outcome.Kind == metering.OK {
 		x.succeeded()
 	}
-	x.tell(p.Stream, &outcome)
+	if len(out) <= tellBeside || p.Stream.Started() {
+		x.tell(p.Stream, &outcome)
+	}
 	meta = outcome.Meta
 	if outcome.Trace != nil {
 		x.meta = append(x.meta[:0], meta...)
@@ -420,6 +422,10 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 func (x *request) permits(tool string) bool {
 	return x.pass.Sees(tool) && x.pass.MayCall(tool, x.metadata) == nil
 }
+
+// tellBeside is the longest answer that becomes a stream for what tell says: some clients
+// take events of a megabyte only, and longer answers as they are.
+const tellBeside = 512 << 10
 
 // tell logs to the client how its call went, as far as it asked for it.
 func (x *request) tell(to *mcp.Stream, o *call.Outcome) {

@@ -12,11 +12,16 @@ const (
 	// maxHearing is how many clients of a toolset have a stream to one of its servers, half
 	// of the sessions that a server may have: those that are kept by a stream make no room
 	// for others.
-	maxHearing = 256
+	maxHearing = 2048
 	// hearWait is how long the first call of a client at a server waits for that stream, on
 	// which the server may ask during the call.
 	hearWait = 2 * time.Second
 )
+
+// heardKey is a server of a toolset.
+type heardKey struct{ toolset, connector string }
+
+func (f *feed) server() heardKey { return heardKey{f.owner.Toolset, f.key.connector} }
 
 // hear lets the client of a session hear what the server of a connector says outside of its
 // calls: requests, log messages, and what of its resources it subscribed to. A server has
@@ -58,13 +63,7 @@ func (a *feeds) keep(ts *snapshot.Toolset, pass access.Pass, sess *session.Sessi
 // enoughLocked reports whether one more client that hears a server is too many: there, or
 // of the node, whose other streams are for clients that ask for one.
 func (a *feeds) enoughLocked(toolset, connector string) bool {
-	n := 0
-	for k, f := range a.open {
-		if f.sess != nil && f.owner.Toolset == toolset && k.connector == connector {
-			n++
-		}
-	}
-	return n >= maxHearing || len(a.open) >= maxFeeds-maxOwnerFeeds
+	return a.heard[heardKey{toolset, connector}] >= maxHearing || len(a.open) >= maxFeeds-maxOwnerFeeds
 }
 
 // toolLocked is in whose name the stream is opened; nil: there is nothing to hear.

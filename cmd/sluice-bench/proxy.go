@@ -2,20 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"time"
-
-	"github.com/sluicegate/sluice/gateway/gatewaytest"
-	"github.com/sluicegate/sluice/registry"
 )
 
-func init() {
-	roles["mcp-proxy"] = serveMCPProxy
-}
-
-// benchMCPProxy compares calls of an MCP server of the official SDK through the
-// gateway with direct ones, in MCP 2026-07-28. The three processes share the
+// benchMCPProxy compares calls of an MCP server of the official SDK through a toolset of
+// the binary with direct ones, in MCP 2026-07-28. The three processes share the
 // processors, as they would on one machine.
 func benchMCPProxy(ctx context.Context, b *bench) error {
 	// The server is told who asks, as clients do and as the gateway does: it reads that.
@@ -27,37 +21,56 @@ func benchMCPProxy(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer server.Close()
-	gateway, err := b.role(ctx, "mcp-proxy", server.addr)
+	dir, err := os.MkdirTemp("", "sluice-bench")
 	if err != nil {
 		return err
 	}
-	defer gateway.Close()
-	// measure returns calls a second.
-	measure := func(addr, path string, connections int) (float64, error) {
-		l := &load{addr: addr, connections: connections, duration: mcpDuration / 3, want: []byte(`user16@example.com`)}
+	defer os.RemoveAll(dir)
+	n, err := b.node(dir)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	if err := n.addServer(ctx, "acme", "http://"+server.addr+"/"); err != nil {
+		return err
+	}
+	// measure returns calls a second, and what a call took of the processors.
+	measure := func(addr, path string, connections int) (perSecond float64, ofServer, ofGateway time.Duration, err error) {
+		l := &load{addr: addr, connections: connections, duration: mcpDuration / 3, want: []byte(`@example.com`)}
 		l.request = fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
 			"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: get_users\r\nContent-Length: %d\r\n\r\n%s", path, addr, len(body), body)
 		if _, _, err := l.run(ctx); err != nil { // warms up
-			return 0, err
+			return 0, 0, 0, err
 		}
 		l.duration = mcpDuration
-		n, took, err := l.run(ctx)
-		return float64(n) / took.Seconds(), err
+		before, err := cpuOf(server, n.child)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		calls, took, err := l.run(ctx)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		after, err := cpuOf(server, n.child)
+		each := time.Duration(max(calls, 1))
+		return float64(calls) / took.Seconds(), (after[0] - before[0]) / each, (after[1] - before[1]) / each, err
 	}
 	var ratios, added []float64
 	for range b.count {
-		rates := [4]float64{}
+		var rates [4]float64
+		var ofServer, ofGateway [4]time.Duration
 		for i, m := range []struct {
 			addr, path  string
 			connections int
 		}{
-			{server.addr, "/", mcpConnections}, {gateway.addr, "/t/acme", mcpConnections}, {server.addr, "/", 1}, {gateway.addr, "/t/acme", 1},
+			{server.addr, "/", mcpConnections}, {n.gateway, "/t/acme", mcpConnections}, {server.addr, "/", 1}, {n.gateway, "/t/acme", 1},
 		} {
-			if rates[i], err = measure(m.addr, m.path, m.connections); err != nil {
+			if rates[i], ofServer[i], ofGateway[i], err = measure(m.addr, m.path, m.connections); err != nil {
 				return err
 			}
 		}
-		b.logf("calls/s: direct %.0f, through the gateway %.0f; on one connection %.0f, %.0f", rates[0], rates[1], rates[2], rates[3])
+		b.logf("calls/s: direct %.0f, through the gateway %.0f; on one connection %.0f, %.0f; a call takes the server %s alone, %s behind the gateway, the gateway %s",
+			rates[0], rates[1], rates[2], rates[3], ofServer[0], ofServer[1], ofGateway[1])
 		ratios = append(ratios, rates[1]/rates[0])
 		added = append(added, 1e3/rates[3]-1e3/rates[2])
 	}
@@ -66,24 +79,27 @@ func benchMCPProxy(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// serveMCPProxy is the gateway with a toolset of the MCP server at an address.
-func serveMCPProxy(ctx context.Context, args []string) error {
-	if len(args) != 1 {
-		return errors.New("usage: mcp-proxy ADDR")
-	}
-	c, err := gatewaytest.MCPConnector("acme", "http://"+args[0]+"/",
-		`{"name":"get_users","description":"users","inputSchema":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}}`)
-	if err != nil {
+// addServer makes a toolset of the MCP server at url and waits until it is served.
+func (n *node) addServer(ctx context.Context, slug, url string) error {
+	if err := n.poll(ctx, func() error { return n.api(ctx, http.MethodGet, "/v1/me", nil, nil) }); err != nil {
 		return err
 	}
-	s, err := gatewaytest.New(gatewaytest.Options{Drain: time.Second})
-	if err != nil {
+	if err := n.api(ctx, http.MethodPost, "/v1/toolsets", map[string]any{
+		"slug": slug, "source": map[string]any{"mcp": map[string]any{"url": url}}, "deploy": map[string]any{"untestedReason": "bench"},
+	}, nil); err != nil {
 		return err
 	}
-	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, func(t *registry.Toolset) { t.Profile = registry.ProfileOff })); err != nil {
-		return err
+	return n.poll(ctx, func() error { _, err := n.list(ctx, slug); return err })
+}
+
+// cpuOf is the processor time that each child has used so far.
+func cpuOf(children ...*child) ([]time.Duration, error) {
+	out := make([]time.Duration, len(children))
+	for i, c := range children {
+		var err error
+		if out[i], err = c.cpu(); err != nil {
+			return nil, err
+		}
 	}
-	fmt.Println("listening " + s.Gateway.Addr().String())
-	<-ctx.Done()
-	return s.Stop()
+	return out, nil
 }

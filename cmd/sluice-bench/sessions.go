@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
 )
@@ -28,15 +27,7 @@ func benchSessions(ctx context.Context, b *bench) error {
 		return err
 	}
 	defer n.Close()
-	if err := n.poll(ctx, func() error { return n.api(ctx, http.MethodGet, "/v1/me", nil, nil) }); err != nil {
-		return err
-	}
-	if err := n.api(ctx, http.MethodPost, "/v1/toolsets", map[string]any{
-		"slug": "acme", "source": map[string]any{"mcp": map[string]any{"url": "http://" + server.addr + "/"}}, "deploy": map[string]any{"untestedReason": "bench"},
-	}, nil); err != nil {
-		return err
-	}
-	if err := n.poll(ctx, func() error { _, err := n.list(ctx, "acme"); return err }); err != nil {
+	if err := n.addServer(ctx, "acme", "http://"+server.addr+"/"); err != nil {
 		return err
 	}
 	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`

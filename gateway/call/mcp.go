@@ -121,7 +121,7 @@ func (x *exchange) prepareMCP(args jsonscan.Value) {
 		return
 	}
 	args = x.ready.MCP.Arguments(args)
-	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable}
+	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable, Task: x.ready.MCP.Task}
 	x.repeats = x.repeats[:0]
 	for i := range x.ready.MCP.Headers {
 		h := &x.ready.MCP.Headers[i]

@@ -89,6 +89,16 @@ type Stream struct {
 // WantsProgress reports whether progress is delivered.
 func (s *Stream) WantsProgress() bool { return s != nil && s.token != nil }
 
+// Started reports whether the answer is a stream by now.
+func (s *Stream) Started() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started
+}
+
 // Wants reports whether log messages of a level are delivered.
 func (s *Stream) Wants(l Level) bool { return s != nil && s.level != LevelNone && l >= s.level }
 

@@ -36,6 +36,8 @@ func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
 		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable}
 		if l.modern {
 			m.params = call.Headers
+		} else if call.Task {
+			m.then = func(l *link) error { return c.awaitTask(x, t, l, call) }
 		}
 		return m, nil
 	})
@@ -99,7 +101,10 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 			v.drop(l)
 			continue
 		}
-		return x.answerError(t, l)
+		if err := x.answerError(t, l); err != nil || m.then == nil || !x.result.Exists() {
+			return err
+		}
+		return m.then(l)
 	}
 }
 

@@ -114,6 +114,9 @@ type message struct {
 	link         *link // nil: nothing is agreed yet
 	version      string
 	repeatable   bool
+	standing     bool // the answer stays open
+
+	then func(l *link) error // goes on from a result; nil: it is the end
 }
 
 // post sends a message to an address of the server and reads what answers it. Every
@@ -147,7 +150,7 @@ func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
 	}
 	req.SetBodyRaw(m.body)
 	x.http.Events = x.readEvents(t, false)
-	x.http.Repeatable = m.repeatable
+	x.http.Repeatable, x.http.Standing = m.repeatable, m.standing
 	err := c.send(x, t)
 	if x.resumable(m, err) {
 		return c.resume(x, t, m.link, err)

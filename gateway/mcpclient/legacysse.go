@@ -135,6 +135,7 @@ func (c *Client) read(e *events, t *Target) {
 	t.setURL(&x, t.Endpoint.target)
 	req.Header.Set(fasthttp.HeaderAccept, "text/event-stream")
 	begun := false
+	x.http.Standing = true
 	x.http.Events = func(status int, body io.Reader) error {
 		if status != fasthttp.StatusOK {
 			return nil

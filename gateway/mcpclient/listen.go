@@ -117,7 +117,7 @@ func (c *Client) subscribe(x *Exchange, t *Target, l *link, wanted func(dst []by
 	x.body = append(wanted(x.body, len(x.body)), '}')
 	x.body = append(c.appendMeta(x.body, l, id, &Call{}), '}', '}')
 	x.notify = tell
-	err := c.post(x, t, t.Endpoint.target, &message{method: "subscriptions/listen", id: id, body: x.body, link: l, version: l.version})
+	err := c.post(x, t, t.Endpoint.target, &message{method: "subscriptions/listen", id: id, body: x.body, link: l, version: l.version, standing: true})
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,7 @@ func (c *Client) watch(x *Exchange, t *Target, l *link, tell func(string, jsonsc
 	x.forget()
 	x.asksStream(t, l)
 	x.notify, x.link = tell, l
+	x.http.Standing = true
 	x.http.Events = func(status int, body io.Reader) error {
 		if status != fasthttp.StatusOK {
 			return nil

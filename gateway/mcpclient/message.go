@@ -69,6 +69,8 @@ type Call struct {
 	InputResponses, RequestState []byte
 	// Repeatable says that calling twice does no harm.
 	Repeatable bool
+	// Task makes the call a task at a server of 2025-11-25, and waits for its result.
+	Task bool
 	// Progress asks for progress notifications.
 	Progress bool
 	// Notify gets notifications of the call while it runs, from the goroutine of the
@@ -101,6 +103,10 @@ func (c *Client) appendCall(dst []byte, l *link, id uint64, call *Call) []byte {
 			dst = append(dst, call.Arguments...)
 		} else {
 			dst = append(dst, '{', '}')
+		}
+		if call.Task && !l.modern {
+			dst = strconv.AppendInt(append(dst, `,"task":{"ttl":`...), taskLife.Milliseconds(), 10)
+			dst = append(dst, '}')
 		}
 	}
 	if len(call.InputResponses) > 0 {

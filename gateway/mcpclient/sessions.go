@@ -12,11 +12,13 @@ import (
 
 const (
 	// maxSessions bounds the sessions of callers that are kept at all servers together.
-	// Each costs about a kilobyte here and, over HTTP with SSE, a connection.
-	maxSessions = 4096
+	// Each costs about a kilobyte here and, over HTTP with SSE, a connection. They are
+	// nearly as many as the sessions that clients have here: one that made room would lose
+	// what its server remembers of it.
+	maxSessions = 16_384
 	// maxOwnerSessions of them may the callers of one owner at one server have, so that
 	// no toolset pushes the sessions of others out.
-	maxOwnerSessions = 512
+	maxOwnerSessions = 4096
 	// sessionIdle is how long a session is kept that its caller does not use: an agent
 	// comes back within its task or not at all.
 	sessionIdle = 15 * time.Minute
@@ -84,6 +86,9 @@ func (v *visit) drop(l *link) {
 // out by the first who connects, and then all callers of the owner share what was
 // agreed.
 func (c *Client) linkOf(v *visit, x *Exchange, t *Target) (*link, error) {
+	if l := v.agreed(); l != nil { // nearly every call of a server without sessions
+		return l, nil
+	}
 	timer := time.NewTimer(time.Until(t.Deadline))
 	defer timer.Stop()
 	for {

@@ -91,6 +91,8 @@ type MCP struct {
 	Stateless bool
 	// Repeatable says that calling twice does no harm, as far as the server tells.
 	Repeatable bool
+	// Task says that the server runs it as a task only.
+	Task bool
 	// Headers repeat arguments for the server, fixed ones too.
 	Headers []mcp.HeaderParam
 
@@ -299,7 +301,7 @@ func (t *Tool) loadMCP(tool *connector.Tool, given *connector.Head) error {
 	}
 	r.MCP = &MCP{
 		Tool: tool.MCP.Name, Endpoint: at, Hint: *b.Connector.MCP(), Owner: t.Toolset.ID, Stateless: b.stateless,
-		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent,
+		Repeatable: tool.Annotations.ReadOnly || tool.Annotations.Idempotent, Task: tool.MCP.Task,
 	}
 	if fixed := t.fixed(); len(fixed) > 0 {
 		r.MCP.given, r.MCP.fixed = given, fixed

@@ -363,3 +363,43 @@ func TestUnreadStreamUsesUp(t *testing.T) {
 		_ = (<-conns).Close()
 	}
 }
+
+// TestMaxStanding: so many streams to one host stay open; one more is refused, and a call
+// has a connection all the same.
+func TestMaxStanding(t *testing.T) {
+	c := newClient(t, Options{MaxConns: 1, Dial: func(string, time.Duration) (net.Conn, error) { return &net.TCPConn{}, nil }})
+	h, err := c.host(hostKey{addr: "a:1", class: 1, standing: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range maxStanding + 1 {
+		if _, err := h.client.AcquireConn(time.Nanosecond, false); (err == nil) != (n < maxStanding) {
+			t.Fatalf("stream %d: %v", n+1, err)
+		}
+	}
+	if h, err = c.host(hostKey{addr: "a:1", class: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.client.AcquireConn(time.Nanosecond, false); err != nil {
+		t.Errorf("a call beside all streams: %v", err)
+	}
+}
+
+// TestStandingIsApart: a stream that stays open takes no connection away from calls.
+func TestStandingIsApart(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("/stall", up.Stall())
+	c, base := newClient(t, Options{MaxConns: 1}), mustBase(t, up.URL)
+	var x Exchange
+	x.Request.SetRequestURIBytes(base.AppendURL(nil, []byte("/stall")))
+	x.Standing = true
+	ended := make(chan error, 1)
+	go func() { ended <- c.Do(&x, base, Limits{Deadline: time.Now().Add(time.Second)}, nil) }()
+	for len(up.Requests()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if status, _, err := do(t, c, base, "GET", "/", Limits{Deadline: time.Now().Add(500 * time.Millisecond)}, nil); err != nil || status == 0 {
+		t.Errorf("a call beside a stream: %d, %v", status, err)
+	}
+	<-ended
+}

@@ -32,6 +32,9 @@ const (
 	// DefaultMaxConns bounds the connections to one host, and so the calls that
 	// run there at once; more wait for their turn until their deadline.
 	DefaultMaxConns = 256
+	// maxStanding bounds the connections to one host for streams that stay open. They are
+	// no part of those for calls: a stream stands for hours, and a call would wait for its end.
+	maxStanding = 4096
 	// idleConn is how long an unused connection is kept. Node's servers close
 	// theirs after 5 s, and a POST that meets such a close cannot be repeated.
 	idleConn = 4 * time.Second
@@ -45,6 +48,9 @@ const (
 	// readBuffer is the longest header block (some APIs send 8 KB of policies) and
 	// takes an answer of usual size in one system call.
 	readBuffer = 32 << 10
+	// standingBuffer is that of a stream that stays open: the events in it are short, and
+	// there are thousands.
+	standingBuffer = 12 << 10
 	// smallestClass is the lowest limit a connection pool is made for.
 	smallestClass = 1 << 20
 	// keepBody is the largest buffer an Exchange keeps between calls.
@@ -80,6 +86,8 @@ type hostKey struct {
 
 	client  string // ClientCertificate.ID; "": none
 	version uint64
+
+	standing bool // for streams that stay open
 
 	scope *safedial.Scope // whose grants opened the connections; nil: they need none
 }
@@ -166,6 +174,9 @@ type Exchange struct {
 	// Repeatable says that the request may be sent again when a kept connection was
 	// closed under it, though its method is not idempotent.
 	Repeatable bool
+	// Standing says that the answer is a stream that stays open: it takes no connection
+	// away from others.
+	Standing bool
 	// GoesOn says that the answer is a stream which had not ended when the time was
 	// nearly up: the body holds the events that had come whole.
 	GoesOn bool
@@ -179,7 +190,7 @@ func (x *Exchange) Reset() {
 		x.plain = nil
 	}
 	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
-	x.Events, x.Repeatable = nil, false
+	x.Events, x.Repeatable, x.Standing = nil, false, false
 }
 
 // Extend gives the rest of the answer time until deadline, in place of what the limits of
@@ -257,7 +268,9 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 			Fix("set an https base URL")
 	}
 	for {
-		h, err := c.host(keyOf(addr, secure, &lim), lim.Client)
+		k := keyOf(addr, secure, &lim)
+		k.standing = x.Standing
+		h, err := c.host(k, lim.Client)
 		if err != nil {
 			return err
 		}
@@ -351,6 +364,9 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) (*host, error) {
 		MaxResponseBodySize:   k.class,
 		SecureErrorLogMessage: true,
 		ReadBufferSize:        readBuffer,
+	}
+	if k.standing {
+		h.client.MaxConns, h.client.ReadBufferSize = maxStanding, standingBuffer
 	}
 	c.hosts[k] = h
 	return h, nil

@@ -225,9 +225,7 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	if title := a.Get("title"); t.Title == "" && title.Kind() == jsonscan.String {
 		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
 	}
-	if v.Get("execution").Get("taskSupport").EqualText("required") {
-		return nil, fmt.Errorf("it can only be called as a task, and tasks are not passed on")
-	}
+	t.MCP.Task = v.Get("execution").Get("taskSupport").EqualText("required")
 	input := v.Get("inputSchema")
 	switch kind := input.Get("type"); {
 	case input.Kind() != jsonscan.Object:
@@ -264,7 +262,7 @@ func extra(v jsonscan.Value) json.RawMessage {
 	out := []byte{'{'}
 	for it := v.Members(); it.Next(); {
 		known := slices.ContainsFunc([]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}, it.KeyEqual)
-		if known || it.KeyEqual("execution") { // tasks are not offered
+		if known || it.KeyEqual("execution") { // whether a call is a task at the server is not the client's matter
 			continue
 		}
 		out = jsonscan.AppendMinified(jsonscan.AppendKey(out, 1, it.Key()), it.Value().Raw())

@@ -127,6 +127,7 @@ func (t *Tool) Append(dst []byte) []byte {
 		w.must("hash", m.Hash)
 		w.raw("extra", m.Extra)
 		w.texts("needs", m.Needs)
+		w.flag("task", m.Task)
 		w.close()
 	}
 	if t.Program >= 0 {

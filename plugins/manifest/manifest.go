@@ -154,6 +154,9 @@ type MCPTool struct {
 	// Needs are those of the ClientCapabilities without all of which the server does not
 	// list the tool; nil: it lists it to every client.
 	Needs []string
+	// Task says that the server runs the tool as a task only: it gives the task at once,
+	// and the result when it is asked for (MCP 2025-11-25 "Tasks").
+	Task bool
 }
 
 // ClientCapabilities are what clients of an MCP server declare that changes what it

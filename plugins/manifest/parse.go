@@ -225,6 +225,7 @@ func (d *decoder) mcpTool(v jsonscan.Value) *MCPTool {
 				d.fail("%d capabilities, allowed are %d", len(m.Needs), len(ClientCapabilities))
 			}
 		}},
+		{"task", false, func(v jsonscan.Value) { m.Task = d.boolean(v) }},
 	})
 	return m
 }
