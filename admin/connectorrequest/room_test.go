@@ -119,7 +119,7 @@ func TestMostNamed(t *testing.T) {
 		if _, err := tx.Vote(t.Context(), row.ID, "tok_asked", true); err != nil {
 			return err
 		}
-		return tell(t.Context(), tx, row)
+		return (&Room{}).tell(t.Context(), tx, row)
 	})
 	events, _, err := ws.Events(t.Context(), "", store.Page{})
 	if err != nil || len(events) != 1 {
