@@ -104,7 +104,7 @@ func New(ctx context.Context, o Options) (*Room, error) {
 		return nil, err
 	} else if !open {
 		o.Log.LogAttrs(ctx, slog.LevelWarn, "the public page of requests confirms no e-mail addresses: the workspace has no e-mail channel named "+connectorrequest.MailChannel,
-			slog.String("remedy", "sluice notify channel add "+connectorrequest.MailChannel+" --email … --smtp-host …"))
+			slog.String("remedy", "sluice notify channel add "+connectorrequest.MailChannel+" --mail-host … --mail-from … --mail-to …"))
 	}
 	return r, nil
 }

@@ -330,7 +330,7 @@ func (v *visit) signIn() error {
 		Lines: []notify.Line{
 			{Name: "What for", Value: "to ask for connectors and to vote at " + v.o.URL},
 			{Name: "Until", Value: v.ws.Now().Add(linkLife).Format("15:04 MST")},
-			{Name: "Was it not you?", Value: "then do nothing: without the link your address is not kept"},
+			{Name: "If it was not you", Value: "do nothing: without the link your address is not kept"},
 		},
 	})
 	if err != nil {
