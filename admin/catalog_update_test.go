@@ -204,3 +204,37 @@ func TestCatalogUpdateMovesNoKey(t *testing.T) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 }
+
+// TestExportFollowsEntry: a toolset that was exported and imported elsewhere follows the entry,
+// with what was edited and what was chosen; a document without the entry ends that.
+func TestExportFollowsEntry(t *testing.T) {
+	w := catalogWorld(t)
+	key := map[string]any{"authType": "header", "headerName": "Authorization", "headerPrefix": "Bearer ", "apiKey": "secret-key-0123456789"}
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "authentication", key)), 201)
+	w.renameTool("library", "get_book", "read_book")
+	doc, _ := w.export("")
+	if plan := w.importing("?dryRun=true", doc); plan.Changes != 0 {
+		t.Errorf("its own export changes it: %+v", plan)
+	}
+	was := w.followed("library")
+
+	there := catalogWorld(t)
+	doc.Toolsets[0].Live = false
+	there.importing("", doc)
+	if f := there.followed("library"); f != was {
+		t.Fatalf("follows %+v, the other %+v", f, was)
+	}
+	there.catalog.Replace([]*entries.Entry{libraryEntry(t, "Lists books by author and year.", "Lists books by author.")})
+	if got := changeTexts(there.updateEntry(map[string]any{}).Changes); got != "list_books description wording" {
+		t.Errorf("%s", got) // and read_book keeps its name
+	}
+	doc.Toolsets[0].CatalogEntry = nil
+	there.importing("", doc)
+	if c := want[view.ToolsetDetail](there, there.do("GET", "/v1/toolsets/library", nil), 200).Connectors[0]; c.Entry != nil {
+		t.Errorf("follows %+v", c.Entry)
+	}
+	doc.Toolsets[0].CatalogEntry = []byte(`{"version":"1","choice":{"entry":"library"},"entry":{}}`)
+	if a := there.do("POST", "/v1/import", doc); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, "catalogEntry") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/connectorrequest"
 	"github.com/sluicegate/sluice/admin/request"
+	"github.com/sluicegate/sluice/admin/requestpage"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -115,6 +116,15 @@ func registerConnectorRequests(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "unvote-connector-request", Method: http.MethodDelete, Path: path + "/{id}/vote", Summary: "Take your vote back", Tags: tags,
 	}, vote(false))
+}
+
+// RequestPage makes the public page of the requests of the operator's workspace, which people
+// reach at url. It is called once, before anything is served.
+func (s *Server) RequestPage(ctx context.Context, url string) (*requestpage.Room, error) {
+	s.wanted.Page = url
+	return requestpage.New(ctx, requestpage.Options{
+		Store: s.o.Store, Workspace: request.Operator, Keyring: s.o.Keyring, Notify: s.notify, Requests: s.wanted, URL: url, Proxies: s.o.Proxies, Log: s.log, Counted: s.metrics.RequestPage,
+	})
 }
 
 // isConnector reports whether a name is that of an entry of the catalog or of a toolset.

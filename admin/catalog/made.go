@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/plugins/catalog"
 )
 
@@ -146,3 +149,46 @@ func (a *Adoption) WorkflowDocument(there func(catalog.Operation) bool) (documen
 	}
 	return a.Workflows.Document, ids
 }
+
+// maxMade is the largest record of an entry in a document, in bytes: as many as an entry may have,
+// and what JSON adds.
+const maxMade = 2 * catalog.MaxEntryBytes
+
+// ParseMade reads the record of an entry from a document that comes from outside, and writes it
+// as [Adoption.Record] does. Nothing is "". It fails with [problem.InvalidArgument] and
+// [problem.TooLarge].
+func ParseMade(text json.RawMessage) (record string, err error) {
+	if len(text) == 0 || string(text) == "null" {
+		return "", nil
+	}
+	if len(text) > maxMade {
+		return "", problem.New(problem.TooLarge, "the entry of the catalog has %d bytes, the limit is %d", len(text), maxMade)
+	}
+	m := new(Made)
+	if fault := strictjson.Decode(text, m, maxMade, maxMadeDepth); fault != nil {
+		return "", problem.New(problem.InvalidArgument, "the entry of the catalog %s", fault.Text).At("", 0, 0, fault.Pointer)
+	}
+	if n := len(m.Version); n == 0 || n > maxVersion || m.Choice.Entry != m.Entry.ID || len(m.Choice.URL) > maxURL || len(m.Tools) > maxGlobs {
+		return "", problem.New(problem.InvalidArgument, "the entry of the catalog is not what an export says of one").Fix("export it again, or leave catalogEntry out: then the toolset follows no entry")
+	}
+	if err := m.Entry.CheckPart(); err != nil {
+		return "", err
+	}
+	if m.Choice.URL != "" {
+		if _, err := source.CheckURL(m.Choice.URL); err != nil {
+			return "", problem.New(problem.InvalidArgument, "the address of the entry's document is not an http or https URL without credentials").At("", 0, 0, "/choice/url")
+		}
+	}
+	return store.JSON(m), nil
+}
+
+const (
+	// maxMadeDepth of the record: an entry's schemas of fixed values are the deepest.
+	maxMadeDepth = 64
+	// maxVersion of an entry: it has twelve characters.
+	maxVersion = 64
+	// maxURL is that of every address in the API.
+	maxURL = 2048
+	// maxGlobs that chose tools: as many as a request may have.
+	maxGlobs = 256
+)

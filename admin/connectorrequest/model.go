@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -33,6 +34,11 @@ const (
 	maxRequests = 5000
 	// maxPerDay by one person.
 	maxPerDay = 20
+	// maxPublicPerDay by one person of the public page: strangers, who have as many addresses as
+	// they care to make.
+	maxPublicPerDay = 3
+	// maxPublic requests came from the public page, so that members can still ask.
+	maxPublic = 2000
 	// maxComments of a request.
 	maxComments = 50
 	// maxCompared are the requests, by votes, that a new one is compared with.
@@ -96,20 +102,47 @@ func Show(row *store.ConnectorRequest, voted map[string]bool) (Request, error) {
 	return out, nil
 }
 
-// check cleans the fields and names the one that is not valid.
-func (in *NewRequest) check() error {
-	for _, f := range []struct {
-		at   string
-		text *string
-		link bool
-	}{
-		{"/serviceName", &in.ServiceName, false}, {"/website", &in.Website, true}, {"/apiDocsUrl", &in.APIDocsURL, true}, {"/useCase", &in.UseCase, false}, {"/expectedVolume", &in.ExpectedVolume, false},
-	} {
-		if *f.text = tidy(*f.text); *f.text == "" {
-			return request.FieldFault(f.at, "it has no characters that can be seen")
-		}
-		if f.link && hostOf(*f.text) == "" {
-			return request.FieldFault(f.at, "%.80q is not the address of a web page: write https://…", *f.text)
+// Field is one of the five fields of a request.
+type Field struct {
+	Name     string // of its member in JSON
+	Title    string // for people
+	Hint     string
+	Min, Max int // characters
+	Link     bool
+	Long     bool // of several lines
+	value    func(*NewRequest) *string
+}
+
+// Of returns the field of a request.
+func (f *Field) Of(in *NewRequest) *string { return f.value(in) }
+
+// Fields are the five fields, in the order in which people fill them in. Min and Max are those
+// of the API: see the tags of [NewRequest].
+var Fields = []Field{
+	{"serviceName", "Service name", "such as Acme CRM", 2, 80, false, false, func(in *NewRequest) *string { return &in.ServiceName }},
+	{"website", "Website of the service", "https://…", 1, 500, true, false, func(in *NewRequest) *string { return &in.Website }},
+	{"apiDocsUrl", "Documentation of its API", "https://…", 1, 500, true, false, func(in *NewRequest) *string { return &in.APIDocsURL }},
+	{"useCase", "Use case", "what agents shall do with it", 10, 2000, false, true, func(in *NewRequest) *string { return &in.UseCase }},
+	{"expectedVolume", "Expected usage volume", "such as 1,000 calls a day", 1, 200, false, false, func(in *NewRequest) *string { return &in.ExpectedVolume }},
+}
+
+// Check cleans the fields and names the first one that is not valid, by its JSON pointer. It
+// fails with [problem.InvalidArgument].
+func (in *NewRequest) Check() error {
+	for i := range Fields {
+		f := &Fields[i]
+		text, at := f.Of(in), "/"+f.Name
+		*text = tidy(*text)
+		n := utf8.RuneCountInString(*text)
+		switch {
+		case n == 0:
+			return request.FieldFault(at, "it has no characters that can be seen")
+		case n < f.Min:
+			return request.FieldFault(at, "it has %d characters, at least %d are needed", n, f.Min)
+		case n > f.Max:
+			return request.FieldFault(at, "it has %d characters, at most %d are possible", n, f.Max)
+		case f.Link && hostOf(*text) == "":
+			return request.FieldFault(at, "%.80q is not the address of a web page: write https://…", *text)
 		}
 	}
 	return nil

@@ -13,8 +13,15 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
+// MailChannel is the channel of a workspace by whose mail server people are written to, one by
+// one, about what they asked for or voted for.
+const MailChannel = "requests"
+
 // Room keeps the requests of workspaces.
 type Room struct {
+	// Page is where the public page of requests is, for the mails to its people. "": there is
+	// none.
+	Page string
 	// Told is called after a notice was written. It must not block.
 	Told func()
 	// Exists reports whether a published request may name this: an entry of the catalog,
@@ -48,7 +55,7 @@ func Voted(ctx context.Context, ws *store.Workspace) (map[string]bool, error) {
 // Create asks for a connector, with the vote of whoever asks. Unless evenIfSimilar is
 // set, it fails with [problem.Conflict] when one of this name or host is asked for.
 func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewRequest, evenIfSimilar bool) (*store.ConnectorRequest, error) {
-	if err := in.check(); err != nil {
+	if err := in.Check(); err != nil {
 		return nil, err
 	}
 	who := person(ctx)
@@ -60,7 +67,11 @@ func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewRequest, 
 		if err != nil {
 			return err
 		}
-		if recent >= maxPerDay {
+		if public := strings.HasPrefix(who, store.RequestPersonPrefix); public {
+			if err := roomForPublic(ctx, tx, recent); err != nil {
+				return err
+			}
+		} else if recent >= maxPerDay {
 			return problem.New(problem.Conflict, "you asked for %d connectors within a day, which is the most", recent).Fix("vote for those of others, or ask again tomorrow")
 		}
 		if all >= maxRequests {
@@ -88,6 +99,19 @@ func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewRequest, 
 		return tx.Audit(ctx, rec)
 	})
 	return row, err
+}
+
+// roomForPublic refuses a request from the public page that is one too many; recent are those of
+// the person within a day.
+func roomForPublic(ctx context.Context, tx *store.Tx, recent int64) error {
+	if recent >= maxPublicPerDay {
+		return problem.New(problem.RateLimited, "you asked for %d connectors within a day, which is the most", recent).Fix("vote for those of others, or ask again tomorrow")
+	}
+	n, err := tx.CountPublicRequests(ctx)
+	if err == nil && n >= maxPublic {
+		err = problem.New(problem.Conflict, "there are %d requests from this page, which is the most", n).Fix("vote for one that is there")
+	}
+	return err
 }
 
 // Vote gives a request the vote of whoever asks, or takes it back. There is one vote a
@@ -138,7 +162,7 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		}
 		if row.State == Published && before.State != Published {
 			told = true
-			if err := tell(ctx, tx, row); err != nil {
+			if err := r.tell(ctx, tx, row); err != nil {
 				return err
 			}
 		}
@@ -206,8 +230,9 @@ func (r *Room) change(ctx context.Context, ws *store.Workspace, row *store.Conne
 // maxNamed are the people that a notice names.
 const maxNamed = 100
 
-// tell writes the notice that a connector is there, for whoever asked and voted.
-func tell(ctx context.Context, tx *store.Tx, row *store.ConnectorRequest) error {
+// tell writes the notice that a connector is there, and where the workspace has a channel for
+// that, a mail to each person who asked or voted.
+func (r *Room) tell(ctx context.Context, tx *store.Tx, row *store.ConnectorRequest) error {
 	voters, err := tx.ConnectorVoters(ctx, row.ID)
 	if err != nil {
 		return err
@@ -218,26 +243,64 @@ func tell(ctx context.Context, tx *store.Tx, row *store.ConnectorRequest) error 
 			people = append(people, v)
 		}
 	}
-	named := make([]string, min(len(people), maxNamed))
-	for i := range named {
-		m, err := tx.Member(ctx, people[i])
-		switch {
-		case err == nil:
-			named[i] = m.Email
-		case problem.Is(err, problem.NotFound):
-			named[i] = people[i]
-		default:
-			return err
-		}
+	channel, err := notify.Mailer(ctx, tx, MailChannel)
+	if err != nil && !problem.Is(err, problem.NotFound) {
+		return err
 	}
 	shown, err := Show(row, nil)
 	if err != nil {
 		return err
 	}
+	named, strangers := []string{}, 0
+	for _, id := range people {
+		name, reached := id, true
+		if strings.HasPrefix(id, store.RequestPersonPrefix) {
+			strangers++
+			name = ""
+		} else if m, err := tx.Member(ctx, id); err == nil {
+			name = m.Email
+		} else if !problem.Is(err, problem.NotFound) {
+			return err
+		} else {
+			reached = false // a token that is nobody's, or somebody who left
+		}
+		if name != "" && len(named) < maxNamed {
+			named = append(named, name)
+		}
+		if channel == nil || !reached {
+			continue
+		}
+		if err := notify.Add(ctx, tx, r.letter(channel.ID, id, row)); err != nil {
+			return err
+		}
+	}
+	whom := strings.Join(named, ", ")
+	asked := "somebody on the public page"
+	if !strings.HasPrefix(row.RequestedBy, store.RequestPersonPrefix) {
+		asked = named[0]
+	}
+	if strangers > 0 {
+		whom = strings.TrimPrefix(fmt.Sprintf("%s, and %d of the public page", whom, strangers), ", and ")
+	}
 	return notify.Add(ctx, tx, &notify.Notice{
 		Type: TypePublished, Severity: notify.Info, Title: "The connector for " + row.Name + " that was asked for is there: " + row.Entry,
-		Lines:   []notify.Line{{Name: "Asked for by", Value: named[0]}, {Name: "Votes", Value: fmt.Sprint(len(voters))}, {Name: "For", Value: strings.Join(named, ", ")}},
+		Lines:   []notify.Line{{Name: "Asked for by", Value: asked}, {Name: "Votes", Value: fmt.Sprint(len(voters))}, {Name: "For", Value: whom}},
 		Command: "sluice request show " + row.ID,
 		Data:    map[string]any{"workspace": tx.ID(), "request": shown, "people": named},
 	})
+}
+
+// letter is the mail to one person who asked or voted.
+func (r *Room) letter(channel, person string, row *store.ConnectorRequest) *notify.Notice {
+	n := &notify.Notice{
+		Type: TypePublished, Severity: notify.Info, Over: true, ChannelID: channel, Recipient: person,
+		Title: "The connector for " + row.Name + " is there",
+		Lines: []notify.Line{{Name: "Connector", Value: row.Entry}, {Name: "Why you get this", Value: "you asked for it, or voted for it"}},
+	}
+	if strings.HasPrefix(person, store.RequestPersonPrefix) {
+		n.Link = r.Page
+	} else {
+		n.Command = "sluice request show " + row.ID
+	}
+	return n
 }

@@ -103,6 +103,39 @@ func TestPerson(t *testing.T) {
 	}
 }
 
+// TestMostPublic: strangers of the public page have allowances of their own.
+func TestMostPublic(t *testing.T) {
+	ws, room := open(t), &Room{}
+	stranger := func(id string) context.Context {
+		return request.With(t.Context(), &request.Request{Workspace: "default", Public: store.RequestPersonPrefix + id})
+	}
+	for i := range maxPublicPerDay {
+		if _, err := room.Create(stranger("ann"), ws, wish(i), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := room.Create(stranger("ann"), ws, wish(10), false); !problem.Is(err, problem.RateLimited) {
+		t.Errorf("one past the limit of a day: %v", err)
+	}
+	update(t, ws, func(tx *store.Tx) error {
+		for i := maxPublicPerDay; i < maxPublic-1; i++ {
+			if err := tx.AddConnectorRequest(t.Context(), &store.ConnectorRequest{Name: fmt.Sprint("of the page ", i), State: Open, Comments: "[]", RequestedBy: store.RequestPersonPrefix + "x"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if _, err := room.Create(stranger("bob"), ws, wish(11), true); err != nil {
+		t.Errorf("the last one of the page: %v", err)
+	}
+	if _, err := room.Create(stranger("bob"), ws, wish(12), true); !problem.Is(err, problem.Conflict) {
+		t.Errorf("one past it: %v", err)
+	}
+	if _, err := room.Create(as(t, "tok_1", ""), ws, wish(13), true); err != nil {
+		t.Errorf("a member: %v", err)
+	}
+}
+
 // TestMostNamed: a notice names so many people, each once and first of all who asked.
 func TestMostNamed(t *testing.T) {
 	ws := open(t)
@@ -119,7 +152,7 @@ func TestMostNamed(t *testing.T) {
 		if _, err := tx.Vote(t.Context(), row.ID, "tok_asked", true); err != nil {
 			return err
 		}
-		return tell(t.Context(), tx, row)
+		return (&Room{}).tell(t.Context(), tx, row)
 	})
 	events, _, err := ws.Events(t.Context(), "", store.Page{})
 	if err != nil || len(events) != 1 {

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -28,6 +30,7 @@ type DeclaredConnector struct {
 	BaseURL        string           `json:"baseUrl,omitempty" maxLength:"2048"`
 	UpstreamPolicy string           `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
 	Stateless      bool             `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
+	CatalogEntry   json.RawMessage  `json:"catalogEntry,omitempty" doc:"The entry of the catalog that it was made of and follows, as an export writes it. Absent: it follows none."`
 	Answers        *toolset.Answers `json:"answers,omitempty" doc:"Of its tools. Absent: the toolset's."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
@@ -41,7 +44,7 @@ func (t *DeclaredToolset) Parts() []DeclaredConnector {
 	if t.Source == nil {
 		return t.Connectors
 	}
-	return []DeclaredConnector{{Source: *t.Source, BaseURL: t.BaseURL, UpstreamPolicy: t.UpstreamPolicy, Stateless: t.Stateless, Authentication: t.Authentication}}
+	return []DeclaredConnector{{Source: *t.Source, BaseURL: t.BaseURL, UpstreamPolicy: t.UpstreamPolicy, Stateless: t.Stateless, CatalogEntry: t.CatalogEntry, Authentication: t.Authentication}}
 }
 
 // PointerTo is the JSON pointer of what connector i says of itself.
@@ -59,7 +62,7 @@ func (t *DeclaredToolset) checkConnectors() error {
 	}
 	if t.Source == nil {
 		for at, there := range map[string]bool{
-			"/baseUrl": t.BaseURL != "", "/upstreamPolicy": t.UpstreamPolicy != "", "/stateless": t.Stateless, "/authentication": len(t.Authentication) > 0,
+			"/baseUrl": t.BaseURL != "", "/upstreamPolicy": t.UpstreamPolicy != "", "/stateless": t.Stateless, "/catalogEntry": len(t.CatalogEntry) > 0, "/authentication": len(t.Authentication) > 0,
 		} {
 			if there {
 				return request.FieldFault(at, "of a toolset with connectors this belongs into one of them")
@@ -79,6 +82,9 @@ func (t *DeclaredToolset) checkConnectors() error {
 		if err := c.Source.Check(at + "/source"); err != nil {
 			return err
 		}
+		if _, err := catalog.ParseMade(c.CatalogEntry); err != nil {
+			return placed(err, at+"/catalogEntry")
+		}
 		if _, err := c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
 			return err
 		}
@@ -87,6 +93,20 @@ func (t *DeclaredToolset) checkConnectors() error {
 		}
 	}
 	return nil
+}
+
+// placed says where in a document a fault is, whose pointers begin there.
+func placed(err error, at string) error {
+	p := problem.As(err)
+	if p == nil {
+		return err
+	}
+	out := p.At("", 0, 0, at+p.Place.Pointer)
+	out.Parts = nil
+	for _, part := range p.Parts {
+		out.Parts = append(out.Parts, part.At("", 0, 0, at+"/entry"+part.Place.Pointer))
+	}
+	return out
 }
 
 // Check finds the faults of a source that is at a place in a document.
@@ -196,7 +216,7 @@ func (t *DeclaredToolset) Normal() DeclaredToolset {
 	}
 	if c := t.Connectors[0]; len(t.Connectors) == 1 && c.Answers == nil && c.Fixed == nil {
 		out.Connectors, out.Source, out.BaseURL, out.UpstreamPolicy, out.Authentication = nil, &c.Source, c.BaseURL, c.UpstreamPolicy, c.Authentication
-		out.Stateless = c.Stateless
+		out.Stateless, out.CatalogEntry = c.Stateless, c.CatalogEntry
 		of = alone
 	}
 	out.Tools = slices.Clone(t.Tools)

@@ -40,6 +40,7 @@ type DeclaredToolset struct {
 	CacheSeconds   int64                  `json:"cacheSeconds,omitempty" minimum:"0" maximum:"86400"`
 	UpstreamPolicy string                 `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow"`
 	Stateless      bool                   `json:"stateless,omitempty" doc:"The MCP server keeps nothing of a caller between calls: all callers share one session."`
+	CatalogEntry   json.RawMessage        `json:"catalogEntry,omitempty" doc:"The entry of the catalog that it was made of and follows, as an export writes it. Absent: it follows none."`
 	Answers        *toolset.Answers       `json:"answers,omitempty"`
 	Selection      *DeclaredSelection     `json:"selection,omitempty"`
 	Tools          []DeclaredTool         `json:"tools,omitempty" maxItems:"20000" doc:"Edits of tools, by path and method."`
@@ -49,7 +50,7 @@ type DeclaredToolset struct {
 	Access         *access.AccessSettings `json:"access,omitempty" doc:"Absent: everybody who reaches the URL. Access tokens are no part of it."`
 	Capture        string                 `json:"capture,omitempty" enum:"errors,all" doc:"What the call log keeps."`
 	Labels         map[string]string      `json:"labels,omitempty" doc:"Of the edges it goes to."`
-	// Connectors are instead of source, baseUrl, upstreamPolicy, stateless and authentication.
+	// Connectors are instead of source, baseUrl, upstreamPolicy, stateless, catalogEntry and authentication.
 	Connectors []DeclaredConnector `json:"connectors,omitempty" maxItems:"64" doc:"Instead of source, baseUrl, upstreamPolicy and authentication: several, in their order. Operations then name the connector they are of; without a name it is the first."`
 }
 

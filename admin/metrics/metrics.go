@@ -75,6 +75,12 @@ func (m *Metrics) Delivery(channel, outcome string) {
 	m.set.GetOrCreateCounter(series("sluice_webhook_deliveries_total", "channel", channel, "outcome", outcome)).Inc()
 }
 
+// RequestPage counts an answer of the public page of connector requests. route is a pattern
+// with the method, of which there must be a bounded number.
+func (m *Metrics) RequestPage(route string, code int) {
+	m.set.GetOrCreateCounter(series("sluice_request_page_answers_total", "route", route, "code", strconv.Itoa(code))).Inc()
+}
+
 // WritePrometheus writes all series. What the database says is at most five seconds old;
 // while it cannot be read, sluice_store_up is 0 and those series are left out.
 func (m *Metrics) WritePrometheus(w io.Writer) {

@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/wneessen/go-mail"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/secrets"
 )
 
 // sendMail sends a message to the addresses of a channel.
@@ -19,10 +22,15 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 	if s == nil {
 		return outcome{fault: "the channel has no mail server"}
 	}
-	messages, fault := r.letters(m)
+	messages, fault := r.letters(ctx, m)
 	if fault != "" || len(messages) == 0 {
 		return outcome{fault: fault}
 	}
+	return r.hand(ctx, s, m.sec.Password, messages)
+}
+
+// hand gives mails to the mail server of a channel.
+func (r *Room) hand(ctx context.Context, s *Mail, password secrets.Wire, messages []*mail.Msg) outcome {
 	dial := r.dialer.DialContext
 	trust := &tls.Config{ServerName: s.Host, RootCAs: r.roots, MinVersion: tls.VersionTLS12}
 	options := []mail.Option{mail.WithTimeout(sendTimeout), mail.WithTLSConfig(trust)}
@@ -47,7 +55,7 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 		if s.Security == "tls" {
 			how = mail.SMTPAuthPlain // what is found out by itself does not see the TLS of a dialer of our own
 		}
-		options = append(options, mail.WithSMTPAuth(how), mail.WithUsername(s.Username), mail.WithPassword(m.sec.Password.Reveal()))
+		options = append(options, mail.WithSMTPAuth(how), mail.WithUsername(s.Username), mail.WithPassword(password.Reveal()))
 	}
 	c, err := mail.NewClient(s.Host, options...)
 	if err != nil {
@@ -66,8 +74,19 @@ func (r *Room) sendMail(ctx context.Context, m *message) outcome {
 
 // letters are the mails of a message: one to all addresses, or of a reminder one to each, so
 // that each has a link of its own. fault: why there are none.
-func (r *Room) letters(m *message) (out []*mail.Msg, fault string) {
+func (r *Room) letters(ctx context.Context, m *message) (out []*mail.Msg, fault string) {
 	s := m.set.Mail
+	if who := m.doc.Recipient; who != "" {
+		to, err := r.addressOfPerson(ctx, who, m.row.WorkspaceID)
+		switch {
+		case problem.Is(err, problem.NotFound):
+			return nil, "" // who is gone is told nothing
+		case err != nil:
+			return nil, "the recipient's address cannot be read"
+		}
+		msg, fault := letter(m, m.id, []string{to}, "")
+		return []*mail.Msg{msg}, fault
+	}
 	if !m.doc.Reminder {
 		msg, fault := letter(m, m.id, s.To, "")
 		return []*mail.Msg{msg}, fault
@@ -153,6 +172,10 @@ func mailText(m *message, link string) (text, page string) {
 	if m.doc.Command != "" {
 		t.WriteString("\r\n    " + m.doc.Command + "\r\n")
 		h.WriteString(`<pre>` + html.EscapeString(m.doc.Command) + `</pre>`)
+	}
+	if m.doc.Link != "" {
+		t.WriteString("\r\n" + m.doc.Link + "\r\n")
+		h.WriteString(`<p><a href="` + html.EscapeString(m.doc.Link) + `">` + html.EscapeString(m.doc.Link) + `</a></p>`)
 	}
 	if link != "" {
 		t.WriteString("\r\nNo reminders any more: " + link + "\r\n")

@@ -35,11 +35,15 @@ type Notice struct {
 	Toolsets  []string // all that it is about; nil: ToolsetID
 	AlertID   string   // notices of one alert are delivered in their order; "": of no alert
 	ChannelID string   // only this channel gets it; "": by the routes of the channels
+	// Recipient gets it by e-mail instead of the addresses of the channel ChannelID, at once: a
+	// member, or somebody of the public page of connector requests, by id. "": nobody.
+	Recipient string
 
 	Title   string // one line, for people
 	Lines   []Line // what else people are told, in this order
 	Remedy  string // what mends it; "": nothing has to be done
 	Command string // the command that does it; "": there is none
+	Link    string // a page for the recipient of an e-mail; "": there is none
 	Data    any    // what programs get, as JSON
 }
 
@@ -52,14 +56,17 @@ type Line struct {
 
 // document is what the outbox keeps of a notice.
 type document struct {
-	Title    string          `json:"title"`
-	Toolsets []string        `json:"toolsets,omitempty"`
-	Over     bool            `json:"over,omitempty"`
-	Reminder bool            `json:"reminder,omitempty"` // or it has one in it
-	Lines    []Line          `json:"lines,omitempty"`
-	Remedy   string          `json:"remedy,omitempty"`
-	Command  string          `json:"command,omitempty"`
-	Data     json.RawMessage `json:"data,omitempty"`
+	Title    string   `json:"title"`
+	Toolsets []string `json:"toolsets,omitempty"`
+	Over     bool     `json:"over,omitempty"`
+	Reminder bool     `json:"reminder,omitempty"` // or it has one in it
+	Lines    []Line   `json:"lines,omitempty"`
+	Remedy   string   `json:"remedy,omitempty"`
+	Command  string   `json:"command,omitempty"`
+	Link     string   `json:"link,omitempty"`
+	// Recipient is [Notice.Recipient]: never an address, which is in clear nowhere.
+	Recipient string          `json:"recipient,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
 }
 
 // Add writes a notice into the outbox of the transaction's workspace. It is delivered
@@ -78,7 +85,7 @@ func Add(ctx context.Context, tx *store.Tx, n *Notice) error {
 	}
 	return tx.AddEvent(ctx, &store.Event{
 		Type: n.Type, Subject: subject, Severity: n.Severity, ToolsetID: n.ToolsetID, AlertID: n.AlertID, ChannelID: n.ChannelID,
-		Document: store.JSON(document{Title: n.Title, Toolsets: n.Toolsets, Over: n.Over, Reminder: n.Reminder, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Data: data}),
+		Document: store.JSON(document{Title: n.Title, Toolsets: n.Toolsets, Over: n.Over, Reminder: n.Reminder, Lines: n.Lines, Remedy: n.Remedy, Command: n.Command, Link: n.Link, Recipient: n.Recipient, Data: data}),
 	})
 }
 

@@ -60,7 +60,7 @@ func (q *Quiet) until(now time.Time) time.Time {
 // zero: it does not. What is critical never does, and what somebody asks for to try a channel
 // does not.
 func (s *Settings) held(ev *store.Event, now time.Time) (until time.Time, digest bool) {
-	if ev.Severity == Critical || ev.Type == TypeTest {
+	if ev.Severity == Critical || ev.Type == TypeTest || personal(ev) {
 		return time.Time{}, false
 	}
 	if at := s.digestDue(now); !at.IsZero() {

@@ -3,12 +3,12 @@ package notify
 import (
 	"encoding/base64"
 	"encoding/json"
-	"net"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/notify/mailtest"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -17,22 +17,23 @@ import (
 var listUnsubscribe = regexp.MustCompile(`(?m)^List-Unsubscribe: <https://sluice\.example/unsubscribe/([A-Za-z0-9_-]+)>\r$`)
 
 // mailing is a channel of two addresses at a mail server.
-func mailing(t *testing.T, h *hall, digest *Digest) *mailServer {
+func mailing(t *testing.T, h *hall, digest *Digest) *mailtest.Server {
 	t.Helper()
-	s, _ := newMailServer(t, func(s *mailServer) { s.tls = nil })
+	s, _ := newMailServer(t, func(s *mailtest.Server) { s.TLS = nil })
 	if h.public == "" { // nothing is delivered yet
 		h.public = "https://sluice.example"
 	}
 	h.create(NewChannel{Name: "mail", Kind: Email, Digest: digest, Mail: &Mail{
-		Host: "127.0.0.1", Port: s.Addr().(*net.TCPAddr).Port, Security: "none", From: "sluice@a.example", To: []string{"Ann <Ann@a.example>", "bob@b.example"},
+		Host: "127.0.0.1", Port: s.Port(), Security: "none", From: "sluice@a.example", To: []string{"Ann <Ann@a.example>", "bob@b.example"},
 	}})
 	return s
 }
 
-func (s *mailServer) messages() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.got)
+func messages(s *mailtest.Server) (out []string) {
+	for _, m := range s.Got() {
+		out = append(out, m.Text)
+	}
+	return out
 }
 
 // TestUnsubscribe: a reminder goes to each address with a link of its own, which ends the
@@ -43,12 +44,12 @@ func TestUnsubscribe(t *testing.T) {
 	h.run()
 	arrive := func(n *Notice, more int) (got []string) {
 		t.Helper()
-		before, ended := len(s.messages()), len(h.deliveries(store.DeliveryFilter{State: store.DeliveryDelivered}))
+		before, ended := len(messages(s)), len(h.deliveries(store.DeliveryFilter{State: store.DeliveryDelivered}))
 		h.add(n)
 		h.until("delivered", func() bool {
 			return len(h.deliveries(store.DeliveryFilter{State: store.DeliveryDelivered})) == ended+1
 		})
-		if got = s.messages()[before:]; len(got) != more {
+		if got = messages(s)[before:]; len(got) != more {
 			t.Fatalf("%d mails of %s, want %d:\n%s", len(got), n.Title, more, strings.Join(got, "\n\n"))
 		}
 		return got
@@ -132,7 +133,7 @@ func TestUnsubscribeOfDigests(t *testing.T) {
 	c.until("they wait", func() bool { return len(c.state(store.DeliveryPending)) == 2 })
 	c.at("2026-03-10T10:00:00Z")
 	c.until("the digest is there", func() bool { return len(c.state(store.DeliveryDelivered)) == 1 })
-	got := s.messages()
+	got := messages(s)
 	if len(got) != 2 {
 		t.Fatalf("%d mails", len(got))
 	}
@@ -148,7 +149,7 @@ func TestUnsubscribeOfDigests(t *testing.T) {
 	c.until("they wait", func() bool { return len(c.state(store.DeliveryPending)) == 2 })
 	c.at("2026-03-10T11:00:00Z")
 	c.until("the digest is there", func() bool { return len(c.state(store.DeliveryDelivered)) == 2 })
-	if got := s.messages(); len(got) != 3 || !strings.Contains(got[2], "bob@b.example") {
+	if got := messages(s); len(got) != 3 || !strings.Contains(got[2], "bob@b.example") {
 		t.Errorf("%d mails", len(got))
 	}
 }

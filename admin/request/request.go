@@ -29,6 +29,9 @@ type Request struct {
 	Token *store.Token
 	// Session is the browser session of the request; nil: it carries an API token.
 	Session *store.Session
+	// Public is who confirmed an e-mail address on the public page of connector requests, of a
+	// request to that page; "": of all others.
+	Public string
 	// Workspace is the workspace that the server itself works for.
 	Workspace string
 	Prefer    string // the header Prefer
@@ -61,11 +64,12 @@ func Workspace(ctx context.Context, st *store.Store) *store.Workspace {
 }
 
 // ActorID is the id of who asks, for records that name them: the member who is signed in,
-// or the API token that the request carries or that its session stands for; "" without one.
+// or the API token that the request carries or that its session stands for, or who confirmed
+// an address on the public page; "" without one.
 func (r *Request) ActorID() string {
 	switch {
 	case r.Token == nil:
-		return ""
+		return r.Public
 	case r.Session == nil:
 		return r.Token.ID
 	}
@@ -96,6 +100,8 @@ func Audit(ctx context.Context, action, resource string) *store.Audit {
 		a.ActorType, a.ActorID = SessionActor(r.Session)
 	case r.Token != nil:
 		a.ActorType, a.ActorID = "token", r.Token.ID
+	case r.Public != "":
+		a.ActorType, a.ActorID = "public", r.Public
 	}
 	return a
 }

@@ -3,11 +3,10 @@ package session
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/ratelimit"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -23,95 +22,16 @@ const (
 	accountEvery = 30 * time.Second
 )
 
-// maxLimited is how many addresses or accounts are counted one by one: those beyond it share
-// one count until others are forgotten.
-const maxLimited = 10_000
+// limiter counts failed attempts.
+type limiter struct{ *ratelimit.Limiter }
 
-// limiter counts failed attempts in buckets that fill up again.
-type limiter struct {
-	burst int
-	every time.Duration
-	now   func() time.Time
-
-	mu      sync.Mutex
-	buckets map[string]*bucket // guarded by mu
-}
-
-type bucket struct {
-	left int
-	at   time.Time // when left was right
-}
-
-func newLimiter(burst int, every time.Duration, now func() time.Time) *limiter {
-	return &limiter{burst: burst, every: every, now: now, buckets: map[string]*bucket{}}
-}
-
-// take spends an attempt of key before it is made, so that many at the same time do not pass.
-// It fails with [problem.RateLimited], as a [limitedError].
-func (l *limiter) take(key string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b, now := l.bucketLocked(key), l.now()
-	if b.left == 0 {
-		return limited(b.at.Add(l.every).Sub(now))
+// take spends an attempt of key before it is made. It fails with [problem.RateLimited], as a
+// [limitedError].
+func (l limiter) take(key string) error {
+	if wait, ok := l.Take(key); !ok {
+		return limited(wait)
 	}
-	if b.left == l.burst {
-		b.at = now
-	}
-	b.left--
 	return nil
-}
-
-// giveBack returns the attempt of one that succeeded.
-func (l *limiter) giveBack(key string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.bucketLocked(key)
-	b.left = min(b.left+1, l.burst)
-}
-
-// bucketLocked returns the bucket of key, filled up to now.
-func (l *limiter) bucketLocked(key string) *bucket {
-	now := l.now()
-	if l.buckets[key] == nil && len(l.buckets) >= maxLimited {
-		for k, b := range l.buckets {
-			if l.fill(b, now); b.left == l.burst {
-				delete(l.buckets, k)
-			}
-		}
-		if len(l.buckets) >= maxLimited {
-			key = "" // of all that are not counted one by one
-		}
-	}
-	b := l.buckets[key]
-	if b == nil {
-		b = &bucket{left: l.burst, at: now}
-		l.buckets[key] = b
-	}
-	l.fill(b, now)
-	return b
-}
-
-func (l *limiter) fill(b *bucket, now time.Time) {
-	if n := int(now.Sub(b.at) / l.every); n > 0 {
-		b.left = min(b.left+n, l.burst)
-		b.at = b.at.Add(time.Duration(n) * l.every)
-	}
-}
-
-// addressKey is what is counted of a client's address: an IPv6 network, because one client
-// has as many addresses of it as it likes.
-func addressKey(ip string) string {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil {
-		return ip
-	}
-	if addr = addr.Unmap(); addr.Is6() {
-		if p, err := addr.WithZone("").Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return addr.String()
 }
 
 // limitedError refuses an attempt for now. Its answer says for how long.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/ratelimit"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -71,7 +72,7 @@ func (m *Room) link(ctx context.Context, ws *store.Workspace, row *store.LoginLi
 
 // findLink finds the link of a secret. Whether it is still good is decided where it is used up.
 func (m *Room) findLink(ctx context.Context, secret secrets.Secret) (*store.LoginLink, error) {
-	if err := m.addresses.take(addressKey(request.Of(ctx).IP)); err != nil {
+	if err := m.addresses.take(ratelimit.AddressKey(request.Of(ctx).IP)); err != nil {
 		return nil, err
 	}
 	if !access.ValidTokenFor(linkPrefix, secret) {

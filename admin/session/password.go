@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/sluicegate/sluice/admin/ratelimit"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -87,7 +88,7 @@ func (m *Room) verify(ctx context.Context, password secrets.Secret, phc string) 
 // checkLogin finds the member with an address and a password. There is one answer for an
 // unknown address, a wrong password and an address of several workspaces.
 func (m *Room) checkLogin(ctx context.Context, workspace, email string, password secrets.Secret) (ws, member string, err error) {
-	ip, account := addressKey(request.Of(ctx).IP), strings.ToLower(email)
+	ip, account := ratelimit.AddressKey(request.Of(ctx).IP), strings.ToLower(email)
 	if err := m.addresses.take(ip); err != nil {
 		return "", "", err
 	}
@@ -116,8 +117,8 @@ func (m *Room) checkLogin(ctx context.Context, workspace, email string, password
 		return "", "", problem.New(problem.Unauthenticated, "the address or the password is wrong").
 			Fix("check both, and name the workspace if the address belongs to several; an administrator can make a login link that sets a new password")
 	}
-	m.addresses.giveBack(ip)
-	m.accounts.giveBack(account)
+	m.addresses.GiveBack(ip)
+	m.accounts.GiveBack(account)
 	return row.WorkspaceID, row.MemberID, nil
 }
 
@@ -206,6 +207,6 @@ func (m *Room) checkCurrent(ctx context.Context, ws *store.Workspace, member *st
 	if !ok {
 		return problem.New(problem.Forbidden, "the current password is wrong").At("", 0, 0, "/current")
 	}
-	m.accounts.giveBack(member.Email)
+	m.accounts.GiveBack(member.Email)
 	return nil
 }

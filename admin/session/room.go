@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/ratelimit"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -45,7 +46,7 @@ type Room struct {
 	log     *slog.Logger
 	version string
 
-	addresses, accounts *limiter
+	addresses, accounts limiter
 	hashing             chan struct{} // a slot for each password that is being hashed
 }
 
@@ -53,7 +54,7 @@ type Room struct {
 func New(st *store.Store, log *slog.Logger, version string) *Room {
 	return &Room{
 		store: st, log: log, version: version,
-		addresses: newLimiter(addressBurst, addressEvery, st.Now), accounts: newLimiter(accountBurst, accountEvery, st.Now),
+		addresses: limiter{ratelimit.New(addressBurst, addressEvery, st.Now)}, accounts: limiter{ratelimit.New(accountBurst, accountEvery, st.Now)},
 		hashing: make(chan struct{}, hashesAtOnce),
 	}
 }

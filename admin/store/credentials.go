@@ -142,6 +142,7 @@ func (t *Tx) RewrapCredentials(ctx context.Context, ring *secrets.Keyring) (chan
 		func() (int, error) { return rewrapRows[OAuthToken](ctx, t, ring, "credential_id", "user_key") },
 		func() (int, error) { return rewrapRows[OAuthLogin](ctx, t, ring, "id") },
 		func() (int, error) { return rewrapRows[Channel](ctx, t, ring, "id") },
+		func() (int, error) { return rewrapRows[RequestPerson](ctx, t, ring, "id") },
 	} {
 		n, err := rewrap()
 		if changed += n; err != nil {

@@ -101,7 +101,7 @@ func liveBundles(ctx context.Context, db bun.IDB) ([]Bundle, error) {
 // sealedColumns are those that hold what a [secrets.Keyring] sealed for long; empty bytes
 // seal nothing. Pending logins, which nobody misses after minutes, are not among them.
 var sealedColumns = [][2]string{
-	{"credentials", "sealed"}, {"oauth_tokens", "sealed"}, {"oauth_clients", "sealed"}, {"channels", "sealed"}, {"acme_values", "sealed"},
+	{"credentials", "sealed"}, {"oauth_tokens", "sealed"}, {"oauth_clients", "sealed"}, {"channels", "sealed"}, {"request_people", "sealed"}, {"acme_values", "sealed"},
 }
 
 // SealedKeys lists the identifiers of the key-encryption keys that sealed what is in

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/declare"
@@ -148,6 +149,9 @@ func (r *Room) importConnectors(ctx context.Context, ws *store.Workspace, out *i
 		err := draft.CheckStateless(&p.Row, at+"/stateless")
 		if err != nil {
 			return err
+		}
+		if p.Row.Entry, err = catalog.ParseMade(c.CatalogEntry); err != nil {
+			return err // it was checked
 		}
 		if p.Row.Answers, err = c.Answers.Record(at+"/answers", registry.OfConnector); err != nil {
 			return err

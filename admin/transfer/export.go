@@ -3,6 +3,7 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -91,7 +92,7 @@ func (r *Room) declare(ctx context.Context, ws *store.Workspace, ts *store.Tools
 
 // declareConnector is one connector of a toolset.
 func (r *Room) declareConnector(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector, to age.Recipient) (*declare.DeclaredConnector, error) {
-	out := &declare.DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: toolset.ShowAnswers(row.Answers), Fixed: toolset.ShowFixed(row.Fixed)}
+	out := &declare.DeclaredConnector{Name: row.Name, BaseURL: row.BaseURL, UpstreamPolicy: row.UpstreamPolicy, Stateless: row.Stateless, Answers: toolset.ShowAnswers(row.Answers), Fixed: toolset.ShowFixed(row.Fixed), CatalogEntry: json.RawMessage(row.Entry)}
 	var err error
 	if out.Source, err = declare.SourceOf(ctx, ws, row); err != nil {
 		return nil, err

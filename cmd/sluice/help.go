@@ -50,6 +50,7 @@ of these files that exists is read:
   /etc/sluice/sluice.yaml
 
 Its keys: data, listen, admin-listen, public-url, admin-public-url, no-install-page,
+requests-listen, requests-url, requests-tls-cert, requests-tls-key,
 behind-proxy, tls-cert, tls-key, tls-client-ca, admin-tls-cert, admin-tls-key,
 acme-ca, acme-ca-root, acme-email, acme-challenges, acme-dns-command,
 acme-http-listen, domain-target, domain-dns, domain-tls,

@@ -71,6 +71,7 @@ type nodeFlags struct {
 	domains             domainFlags
 	openID              config.OpenID
 	openIDRoles         []string
+	requests            node.RequestsOptions
 }
 
 // everything is the value of --allow-private-upstreams without networks.
@@ -104,6 +105,10 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.DurationVar(&f.shutdown, "shutdown-timeout", 0, "time for running calls at a stop (default 30s)")
 	fs.IntVar(&f.conns, "max-connections", 0, "connections to the gateway at the same time (default: three quarters of the open files allowed)")
 	fs.IntVar(&f.connsPerAddr, "max-connections-per-address", 0, "how many of them from one address (default: three quarters of them)")
+	fs.StringVar(&f.requests.Listen, "requests-listen", "", "address of a public page of connector requests, without login (default: there is none)")
+	fs.StringVar(&f.requests.URL, "requests-url", "", "URL at which people reach that page, needed beyond loopback: links in its mails begin with it")
+	fs.StringVar(&f.requests.TLS.Certificate, "requests-tls-cert", "", "certificate file of that page, needed beyond loopback without a proxy")
+	fs.StringVar(&f.requests.TLS.Key, "requests-tls-key", "", "key file of that page")
 	f.domains.register(fs)
 	command.MustComplete(cmd, "log-format", []string{"auto", "json", "text"})
 	command.MustComplete(cmd, "log-level", []string{"debug", "info", "warn", "error"})
@@ -147,6 +152,9 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 		return o, err
 	}
 	if o.Domains, err = f.domains.options(a); err != nil {
+		return o, err
+	}
+	if o.Requests, err = f.requestPage(a, &o); err != nil {
 		return o, err
 	}
 	if o.Gateway.State = a.Env.State; cmp.Or(f.state, c.State) != "" {
@@ -386,6 +394,9 @@ func (r *runner) start(ctx context.Context) error {
 		r.Say("! nothing was added; mend it, then: sluice add %s", clientconfig.ShellWord(r.sources[0]))
 	}
 	r.Say("  Admin API     %s/v1   token in %s", r.node.AdminURL(), datadir.Path(r.DataDir(), datadir.Token))
+	if page := r.node.RequestsURL(); page != "" {
+		r.Say("  Requests      %s", page)
+	}
 	login, err := r.node.FirstLogin(ctx)
 	switch {
 	case err != nil:

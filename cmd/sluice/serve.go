@@ -114,6 +114,9 @@ plane is gone, over its own restarts too.`,
 				if f.suggest != (config.Suggest{}) {
 					return exit.Usagef("--suggest-url, --suggest-model and --suggest-key-file belong to the roles all and control")
 				}
+				if o.Requests.Listen != "" {
+					return exit.Usagef("--requests-listen belongs to the roles all and control: an edge has no requests")
+				}
 				if sharedKeys != "" {
 					return exit.Usagef("--shared-keys belongs to the roles all and control: an edge has no keys of records and releases")
 				}

@@ -57,6 +57,7 @@ var Help = map[string]string{
 	"sluice_key_age_seconds":                "Age of the oldest key of a toolset since it was made or rotated.",
 	"sluice_publish_stopped":                "Whether this control plane publishes no releases until its operator decides.",
 	"sluice_published_revision":             "Number of the newest release that this control plane published.",
+	"sluice_request_page_answers_total":     "Answers of the public page of connector requests, by route and status.",
 	"sluice_sources":                        "Sources of toolsets that are read again on a schedule, by state.",
 	"sluice_store_up":                       "Whether the database of the control plane could be read.",
 	"sluice_webhook_deliveries_total":       "Attempts to deliver a notice to a channel, by kind of the channel and outcome.",

@@ -292,3 +292,18 @@ func (e *Entry) checkUseCases(f *faults) {
 		}
 	}
 }
+
+// CheckPart checks what a toolset keeps of an entry that it was made of: the entry without
+// category, summary, use cases and golden answers, with some of its tools. Steps of workflows are
+// not looked at. The fault is a *[problem.Error].
+func (e *Entry) CheckPart() error {
+	c := *e
+	c.Category, c.Summary, c.UseCases, c.Workflows, c.Golden, c.Verified = Categories[0], c.Name, nil, nil, nil, nil
+	f := faults{line: func(string) int { return 0 }}
+	if c.check(&f); len(f.parts) > 0 {
+		p := problem.New(problem.InvalidArgument, "the entry is not valid")
+		p.Parts = f.parts
+		return p
+	}
+	return nil
+}

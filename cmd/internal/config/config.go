@@ -121,6 +121,10 @@ type File struct {
 	AdminListen           string   `yaml:"admin-listen"`
 	PublicURL             string   `yaml:"public-url"`
 	AdminPublicURL        string   `yaml:"admin-public-url"`
+	RequestsListen        string   `yaml:"requests-listen"`
+	RequestsURL           string   `yaml:"requests-url"`
+	RequestsTLSCert       string   `yaml:"requests-tls-cert"`
+	RequestsTLSKey        string   `yaml:"requests-tls-key"`
 	BehindProxy           []string `yaml:"behind-proxy"`
 	TLSCert               string   `yaml:"tls-cert"`
 	TLSKey                string   `yaml:"tls-key"`

@@ -45,6 +45,7 @@ import (
 // and admin API.
 type control struct {
 	*Node
+	requestPage
 
 	store       *store.Store
 	registry    *artifacts.Registry
@@ -220,6 +221,9 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		return err
 	}
 	c.previews.release = c.admin.PreviewRelease
+	if err := c.openRequests(ctx); err != nil {
+		return err
+	}
 	if c.front == nil {
 		c.http = c.newServer(c.admin.Handler(), adminHeadBytes)
 	}
@@ -256,6 +260,9 @@ func (c *control) run(ctx context.Context, g *errgroup.Group) {
 	}
 	if c.store.Moved() != nil {
 		g.Go(func() error { return c.awaitSuccessor(ctx) })
+	}
+	if c.page != nil {
+		serve(ctx, g, "the page of requests", c.page, c.pageLn, c.o.Grace)
 	}
 	if c.front != nil {
 		g.Go(func() error { return c.lead(ctx) })

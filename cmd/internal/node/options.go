@@ -42,9 +42,10 @@ type Options struct {
 	Role      Role   // Default: RoleAll
 	Gateway   GatewayOptions
 	Upstreams UpstreamOptions
-	Admin     AdminOptions  // roles all and control
-	Records   RecordOptions // roles all and control
-	Edge      EdgeOptions   // role edge
+	Admin     AdminOptions    // roles all and control
+	Records   RecordOptions   // roles all and control
+	Requests  RequestsOptions // roles all and control
+	Edge      EdgeOptions     // role edge
 	Domains   DomainOptions
 	// Proxies stand in front of the gateway and the admin API: both may then listen beyond
 	// loopback without TLS. Default: there are none.
