@@ -300,8 +300,7 @@ func (r *runner) together(ctx context.Context, t *target, ms []*mutant) (*woven,
 			rel := t.dir + "/" + name
 			files[name] = weave(src, ms, func(i int) bool { return w.ok[i] && ms[i].file == rel })
 			f, err := parser.ParseFile(fset, name, files[name], parser.SkipObjectResolution|parser.ParseComments)
-			var list scanner.ErrorList
-			if errors.As(err, &list) {
+			if list, ok := errors.AsType[scanner.ErrorList](err); ok {
 				complain(name, list[0].Pos.Offset, err)
 			} else if err != nil {
 				return nil, err
@@ -316,8 +315,7 @@ func (r *runner) together(ctx context.Context, t *target, ms []*mutant) (*woven,
 			conf := types.Config{
 				Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }),
 				Error: func(err error) {
-					var te types.Error
-					if errors.As(err, &te) {
+					if te, ok := errors.AsType[types.Error](err); ok {
 						p := te.Fset.Position(te.Pos)
 						complain(p.Filename, p.Offset, err)
 					}
@@ -384,7 +382,7 @@ func (w *woven) record(ctx context.Context, work string) error {
 		return fmt.Errorf("%s: %w", w.dir, err)
 	}
 	path := filepath.Join(work, "hits")
-	for _, test := range strings.Fields(string(raw)) {
+	for test := range strings.FieldsSeq(string(raw)) {
 		if err := os.WriteFile(path, make([]byte, len(w.ms)+1), 0o600); err != nil {
 			return err
 		}
@@ -428,11 +426,11 @@ func (w *woven) try(ctx context.Context, i int) (verdict, by string, err error) 
 		if len(tests) == 0 {
 			continue
 		}
-		out, err := w.exec(ctx, i, tests, "", limit)
+		out, failed := w.exec(ctx, i, tests, "", limit)
 		if ctx.Err() != nil {
 			return "", "", ctx.Err()
 		}
-		if err != nil {
+		if failed != nil {
 			return killed, failure(out), nil
 		}
 	}

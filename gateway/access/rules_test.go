@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -405,14 +406,14 @@ func TestKeysAge(t *testing.T) {
 		find("asked again at once", "1", errNoKeys, 0)
 		time.Sleep(keysPause - 1)
 		find("just before the pause ends", "1", errNoKeys, 0)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		first := find("the pause is over", "1", nil, 1)
 		time.Sleep(keysFresh)
 		find("as old as fresh keys may be", "1", nil, 0)
 		if got := s.current(t.Context(), time.Now()); got != first {
 			t.Errorf("generation %d, want %d", got, first)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if got := find("older", "1", nil, 1); got != first {
 			t.Errorf("the same keys are of generation %d, want %d", got, first)
 		}
@@ -428,7 +429,7 @@ func TestKeysAge(t *testing.T) {
 		status = 503
 		time.Sleep(keysStale - time.Since(fetched))
 		find("as old as stale keys may be", "1", nil, 1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		find("older than a day", "1", errNoKeys, 0)
 		if got := s.current(t.Context(), time.Now()); got != 0 {
 			t.Errorf("generation %d of keys that are too old", got)
@@ -462,7 +463,7 @@ func TestPlacesOfMetadata(t *testing.T) {
 		if answer, ok := answers[r.URL.String()]; ok {
 			_, _ = w.WriteString(answer)
 		} else {
-			w.WriteHeader(404)
+			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.WriteString(`{"issuer":"https://as.example","jwks_uri":"https://evil.example"}`)
 		}
 		return w.Result(), nil
@@ -505,7 +506,7 @@ func TestPlacesOfMetadata(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	k.opts.HTTP = &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Body: broken{}}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: broken{}}, nil
 	})}
 	if _, err := k.set("z", "https://as.example/k").fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "reading https://as.example/k") {
 		t.Errorf("%v", err)
@@ -529,9 +530,7 @@ func TestWhichKeys(t *testing.T) {
 	}
 	with := func(change map[string]any) map[string]any {
 		k := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": b64(public), "kid": "1"}
-		for name, v := range change {
-			k[name] = v
-		}
+		maps.Copy(k, change)
 		return k
 	}
 	long := append(append([]byte{}, public...), 1) // 33 bytes, a multiple of three
@@ -539,11 +538,24 @@ func TestWhichKeys(t *testing.T) {
 		change map[string]any
 		ok     bool
 	}{
-		{nil, true}, {map[string]any{"use": "sig"}, true}, {map[string]any{"use": "enc"}, false}, {map[string]any{"key_ops": []string{"verify"}}, true},
-		{map[string]any{"key_ops": []string{"sign", "verify"}}, true}, {map[string]any{"key_ops": []string{"encrypt"}}, false}, {map[string]any{"key_ops": []string{"sign", "wrapKey"}}, false},
-		{map[string]any{"key_ops": []string{}}, true}, {map[string]any{"use": "enc", "key_ops": []string{"verify"}}, false}, {map[string]any{"use": "sig", "key_ops": []string{"encrypt"}}, false},
-		{map[string]any{"crv": "X25519"}, false}, {map[string]any{"crv": ""}, false}, {map[string]any{"x": b64(public[:31])}, false}, {map[string]any{"x": b64(long)}, false},
-		{map[string]any{"x": b64(public) + "!"}, false}, {map[string]any{"x": ""}, false}, {map[string]any{"kty": "oct"}, false}, {map[string]any{"kty": ""}, false},
+		{nil, true},
+		{map[string]any{"use": "sig"}, true},
+		{map[string]any{"use": "enc"}, false},
+		{map[string]any{"key_ops": []string{"verify"}}, true},
+		{map[string]any{"key_ops": []string{"sign", "verify"}}, true},
+		{map[string]any{"key_ops": []string{"encrypt"}}, false},
+		{map[string]any{"key_ops": []string{"sign", "wrapKey"}}, false},
+		{map[string]any{"key_ops": []string{}}, true},
+		{map[string]any{"use": "enc", "key_ops": []string{"verify"}}, false},
+		{map[string]any{"use": "sig", "key_ops": []string{"encrypt"}}, false},
+		{map[string]any{"crv": "X25519"}, false},
+		{map[string]any{"crv": ""}, false},
+		{map[string]any{"x": b64(public[:31])}, false},
+		{map[string]any{"x": b64(long)}, false},
+		{map[string]any{"x": b64(public) + "!"}, false},
+		{map[string]any{"x": ""}, false},
+		{map[string]any{"kty": "oct"}, false},
+		{map[string]any{"kty": ""}, false},
 	} {
 		b, err := json.Marshal(map[string]any{"keys": []any{with(c.change)}})
 		if err != nil {

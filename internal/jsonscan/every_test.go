@@ -3,6 +3,7 @@ package jsonscan
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,7 +14,7 @@ func every(parts []string, n int, before, behind string, f func(doc []byte)) {
 	buf := []byte(before)
 	var add func(left int)
 	add = func(left int) {
-		f(append(buf[:len(buf):len(buf)], behind...))
+		f(append(slices.Clip(buf), behind...))
 		if left == 0 {
 			return
 		}

@@ -230,9 +230,14 @@ func TestAddresses(t *testing.T) {
 		by, address string
 		kind        problem.Kind
 	}{
-		{"https://as.example", "https://as.example/t", ""}, {"https://as.example", "https://other.example/t", ""}, {"https://as.example", "https://localhost/t", problem.BlockedAddress},
-		{"https://as.example", "http://127.0.0.1/t", problem.BlockedAddress}, {"http://localhost", "http://127.0.0.1/t", ""}, {"https://as.example/%zz", "https://as.example/t", problem.InvalidArgument},
-		{"https://as.example", "http://as.example/t", problem.InvalidArgument}, {"https://as.example", "", problem.InvalidArgument},
+		{"https://as.example", "https://as.example/t", ""},
+		{"https://as.example", "https://other.example/t", ""},
+		{"https://as.example", "https://localhost/t", problem.BlockedAddress},
+		{"https://as.example", "http://127.0.0.1/t", problem.BlockedAddress},
+		{"http://localhost", "http://127.0.0.1/t", ""},
+		{"https://as.example/%zz", "https://as.example/t", problem.InvalidArgument},
+		{"https://as.example", "http://as.example/t", problem.InvalidArgument},
+		{"https://as.example", "", problem.InvalidArgument},
 	} {
 		if err := checkNamed(c.by, c.address); c.kind == "" && err != nil || c.kind != "" && !problem.Is(err, c.kind) {
 			t.Errorf("%s names %s: %v, want %q", c.by, c.address, err, c.kind)
@@ -298,9 +303,15 @@ func TestTextsOfAnswers(t *testing.T) {
 		answer string
 		ok     bool
 	}{
-		{`{"access_token":"` + long + `"}`, true}, {`{"access_token":"` + long + `a"}`, false}, {`{"access_token":"a","refresh_token":"` + long + `"}`, true},
-		{`{"access_token":"a","refresh_token":"` + long + `a"}`, false}, {`{"access_token":"a b"}`, false}, {`{"access_token":""}`, false}, {`{"access_token":"a","token_type":"mac"}`, false},
-		{`{"access_token":"a","token_type":"BEARER"}`, true}, {`{"access_token":"a","error":"x"}`, false},
+		{`{"access_token":"` + long + `"}`, true},
+		{`{"access_token":"` + long + `a"}`, false},
+		{`{"access_token":"a","refresh_token":"` + long + `"}`, true},
+		{`{"access_token":"a","refresh_token":"` + long + `a"}`, false},
+		{`{"access_token":"a b"}`, false},
+		{`{"access_token":""}`, false},
+		{`{"access_token":"a","token_type":"mac"}`, false},
+		{`{"access_token":"a","token_type":"BEARER"}`, true},
+		{`{"access_token":"a","error":"x"}`, false},
 	} {
 		if _, err := s.client().readToken("h", 200, "application/json", []byte(c.answer)); (err == nil) != c.ok {
 			t.Errorf("%.40s: %v", c.answer, err)
@@ -365,9 +376,15 @@ func TestWayToAuthenticate(t *testing.T) {
 		want                string
 		guessed             bool
 	}{
-		{`[]`, "", true, AuthBasic, true}, {`["client_secret_basic"]`, "", true, AuthBasic, false}, {`["client_secret_post"]`, "", true, AuthPost, false},
-		{`["client_secret_post","client_secret_basic"]`, "", true, AuthBasic, false}, {`["none"]`, "", true, AuthBasic, true}, {`["private_key_jwt","client_secret_post"]`, "", true, AuthPost, false},
-		{`["client_secret_basic"]`, AuthPost, true, AuthPost, false}, {`["client_secret_basic"]`, AuthNone, true, AuthNone, false}, {`["client_secret_basic"]`, "", false, AuthNone, false},
+		{`[]`, "", true, AuthBasic, true},
+		{`["client_secret_basic"]`, "", true, AuthBasic, false},
+		{`["client_secret_post"]`, "", true, AuthPost, false},
+		{`["client_secret_post","client_secret_basic"]`, "", true, AuthBasic, false},
+		{`["none"]`, "", true, AuthBasic, true},
+		{`["private_key_jwt","client_secret_post"]`, "", true, AuthPost, false},
+		{`["client_secret_basic"]`, AuthPost, true, AuthPost, false},
+		{`["client_secret_basic"]`, AuthNone, true, AuthNone, false},
+		{`["client_secret_basic"]`, "", false, AuthNone, false},
 		{`["client_secret_basic"]`, AuthBasic, false, AuthNone, false},
 	} {
 		for code, tries := range map[string]int{"invalid_client": 2, "invalid_grant": 1} {
@@ -521,11 +538,20 @@ func TestRegistrations(t *testing.T) {
 		says    string
 		expires int64
 	}{
-		{201, `{"client_id":"a"}`, "", 0}, {201, `{"client_id":"a","client_secret_expires_at":0}`, "", 0}, {201, `{"client_id":"a","client_secret_expires_at":1}`, "", 1},
-		{201, `{"client_id":"a","client_secret_expires_at":-1}`, "", 0}, {201, `{"client_id":"a","client_secret_expires_at":1.5}`, "", 0}, {201, `{"client_id":""}`, "did not answer with a client", 0},
-		{201, `{"client_id":"a","client_secret":7}`, "did not answer with a client", 0}, {201, `{"client_id":"a"`, "did not answer with a client", 0}, {400, `{}`, "did not register a client (status 400)", 0},
-		{400, `x`, "did not register a client (status 400)", 0}, {400, `{"error":"e","client_id":7}`, "did not register a client (status 400)", 0}, {400, `{"error":"e"}`, "refused: e", 0},
-		{199, `{"client_id":"a"}`, "(status 199)", 0}, {300, `{"client_id":"a"}`, "(status 300)", 0},
+		{201, `{"client_id":"a"}`, "", 0},
+		{201, `{"client_id":"a","client_secret_expires_at":0}`, "", 0},
+		{201, `{"client_id":"a","client_secret_expires_at":1}`, "", 1},
+		{201, `{"client_id":"a","client_secret_expires_at":-1}`, "", 0},
+		{201, `{"client_id":"a","client_secret_expires_at":1.5}`, "", 0},
+		{201, `{"client_id":""}`, "did not answer with a client", 0},
+		{201, `{"client_id":"a","client_secret":7}`, "did not answer with a client", 0},
+		{201, `{"client_id":"a"`, "did not answer with a client", 0},
+		{400, `{}`, "did not register a client (status 400)", 0},
+		{400, `x`, "did not register a client (status 400)", 0},
+		{400, `{"error":"e","client_id":7}`, "did not register a client (status 400)", 0},
+		{400, `{"error":"e"}`, "refused: e", 0},
+		{199, `{"client_id":"a"}`, "(status 199)", 0},
+		{300, `{"client_id":"a"}`, "(status 300)", 0},
 	} {
 		got, err := readRegistration("h", c.status, []byte(c.body), AuthBasic)
 		if c.says != "" {

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -200,8 +201,12 @@ func TestWhatIsNoEnvelope(t *testing.T) {
 		env  []byte
 		want string
 	}{
-		{nil, "the envelope is empty"}, {[]byte("{"), "cannot be read"}, {[]byte("{}"), "is not signed"}, {append(bytes.Clone(atLimit), ' '), "the limit is"},
-		{atLimit, `for "text/plain"`}, {signed("", "{}"), `for ""`},
+		{nil, "the envelope is empty"},
+		{[]byte("{"), "cannot be read"},
+		{[]byte("{}"), "is not signed"},
+		{append(bytes.Clone(atLimit), ' '), "the limit is"},
+		{atLimit, `for "text/plain"`},
+		{signed("", "{}"), `for ""`},
 		{append(bytes.Clone(padded), "{}"...), "behind its end"},
 	}
 	for _, c := range wants {
@@ -248,9 +253,7 @@ func TestBundleStatements(t *testing.T) {
 	type subject = map[string]any
 	of := func(typ string, members map[string]any, subjects ...subject) []byte {
 		s := map[string]any{"_type": statementType, "predicateType": PredicateSign, "subject": subjects}
-		for name, v := range members {
-			s[name] = v
-		}
+		maps.Copy(s, members)
 		payload, err := json.Marshal(s)
 		if err != nil {
 			t.Fatal(err)
