@@ -31,6 +31,8 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	only := flags.String("pkg", "", "only packages whose directory begins with `DIR`")
 	out := flags.String("o", "", "results `FILE`, which a later run continues (default bin/mutants-SEED.txt)")
 	again := flags.Bool("again", false, "try the survivors of the results file again")
+	each := flags.Bool("each", false, "compile each mutant for itself: slower, and every test is asked; the wider packages too, without -own")
+	onlyWoven := flags.Bool("woven", false, "leave out the mutants that cannot be compiled with the others: most constants")
 	own := flags.Bool("own", false, "ask only the tests of the mutant's own package, which is quicker and finds more survivors")
 	list := flags.Bool("list", false, "print the mutants and try none")
 	goal := flags.Float64("goal", 0, "fail when the score is below `PERCENT`")
@@ -42,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{root: strings.TrimSpace(string(root)), own: *own, clean: map[string]time.Duration{}}
+	r := &runner{root: strings.TrimSpace(string(root)), own: *own, clean: map[string]time.Duration{}, woven: map[string]*woven{}}
 	mutants, err := choose(ctx, r.root, *only, *rev, *seed)
 	if err != nil {
 		return err
@@ -77,6 +79,11 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(r.tmp) }()
+	if !*each {
+		if mutants, err = r.weave(ctx, mutants, *onlyWoven); err != nil {
+			return err
+		}
+	}
 	tried, err := tryAll(ctx, r, mutants, results, *n, *jobs, *out, stdout)
 	if err != nil {
 		return err

@@ -30,6 +30,7 @@ type mutant struct {
 	from    int    // byte offsets of the change in the file
 	to      int
 	text    string // what stands there in the mutant
+	inserts []insert
 }
 
 func (m *mutant) String() string {
@@ -116,11 +117,15 @@ func ofDecl(fset *token.FileSet, info *types.Info, t *target, file string, src [
 	var out []*mutant
 	for _, e := range edits(fset, info, d) {
 		from, to := fset.Position(e.pos).Offset, fset.Position(e.end).Offset
-		out = append(out, &mutant{
+		m := &mutant{
 			target: t, op: e.op, file: file, line: fset.Position(e.pos).Line, fn: declName(d),
 			was: oneLine(string(src[from:to])), is: oneLine(e.text), from: from, to: to, text: e.text,
 			id: lineAt(src, from), // number makes the identity of it
-		})
+		}
+		for _, w := range e.wraps {
+			m.inserts = append(m.inserts, insert{fset.Position(w.pos).Offset, fset.Position(w.end).Offset, w.pre, w.post})
+		}
+		out = append(out, m)
 	}
 	return out
 }

@@ -296,3 +296,84 @@ func TestTargets(t *testing.T) {
 		}
 	}
 }
+
+// TestTogether: mutants that are compiled together are judged as those that are compiled
+// each for itself, each operator among them; only what is a constant stands apart.
+func TestTogether(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go": `package p
+
+import "errors"
+
+const most = 4
+
+var errNo = errors.New("no")
+
+type list struct{ names []string }
+
+func check(s string) error {
+	if s == "" {
+		return errNo
+	}
+	return nil
+}
+
+func (l *list) add(a, b string) error {
+	if err := check(a); err != nil {
+		return err
+	}
+	if len(l.names) >= most || b == "x" && len(a) > 2 {
+		return errNo
+	}
+	l.note(a, b)
+	return nil
+}
+
+func (l *list) note(a, b string) { l.names = append(l.names, a+b[:1]) }
+`,
+		"p/p_test.go": `package p
+
+import "testing"
+
+func TestAdd(t *testing.T) {
+	var l list
+	if l.add("", "b") == nil || l.add("abc", "x") == nil || l.add("a", "bc") != nil || l.names[0] != "ab" {
+		t.Fatal(l)
+	}
+}
+
+func TestOther(t *testing.T) {}
+`,
+	})
+	ms := mutantsOf(t, root, "p")
+	apart := &runner{root: root, tmp: t.TempDir(), own: true, clean: map[string]time.Duration{}}
+	together := &runner{root: root, tmp: t.TempDir(), own: true, clean: map[string]time.Duration{}, woven: map[string]*woven{}}
+	kept, err := together.weave(t.Context(), ms, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := map[string]bool{}
+	for _, m := range ms {
+		if !slices.Contains(kept, m) {
+			if m.op != opOffByOne || m.fn != "const" {
+				t.Errorf("%s is not among those that are compiled together", m)
+			}
+			continue
+		}
+		if ops[m.op] {
+			continue // one of each operator: those that are compiled for themselves take a while
+		}
+		ops[m.op] = true
+		want, _, err1 := apart.try(t.Context(), m)
+		got, by, err2 := together.try(t.Context(), m)
+		if err1 != nil || err2 != nil || got != want || got == killed && by != "TestAdd" {
+			t.Errorf("%s: %s by %q, %v; want %s, %v", m, got, by, err2, want, err1)
+		}
+	}
+	if len(ops) != 6 {
+		t.Errorf("operators %v", ops)
+	}
+	if w := together.woven["p"]; len(w.took) != 2 || !slices.Equal(w.hits[w.place(kept[0])], []string{"TestAdd"}) {
+		t.Errorf("tests %v, of mutants %v", w.took, w.hits)
+	}
+}

@@ -33,6 +33,7 @@ type edit struct {
 	op       string
 	pos, end token.Pos
 	text     string
+	wraps    []wrap // the same change, chosen when the program runs; none if that is impossible
 }
 
 // edits returns the mutations of one function or declaration. The replaced code
@@ -46,7 +47,7 @@ func edits(fset *token.FileSet, info *types.Info, root ast.Node) []edit {
 		return b.String()
 	}
 	add := func(op string, n ast.Node, text string) {
-		out = append(out, edit{op, n.Pos(), n.End(), text})
+		out = append(out, edit{op, n.Pos(), n.End(), text, wraps(info, op, n, text)})
 	}
 	never := func(op string, cond ast.Expr) { add(op, cond, "false && ("+src(cond)+")") }
 	quiet := map[ast.Node]bool{} // nodes that are not entered
@@ -106,7 +107,12 @@ func edits(fset *token.FileSet, info *types.Info, root ast.Node) []edit {
 				for _, a := range args {
 					texts = append(texts, src(a))
 				}
-				out = append(out, edit{opSwap, n.Args[0].Pos(), n.Args[len(n.Args)-1].End(), strings.Join(texts, ", ")})
+				a, b := n.Args[i], n.Args[i+1]
+				var both []wrap
+				if !acts(info, a) && !acts(info, b) {
+					both = []wrap{{a.Pos(), a.End(), "mutantSwap(%d, " + src(b) + ", ", ")"}, {b.Pos(), b.End(), "mutantSwap(%d, " + src(a) + ", ", ")"}}
+				}
+				out = append(out, edit{opSwap, n.Args[0].Pos(), n.Args[len(n.Args)-1].End(), strings.Join(texts, ", "), both})
 			})
 		case *ast.ValueSpec:
 			if declaresConstant(info, n) {

@@ -212,45 +212,49 @@ func FuzzAgainstEncodingJSON(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		const depth = 64
-		checkQuoted(t, nil, in, depth)
-		v, err := Parse(in, depth)
-		valid := json.Valid(in) && utf8.Valid(in)
-		if errors.Is(err, ErrDepth) {
-			return
+	f.Fuzz(compare)
+}
+
+// compare reads a document with this package and with encoding/json.
+func compare(t *testing.T, in []byte) {
+	t.Helper()
+	const depth = 64
+	checkQuoted(t, nil, in, depth)
+	v, err := Parse(in, depth)
+	valid := json.Valid(in) && utf8.Valid(in)
+	if errors.Is(err, ErrDepth) {
+		return
+	}
+	if (err == nil) != valid {
+		t.Fatalf("Parse(%q) = %v, encoding/json valid: %v", in, err, valid)
+	}
+	if err != nil {
+		probe(Trusted(in)) // must stay inside the bytes
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(in))
+	dec.UseNumber()
+	var want any
+	if err := dec.Decode(&want); err != nil {
+		t.Fatal(err)
+	}
+	if got := rebuild(v); !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q: got %#v, want %#v", in, got, want)
+	}
+	minified := AppendMinified(nil, in)
+	var ref bytes.Buffer
+	if err := json.Compact(&ref, in); err != nil || !bytes.Equal(minified, ref.Bytes()) {
+		t.Fatalf("minified %q = %q, want %q", in, minified, ref.Bytes())
+	}
+	if s, ok := want.(string); ok {
+		if !v.EqualText(s) || v.EqualText(s+"x") {
+			t.Fatalf("EqualText of %q is wrong", in)
 		}
-		if (err == nil) != valid {
-			t.Fatalf("Parse(%q) = %v, encoding/json valid: %v", in, err, valid)
+		back, err := Parse(AppendStringOf(nil, s), 0)
+		if err != nil || !back.EqualText(s) {
+			t.Fatalf("AppendStringOf(%q) does not read back: %v", s, err)
 		}
-		if err != nil {
-			probe(Trusted(in)) // must stay inside the bytes
-			return
-		}
-		dec := json.NewDecoder(bytes.NewReader(in))
-		dec.UseNumber()
-		var want any
-		if err := dec.Decode(&want); err != nil {
-			t.Fatal(err)
-		}
-		if got := rebuild(v); !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q: got %#v, want %#v", in, got, want)
-		}
-		minified := AppendMinified(nil, in)
-		var ref bytes.Buffer
-		if err := json.Compact(&ref, in); err != nil || !bytes.Equal(minified, ref.Bytes()) {
-			t.Fatalf("minified %q = %q, want %q", in, minified, ref.Bytes())
-		}
-		if s, ok := want.(string); ok {
-			if !v.EqualText(s) || v.EqualText(s+"x") {
-				t.Fatalf("EqualText of %q is wrong", in)
-			}
-			back, err := Parse(AppendStringOf(nil, s), 0)
-			if err != nil || !back.EqualText(s) {
-				t.Fatalf("AppendStringOf(%q) does not read back: %v", s, err)
-			}
-		}
-	})
+	}
 }
 
 // probe walks whatever is there.

@@ -244,11 +244,7 @@ func network24(a netip.Addr) string {
 	if a.Is6() {
 		bits = 64
 	}
-	p, err := a.WithZone("").Prefix(bits)
-	if err != nil {
-		return a.String()
-	}
-	return p.String()
+	return netip.PrefixFrom(a.WithZone(""), bits).Masked().String()
 }
 
 func unresolved(host string, err error) error {
