@@ -125,13 +125,17 @@ func listToolsets(ctx context.Context, s *Server, in *ListInput) (*listOutput[vi
 	if err != nil {
 		return nil, err
 	}
+	records, err := ws.Gather(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
 	shown := make([]view.Toolset, len(rows))
 	for i := range rows {
-		d, err := draft.Outline(ctx, ws, &rows[i])
+		d, err := draft.Outline(ctx, records, &rows[i])
 		if err != nil {
 			return nil, err
 		}
-		if shown[i], err = s.views.Toolset(ctx, ws, d); err != nil {
+		if shown[i], err = s.views.Toolset(ctx, records, d); err != nil {
 			return nil, err
 		}
 	}

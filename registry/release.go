@@ -149,9 +149,9 @@ func (t *ReleaseToolset) plain() bool {
 		(t.Access == "" || t.Access.Valid()) && t.Trial == (ReleaseTrial{})
 }
 
-// Encode validates r and returns its document: deterministic JSON, lists sorted,
-// times in UTC and whole seconds. The caller owns the bytes; r is not changed.
-func (r *Release) Encode() ([]byte, error) {
+// Sorted is r as [Release.Encode] writes it: lists sorted, times in UTC and whole seconds.
+// r is not changed, and shares no list with it.
+func (r *Release) Sorted() *Release {
 	c := *r
 	c.FormatVersion = ReleaseFormat
 	c.Issued, c.Expires = c.Issued.UTC().Truncate(time.Second), c.Expires.UTC().Truncate(time.Second)
@@ -167,10 +167,17 @@ func (r *Release) Encode() ([]byte, error) {
 	})
 	c.Domains = slices.Clone(c.Domains)
 	slices.SortFunc(c.Domains, func(a, b ReleaseDomain) int { return strings.Compare(a.Host, b.Host) })
+	return &c
+}
+
+// Encode validates r and returns its document: deterministic JSON of [Release.Sorted]. The
+// caller owns the bytes; r is not changed.
+func (r *Release) Encode() ([]byte, error) {
+	c := r.Sorted()
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return encode(&c, MaxReleaseBytes, problem.InvalidRelease, "release")
+	return encode(c, MaxReleaseBytes, problem.InvalidRelease, "release")
 }
 
 // ParseRelease reads a release document from verified bytes. It refuses unknown

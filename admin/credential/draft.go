@@ -33,9 +33,17 @@ type Draft struct {
 	Was              string // row.Origins as stored
 }
 
+// Records are what credentials are read from: the records of a workspace, or those that were
+// gathered for a page of toolsets.
+type Records interface {
+	CredentialsOf(ctx context.Context, toolset, connector string) ([]store.Credential, error)
+	OAuthToken(ctx context.Context, credential, userKey string) (*store.OAuthToken, error)
+	CredentialLogin(ctx context.Context, credential string) (*store.OAuthLogin, error)
+}
+
 // Load reads the credentials of a connector in a toolset with their tokens.
-func Load(ctx context.Context, ws *store.Workspace, toolset, connector string) ([]Draft, error) {
-	rows, err := ws.CredentialsOf(ctx, toolset, connector)
+func Load(ctx context.Context, records Records, toolset, connector string) ([]Draft, error) {
+	rows, err := records.CredentialsOf(ctx, toolset, connector)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +51,10 @@ func Load(ctx context.Context, ws *store.Workspace, toolset, connector string) (
 	for i := range rows {
 		out[i].Row = rows[i]
 		if IsOAuth(rows[i].AuthType) {
-			if out[i].token, err = ws.OAuthToken(ctx, rows[i].ID, ""); err != nil {
+			if out[i].token, err = records.OAuthToken(ctx, rows[i].ID, ""); err != nil {
 				return nil, err
 			}
-			if out[i].Login, err = ws.CredentialLogin(ctx, rows[i].ID); err != nil {
+			if out[i].Login, err = records.CredentialLogin(ctx, rows[i].ID); err != nil {
 				return nil, err
 			}
 		}

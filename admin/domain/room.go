@@ -177,10 +177,16 @@ func (r *Room) settle(row *store.Domain) {
 	}
 }
 
+// Records are what the domains of toolsets are read from: the records of a workspace, or those
+// that were gathered for a page of toolsets.
+type Records interface {
+	DomainInState(ctx context.Context, toolset, state string) (*store.Domain, error)
+}
+
 // ToolsetURL is where clients reach a toolset: at a domain that is live, its own before one
 // of the workspace, else below the URL of the gateway.
-func (r *Room) ToolsetURL(ctx context.Context, ws *store.Workspace, ts *store.Toolset, gatewayURL string) (string, error) {
-	row, err := ws.DomainInState(ctx, ts.ID, Live)
+func (r *Room) ToolsetURL(ctx context.Context, records Records, ts *store.Toolset, gatewayURL string) (string, error) {
+	row, err := records.DomainInState(ctx, ts.ID, Live)
 	if err != nil {
 		return "", err
 	}

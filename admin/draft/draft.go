@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -63,16 +64,24 @@ func (r *Room) Of(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (
 	return d, err
 }
 
+// Records are what an outline is read from: the records of a workspace, or those that were
+// gathered for a page of toolsets.
+type Records interface {
+	credential.Records
+	ToolsetConnectors(ctx context.Context, ts *store.Toolset) ([]store.ToolsetConnector, error)
+	ConnectorVersion(ctx context.Context, connector, digest string) (*store.ConnectorVersion, error)
+}
+
 // Outline reads what showing a toolset needs: everything but its tools, whose
 // connectors must be fetched and opened.
-func Outline(ctx context.Context, ws *store.Workspace, ts *store.Toolset) (*Draft, error) {
+func Outline(ctx context.Context, records Records, ts *store.Toolset) (*Draft, error) {
 	d := &Draft{Toolset: ts}
-	rows, err := ws.ToolsetConnectors(ctx, ts)
+	rows, err := records.ToolsetConnectors(ctx, ts)
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		p, err := loadPart(ctx, ws, &rows[i])
+		p, err := loadPart(ctx, records, &rows[i])
 		if err != nil {
 			return nil, err
 		}

@@ -30,15 +30,15 @@ type Part struct {
 }
 
 // loadPart reads a connector of a toolset, without its tools.
-func loadPart(ctx context.Context, ws *store.Workspace, row *store.ToolsetConnector) (p *Part, err error) {
+func loadPart(ctx context.Context, records Records, row *store.ToolsetConnector) (p *Part, err error) {
 	p = &Part{Row: *row}
-	if p.Version, err = ws.ConnectorVersion(ctx, row.Connector, row.ConnectorDigest); err != nil {
+	if p.Version, err = records.ConnectorVersion(ctx, row.Connector, row.ConnectorDigest); err != nil {
 		return nil, err
 	}
 	if p.Report, err = ReportOf(p.Version); err != nil {
 		return nil, err
 	}
-	p.Creds, err = credential.Load(ctx, ws, row.ToolsetID, row.Name)
+	p.Creds, err = credential.Load(ctx, records, row.ToolsetID, row.Name)
 	return p, err
 }
 

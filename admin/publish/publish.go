@@ -117,6 +117,7 @@ type Publisher struct {
 	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
 	content map[registry.Digest]*Content             // guarded by mu; by bundle
 	stopped map[string]error                         // guarded by mu; by group: why nothing is published for it
+	parsers map[string]*registry.ReleaseParser       // guarded by mu, each used by who has the turn; by group
 }
 
 // New reads the newest release, or signs the first one, revision 1 and empty,
@@ -129,7 +130,7 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 	p := &Publisher{
 		opts: opts, turn: make(chan struct{}, 1), failed: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
 		groups: make(map[string]*atomic.Pointer[sign.Release]), content: make(map[registry.Digest]*Content),
-		stopped: make(map[string]error),
+		stopped: make(map[string]error), parsers: make(map[string]*registry.ReleaseParser),
 	}
 	p.turn <- struct{}{}
 	return p, p.open(ctx, opts.Group)
@@ -154,6 +155,18 @@ func (p *Publisher) slot(group string) *atomic.Pointer[sign.Release] {
 		p.groups[group] = s
 	}
 	return s
+}
+
+// parser reads what was signed for a group. The caller has the turn.
+func (p *Publisher) parser(group string) *registry.ReleaseParser {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.parsers[group]
+	if r == nil {
+		r = new(registry.ReleaseParser)
+		p.parsers[group] = r
+	}
+	return r
 }
 
 // newest loads the release the tag points at. The digest is empty when there is
@@ -391,11 +404,7 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		r := current.Release()
 		next.Revision = r.Revision + 1
 		if r.Epoch == epoch && now.Sub(r.Issued) < RenewAfter && !now.Before(r.Issued) {
-			same, err := sameAs(r, next)
-			if err != nil {
-				return nil, err
-			}
-			if same {
+			if r.SameContent(next.Sorted()) {
 				return current, nil
 			}
 		}
@@ -419,7 +428,7 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		return nil, err
 	}
 	// Nothing goes out that a node would refuse.
-	signed, err := sign.VerifyRelease(env, trust)
+	signed, err := sign.VerifyNextRelease(env, trust, p.parser(group))
 	if err != nil {
 		return nil, fmt.Errorf("check release %d: %w", next.Revision, err)
 	}
@@ -437,7 +446,7 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 	if err := p.opts.Store.Push(ctx, repository, fmt.Sprintf("%d.%d", epoch, next.Revision), a); err != nil {
 		return nil, err
 	}
-	if err := p.opts.Store.Push(ctx, repository, oci.TagLatest, a); err != nil {
+	if err := p.opts.Store.Tag(ctx, repository, oci.TagLatest, a); err != nil {
 		return nil, err
 	}
 	p.slot(group).Store(signed)
@@ -446,19 +455,6 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		slog.Uint64("epoch", epoch), slog.Uint64("revision", next.Revision), slog.Int("toolsets", len(toolsets)))
 	p.opts.Notify()
 	return signed, nil
-}
-
-// sameAs compares a release with one that was not encoded yet.
-func sameAs(r, next *registry.Release) (bool, error) {
-	b, err := next.Encode()
-	if err != nil {
-		return false, err
-	}
-	n, err := registry.ParseRelease(b)
-	if err != nil {
-		return false, err
-	}
-	return r.SameContent(n), nil
 }
 
 // Run renews each release whenever it is [RenewAfter] old, and makes those that

@@ -3,6 +3,7 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,6 +184,60 @@ func TestRelease(t *testing.T) {
 }
 
 // What cannot be served is never released; the newest release stays.
+// pushes counts what a registry is sent.
+type pushes struct {
+	oci.Backend
+	blobs, manifests int
+}
+
+func (p *pushes) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {
+	p.blobs++
+	return p.Backend.PutBlob(ctx, repository, d, b)
+}
+
+func (p *pushes) PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error {
+	p.manifests++
+	return p.Backend.PutManifest(ctx, repository, tag, d, mediaType, b)
+}
+
+// A release is sent once and gets two tags, and what edges find by both is it.
+func TestReleaseIsPushedOnce(t *testing.T) {
+	back, err := server.Open(server.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, rec := &pushes{Backend: back}, &records{}
+	store := oci.NewStore(sent)
+	p := newPublisher(t, store, newKey(t), rec, nil)
+	c := connector(t, store, "things", "")
+	for i, slug := range []string{"one", "two", "three"} {
+		rec.live = append([]registry.ReleaseToolset{bundle(t, p, toolset(slug, slug, c))}, rec.live...)
+		sent.blobs, sent.manifests = 0, 0
+		r, err := p.Release(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent.blobs != 2 || sent.manifests != 2 {
+			t.Errorf("%d blobs and %d manifests were pushed, want the configuration, the release and two tags", sent.blobs, sent.manifests)
+		}
+		for _, tag := range []string{oci.TagLatest, fmt.Sprintf("1.%d", i+2)} {
+			d, err := store.Resolve(t.Context(), oci.ReleaseRepository(publish.DefaultGroup), tag)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := store.Pull(t.Context(), oci.ReleaseRepository(publish.DefaultGroup), d, oci.KindRelease)
+			if err != nil || a.LayerDigest() != r.Digest() {
+				t.Errorf("tag %s: %v, %v", tag, a.LayerDigest(), err)
+			}
+		}
+		// In another order nothing has changed.
+		slices.Reverse(rec.live)
+		if again, err := p.Release(t.Context()); err != nil || again != r {
+			t.Errorf("the same toolsets in another order made release %d, %v", again.Release().Revision, err)
+		}
+	}
+}
+
 func TestReleaseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	store, rec := openStore(t, dir), &records{}

@@ -95,6 +95,7 @@ func suite(t *testing.T, h harness) {
 	f("isolation", testIsolation)
 	f("edits and cascade", testCascade)
 	f("revisions and tests", testRevisions)
+	f("gathered records of a page", testGather)
 	f("credentials", testCredentials)
 	f("oauth tokens", testOAuthTokens)
 	f("logins", testLogins)

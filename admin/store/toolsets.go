@@ -122,7 +122,9 @@ func (s *Store) Live(ctx context.Context, name string) ([]registry.ReleaseToolse
 		return nil, err
 	}
 	var rows []Toolset
-	if err := s.read.NewSelect().Model(&rows).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
+	// What a release names, and what decides whether the group gets it: all of a toolset is ten times as much.
+	columns := []string{"workspace_id", "id", "slug", "labels", "live_revision", "live_repository", "live_digest"}
+	if err := s.read.NewSelect().Model(&rows).Column(columns...).Where("live_revision > 0").Order("id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing live toolsets: %w", err)
 	}
 	access, err := s.accessDigests(ctx)

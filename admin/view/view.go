@@ -31,13 +31,22 @@ type Room struct {
 	Now    func() time.Time
 }
 
+// Records are what toolsets are shown by: the records of a workspace, or those that were
+// gathered for a page of toolsets.
+type Records interface {
+	domain.Records
+	difference.Records
+	LastTestRun(ctx context.Context, toolset, digest string) (*store.TestRun, error)
+	Access(ctx context.Context, toolset string) (*store.ToolsetAccess, error)
+}
+
 // Toolset renders a toolset.
-func (r *Room) Toolset(ctx context.Context, ws *store.Workspace, d *draft.Draft) (Toolset, error) {
-	test, err := ws.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
+func (r *Room) Toolset(ctx context.Context, records Records, d *draft.Draft) (Toolset, error) {
+	test, err := records.LastTestRun(ctx, d.Toolset.ID, d.Toolset.DraftDigest)
 	if err != nil {
 		return Toolset{}, err
 	}
-	open, err := ws.Access(ctx, d.Toolset.ID)
+	open, err := records.Access(ctx, d.Toolset.ID)
 	if err != nil {
 		return Toolset{}, err
 	}
@@ -47,7 +56,7 @@ func (r *Room) Toolset(ctx context.Context, ws *store.Workspace, d *draft.Draft)
 		Profile: d.Toolset.Profile, Access: Access{Mode: access.ModeOf(open), Public: r.Closed && access.ModeOf(open) == registry.AccessNone}, Digest: d.Toolset.DraftDigest, LiveDigest: d.Toolset.LiveDigest, Revision: d.Toolset.LiveRevision,
 		Changed: d.Toolset.LiveRevision > 0 && d.Toolset.LiveDigest != d.Toolset.DraftDigest, CreatedAt: d.Toolset.CreatedAt.Time, UpdatedAt: d.Toolset.UpdatedAt.Time,
 	}
-	if t.URL, err = r.Domains.ToolsetURL(ctx, ws, d.Toolset, r.GatewayURL); err != nil {
+	if t.URL, err = r.Domains.ToolsetURL(ctx, records, d.Toolset, r.GatewayURL); err != nil {
 		return Toolset{}, err
 	}
 	if d.Toolset.LiveRevision > 0 {
@@ -61,7 +70,7 @@ func (r *Room) Toolset(ctx context.Context, ws *store.Workspace, d *draft.Draft)
 		return Toolset{}, err
 	}
 	for _, p := range d.Parts {
-		c, err := r.Connector(ctx, ws, p)
+		c, err := r.Connector(ctx, records, p)
 		if err != nil {
 			return Toolset{}, err
 		}
@@ -90,7 +99,7 @@ func (t *Toolset) showSelection(ts *store.Toolset) error {
 }
 
 // Connector renders a connector of a toolset.
-func (r *Room) Connector(ctx context.Context, ws *store.Workspace, p *draft.Part) (c *ToolsetConnector, err error) {
+func (r *Room) Connector(ctx context.Context, records Records, p *draft.Part) (c *ToolsetConnector, err error) {
 	said := p.Report
 	c = &ToolsetConnector{
 		Name: p.Row.Name,
@@ -105,7 +114,7 @@ func (r *Room) Connector(ctx context.Context, ws *store.Workspace, p *draft.Part
 		return nil, err
 	}
 	if p.Row.SourceKind == store.SourceMCP {
-		if c.Upstream, err = r.upstreamState(ctx, ws, p); err != nil {
+		if c.Upstream, err = r.upstreamState(ctx, records, p); err != nil {
 			return nil, err
 		}
 	}
@@ -116,8 +125,8 @@ func (r *Room) Connector(ctx context.Context, ws *store.Workspace, p *draft.Part
 }
 
 // Detail renders a connector with what the compiler said about its source.
-func (r *Room) Detail(ctx context.Context, ws *store.Workspace, p *draft.Part) (ToolsetConnectorDetail, error) {
-	c, err := r.Connector(ctx, ws, p)
+func (r *Room) Detail(ctx context.Context, records Records, p *draft.Part) (ToolsetConnectorDetail, error) {
+	c, err := r.Connector(ctx, records, p)
 	if err != nil {
 		return ToolsetConnectorDetail{}, err
 	}
@@ -126,9 +135,9 @@ func (r *Room) Detail(ctx context.Context, ws *store.Workspace, p *draft.Part) (
 	}, nil
 }
 
-func (r *Room) upstreamState(ctx context.Context, ws *store.Workspace, p *draft.Part) (*UpstreamState, error) {
+func (r *Room) upstreamState(ctx context.Context, records Records, p *draft.Part) (*UpstreamState, error) {
 	out := &UpstreamState{Policy: p.Policy(), Stateless: p.Row.Stateless}
-	last, err := difference.Last(ctx, ws, p.Row.ToolsetID, p.Row.Name)
+	last, err := difference.Last(ctx, records, p.Row.ToolsetID, p.Row.Name)
 	if err != nil {
 		return nil, err
 	}

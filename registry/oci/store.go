@@ -62,6 +62,18 @@ func (s *Store) Push(ctx context.Context, repository, tag string, a *Artifact) e
 	return nil
 }
 
+// Tag points another tag at an artifact that was pushed to the repository. When it returns
+// nil, the tag is durable.
+func (s *Store) Tag(ctx context.Context, repository, tag string, a *Artifact) error {
+	if !registry.ValidRepository(repository) || !ValidTag(tag) {
+		return fmt.Errorf("tag %.80s:%.80s: not a reference", repository, tag)
+	}
+	if err := s.backend.PutManifest(ctx, repository, tag, a.manifestDigest, MediaTypeManifest, a.manifest); err != nil {
+		return fmt.Errorf("tag manifest %s of %s: %w", a.manifestDigest.Short(), repository, err)
+	}
+	return nil
+}
+
 // Pull returns the artifact whose OCI manifest has the digest, after checking
 // that it is of the kind and that manifest and layer have their digests. Errors:
 // [registry.ErrNotFound], [registry.ErrCorrupt], *problem.Error of kind invalid_plugin for a

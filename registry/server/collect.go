@@ -27,9 +27,11 @@ type Enumerator interface {
 type CollectOptions struct {
 	// Needed are manifests that stay, whatever their tags.
 	Needed map[registry.Digest]bool
-	// Before: what was written, or pushed again, after this time stays.
+	// Before: what was written, or pushed again, after this time stays, but for releases
+	// that have their tag: a newer one took their place.
 	Before time.Time
-	// Releases is how many releases of each group stay, the newest. At least 1.
+	// Releases is how many releases of each group stay, the newest, however young the others
+	// are. At least 1.
 	Releases int
 }
 
@@ -65,6 +67,8 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 	}
 	var all []entry
 	tagged := map[string]map[registry.Digest]bool{}
+	// Releases beyond the newest ones, and what they are made of.
+	superseded, past := map[registry.Digest]bool{}, map[registry.Digest]bool{}
 	err := index.EachManifest(ctx, func(repository string, d registry.Digest) error {
 		all = append(all, entry{repository, d})
 		return nil
@@ -74,7 +78,7 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 	}
 	for _, e := range all {
 		if tagged[e.repository] == nil {
-			if tagged[e.repository], err = s.keptTags(ctx, e.repository, o.Releases); err != nil {
+			if tagged[e.repository], err = s.keptTags(ctx, e.repository, o.Releases, superseded); err != nil {
 				return out, err
 			}
 		}
@@ -98,7 +102,7 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 		}
 		referred := m != nil && m.Subject != nil // signatures and the like stay with what they are about
 		stays := o.Needed[e.digest] || tagged[e.repository][e.digest] || referred
-		if !stays {
+		if !stays && !superseded[e.digest] {
 			old, err := s.content.OlderThan(ctx, e.digest, o.Before)
 			if err != nil {
 				return out, err
@@ -111,6 +115,12 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 				return out, err
 			}
 			out.Manifests++
+			if superseded[e.digest] && m != nil {
+				past[e.digest] = true
+				for _, r := range m.Layers {
+					past[registry.Digest(r.Digest)] = true
+				}
+			}
 			continue
 		}
 		marked[e.digest] = true
@@ -133,7 +143,11 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 			out.Kept++
 			return nil
 		}
-		gone, err := s.content.DeleteOld(ctx, d, o.Before)
+		before := o.Before
+		if past[d] {
+			before = time.Now() // each release is content of its own: its number is in it
+		}
+		gone, err := s.content.DeleteOld(ctx, d, before)
 		if err != nil {
 			return err
 		}
@@ -154,12 +168,14 @@ func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error
 }
 
 // keptTags are the manifests whose tags keep them. In a repository of releases
-// that is "latest" and the newest ones; elsewhere every tag counts.
-func (s *Store) keptTags(ctx context.Context, repository string, releases int) (map[registry.Digest]bool, error) {
+// that is "latest" and the newest ones, and the others are added to superseded;
+// elsewhere every tag counts.
+func (s *Store) keptTags(ctx context.Context, repository string, releases int, superseded map[registry.Digest]bool) (map[registry.Digest]bool, error) {
 	tags, err := s.index.Tags(ctx, repository, "", -1)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return nil, err
 	}
+	var past []string
 	if strings.HasPrefix(repository, "releases/") {
 		slices.SortFunc(tags, func(a, b string) int {
 			ea, ra := position(a)
@@ -170,22 +186,32 @@ func (s *Store) keptTags(ctx context.Context, repository string, releases int) (
 		for _, t := range tags {
 			if e, _ := position(t); e == 0 || len(kept) < max(releases, 1) {
 				kept = append(kept, t)
+			} else {
+				past = append(past, t)
 			}
 		}
 		tags = kept
 	}
 	out := make(map[registry.Digest]bool, len(tags))
+	if err := s.tagged(ctx, repository, past, superseded); err != nil {
+		return nil, err
+	}
+	return out, s.tagged(ctx, repository, tags, out)
+}
+
+// tagged adds to a set what tags point at.
+func (s *Store) tagged(ctx context.Context, repository string, tags []string, to map[registry.Digest]bool) error {
 	for _, t := range tags {
 		d, err := s.index.Tag(ctx, repository, t)
 		if errors.Is(err, registry.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out[d] = true
+		to[d] = true
 	}
-	return out, nil
+	return nil
 }
 
 // position reads a release's tag, <epoch>.<revision>; 0, 0 for another.

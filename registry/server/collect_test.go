@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -74,5 +75,46 @@ func TestHold(t *testing.T) {
 	}
 	if c, err := s.Collect(t.Context(), o); err != nil || c.Blobs != 1 {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Releases whose place newer ones took go however young they are; one that has no tag yet is
+// being published, and stays.
+func TestCollectTakesSupersededReleases(t *testing.T) {
+	back, err := server.Open(server.Options{Dir: t.TempDir(), System: atomicfiletest.Fast()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, repository := oci.NewStore(back), oci.ReleaseRepository("default")
+	var all []*oci.Artifact
+	for i := range 6 {
+		a, err := oci.New(oci.KindRelease, fmt.Appendf(nil, "release %d", i), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag := fmt.Sprintf("1.%d", i)
+		if i == 5 {
+			tag = ""
+		}
+		if err := st.Push(t.Context(), repository, tag, a); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, a)
+	}
+	if err := st.Tag(t.Context(), repository, oci.TagLatest, all[4]); err != nil {
+		t.Fatal(err)
+	}
+	c, err := back.Collect(t.Context(), server.CollectOptions{Before: time.Now().Add(-time.Hour), Releases: 2})
+	if err != nil || c.Manifests != 3 || c.Blobs != 6 {
+		t.Fatalf("collected %+v, %v; want three releases, each with its layer", c, err)
+	}
+	for i, a := range all {
+		_, err := st.Pull(t.Context(), repository, a.Digest(), oci.KindRelease)
+		if gone := errors.Is(err, registry.ErrNotFound); gone != (i < 3) {
+			t.Errorf("release %d: %v", i, err)
+		}
+		if _, err := back.FetchBlob(t.Context(), repository, a.LayerDigest(), 1000); errors.Is(err, registry.ErrNotFound) != (i < 3) {
+			t.Errorf("layer of release %d: %v", i, err)
+		}
 	}
 }

@@ -50,6 +50,12 @@ func VerifyRelease(env []byte, trust *Trust) (*Release, error) {
 	return verifyRelease(env, trust, registry.ParseRelease)
 }
 
+// VerifyNextRelease is [VerifyRelease] of one release after the other of a group: what was in
+// the one before is not read again.
+func VerifyNextRelease(env []byte, trust *Trust, parser *registry.ReleaseParser) (*Release, error) {
+	return verifyRelease(env, trust, parser.Parse)
+}
+
 func verifyRelease(env []byte, trust *Trust, parse func([]byte) (*registry.Release, error)) (*Release, error) {
 	payload, keyID, err := Verify(env, PayloadRelease, trust)
 	if err != nil {
