@@ -2,6 +2,10 @@ import { defineConfig } from "@playwright/test";
 
 // TestConsole in cmd/sluice/e2e starts a node and sets these.
 const baseURL = process.env.SLUICE_URL;
+// Two files at a time: one of these, which make toolsets of their own, and one of the others, which change what TestConsole made.
+const apart = /(create|create-server|playground|plugins|restart|toolset-articles|z-openid)\.spec\.ts$/;
+// It ends the session of the others.
+const last = /zz-account\.spec\.ts$/;
 const output = process.env.SLUICE_E2E_OUTPUT ?? "test-results";
 
 export default defineConfig({
@@ -9,7 +13,12 @@ export default defineConfig({
   outputDir: output,
   globalSetup: "./e2e/signin.ts",
   fullyParallel: false,
-  workers: 1,
+  workers: 2,
+  projects: [
+    { name: "apart", testMatch: apart, workers: 1 },
+    { name: "shared", testIgnore: [apart, last], workers: 1 },
+    { name: "last", testMatch: last, workers: 1, dependencies: ["apart", "shared"] },
+  ],
   forbidOnly: true,
   timeout: 30_000,
   reporter: [["list"]],

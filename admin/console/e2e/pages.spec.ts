@@ -42,12 +42,23 @@ const pages = [
   { path: "/nothing-here", heading: "There is no such page", shows: "Go to" },
 ];
 
-for (const { path, heading, shows } of pages) {
-  test(`${path} is accessible in every theme and as wide as the window`, async ({ page }) => {
-    await page.goto(path);
-    await expect(page.getByRole("heading", { level: 1, name: heading })).toBeVisible();
-    await expect(page.getByText(shows).first()).toBeVisible();
-    await expectAccessibleEverywhere(page, path.replaceAll("/", "_"));
+// A browser loads the console once for the pages of a section, as its user does; that each address loads it is asked for beside.
+const sectionOf = (path: string) => path.split(/[/?]/)[1] ?? "";
+for (const section of new Set(pages.map(({ path }) => sectionOf(path)))) {
+  const of = pages.filter(({ path }) => sectionOf(path) === section);
+  test(`every page below /${section} is accessible in every theme and as wide as the window`, async ({ page }) => {
+    test.setTimeout(30_000 * of.length);
+    await page.goto(of[0]?.path ?? "/");
+    for (const { path, heading, shows } of of) {
+      await test.step(path, async () => {
+        const loaded = await page.request.get(path, { headers: { Accept: "text/html" } });
+        expect(loaded.headers()["content-type"], path).toContain("text/html");
+        await page.evaluate((to) => history.pushState({}, "", to), path);
+        await expect(page.getByRole("heading", { level: 1, name: heading }), path).toBeVisible();
+        await expect(page.getByText(shows).first(), path).toBeVisible();
+        await expectAccessibleEverywhere(page, path.replaceAll("/", "_"));
+      });
+    }
   });
 }
 
