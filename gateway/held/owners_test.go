@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ type shared struct {
 	values map[string][]byte
 	ttl    time.Duration
 	err    error
+	asked  int
 }
 
 func (s *shared) Put(_ context.Context, owner, id string, value []byte, ttl time.Duration) error {
@@ -30,6 +32,7 @@ func (s *shared) Put(_ context.Context, owner, id string, value []byte, ttl time
 }
 
 func (s *shared) Get(_ context.Context, owner, id string) ([]byte, error) {
+	s.asked++
 	b, ok := s.values[owner+"\n"+id]
 	if s.err != nil || ok {
 		return b, s.err
@@ -125,18 +128,32 @@ func TestHeldForATime(t *testing.T) {
 	}
 
 	there.now = func() time.Time { return start }
-	for _, bad := range []string{"", "x", "{}", "{\n1", "[]\n1"} {
+	head, _, _ := bytes.Cut(p.values[me.String()+"\n"+id], []byte("\n"))
+	for _, bad := range []string{string(head), "", "x", "{}", "{\n1", "[]\n1"} {
 		p.values[me.String()+"\n"+id] = []byte(bad)
 		if got, err := there.Get(t.Context(), id, me); !problem.Is(err, problem.NotFound) {
 			t.Errorf("%q: %v, %v", bad, got, err)
 		}
 	}
-	p.err = pool.ErrAway
+	p.err = fmt.Errorf("pool: %w", pool.ErrAway)
 	if _, err := there.Get(t.Context(), id, me); !problem.Is(err, problem.Unavailable) {
 		t.Errorf("a pool that is away: %v", err)
 	}
 	if id := here.Put(t.Context(), &Answer{Owner: me, Doc: []byte("4")}); here.byID[id] == nil {
 		t.Error("what cannot be shared is not held")
+	}
+	here.now = func() time.Time { return start.Add(3 * TTL) }
+	last := here.Put(t.Context(), &Answer{Owner: me, Doc: []byte("5")})
+	here.now = func() time.Time { return start.Add(4 * TTL) }
+	before, shared := p.asked, len(p.values)
+	if _, err := here.Get(t.Context(), last, me); !problem.Is(err, problem.NotFound) || p.asked != before {
+		t.Errorf("others are asked for what this node held: %v", err)
+	}
+	if id := here.Put(t.Context(), &Answer{Owner: me, Doc: []byte("6")}); len(here.byID) != 1 || here.byID[id] == nil {
+		t.Errorf("%d are held", len(here.byID))
+	}
+	if id := here.Put(t.Context(), &Answer{Owner: me, Doc: make([]byte, here.most)}); id != "" || len(p.values) != shared+1 {
+		t.Errorf("what is too large is shared as %q", id)
 	}
 }
 
