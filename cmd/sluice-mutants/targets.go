@@ -24,6 +24,8 @@ var targets = []target{
 	{dir: "internal/jsonscan", wider: []string{"gateway/mcp", "plugins/operation"}},
 	{dir: "admin/store", wider: []string{"admin/publish"}},
 	{dir: "admin/cluster", wider: []string{"admin"}},
+	{dir: "gateway/cache", wider: []string{"gateway/call"}},
+	{dir: "gateway/held", wider: []string{"gateway/call"}},
 	{dir: "gateway/certificate", wider: []string{"gateway"}},
 	{dir: "gateway/plugin", wider: []string{"gateway"}},
 	{dir: "gateway/pool", wider: []string{"gateway"}},
@@ -31,5 +33,6 @@ var targets = []target{
 	{dir: "internal/http1", wider: []string{"gateway"}},
 	{dir: "internal/secrets", wider: []string{"admin/store"}},
 	{dir: "plugins/catalog", wider: []string{"admin/catalog"}},
+	{dir: "plugins/turns", wider: []string{"plugins/extism"}},
 	{dir: "registry/server", wider: []string{"registry/oci"}},
 }

@@ -66,7 +66,7 @@ type Header interface{ Header(name string) []byte }
 // Cache keeps answers and shares exchanges that run. It is safe for concurrent
 // use.
 type Cache struct {
-	store *ristretto.Cache[[]byte, *Entry]
+	store *ristretto.Cache[[]byte, *Entry] // nil keeps nothing
 	most  int
 
 	mu      sync.Mutex
@@ -104,16 +104,11 @@ func New(size int64, meter *metering.Meter) (*Cache, error) {
 
 // Close frees the memory. Nothing may follow.
 func (k *Cache) Close() {
-	if k.store != nil {
-		k.store.Close()
-	}
+	k.store.Close() // none is closed
 }
 
 // Get returns the answer that is kept under a key and fresh, and counts it; nil: there is none.
 func (k *Cache) Get(key []byte, now time.Time) *Entry {
-	if k.store == nil {
-		return nil
-	}
 	e, ok := k.store.Get(key)
 	if !ok || !bytes.Equal(e.Key, key) || !now.Before(e.Expires) {
 		return nil
@@ -125,7 +120,7 @@ func (k *Cache) Get(key []byte, now time.Time) *Entry {
 // Put keeps an answer for a time, unless it is too large. The cache may take it in the
 // background: see [Cache.Wait].
 func (k *Cache) Put(e *Entry, ttl time.Duration) {
-	if cost := len(e.Key) + len(e.Body) + entryBytes; k.store != nil && cost <= k.most {
+	if cost := len(e.Key) + len(e.Body) + entryBytes; cost <= k.most {
 		k.store.SetWithTTL(e.Key, e, int64(cost), ttl)
 	}
 }
@@ -172,9 +167,7 @@ func (k *Cache) Waiting() int { return int(k.waiting.Load()) }
 
 // Wait waits until answers that were given to the cache can be found in it.
 func (k *Cache) Wait() {
-	if k.store != nil {
-		k.store.Wait()
-	}
+	k.store.Wait()
 }
 
 // Freshness is how long an answer may be kept: the toolset's time, cut by what
@@ -199,10 +192,8 @@ func Freshness(h Header, ttl time.Duration) time.Duration {
 		}
 	}
 	if age {
-		if n, err := strconv.Atoi(string(h.Header("Age"))); err == nil && n > 0 {
-			aged -= time.Duration(min(n, 1<<31)) * time.Second
-		}
-		return min(ttl, aged)
+		n, _ := strconv.Atoi(string(h.Header("Age"))) // 0 when it is no number, the largest when it is too large
+		return min(ttl, aged-time.Duration(min(max(n, 0), 1<<31))*time.Second)
 	}
 	if expires := h.Header("Expires"); len(expires) > 0 {
 		at, err := fasthttp.ParseHTTPDate(expires)

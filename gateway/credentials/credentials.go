@@ -163,9 +163,7 @@ func (r Rule) appendPair(query []byte, key secrets.Secret) []byte {
 // they are written.
 func StripQuery(req *fasthttp.Request, name string) {
 	u := req.URI()
-	if query := u.QueryString(); len(query) > 0 {
-		u.SetQueryStringBytes(withoutPairs(query, name))
-	}
+	u.SetQueryStringBytes(withoutPairs(u.QueryString(), name))
 }
 
 // withoutPairs returns a copy of query without the parameters of a name.

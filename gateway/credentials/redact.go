@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base32"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,7 +36,7 @@ const minRedact = 8
 // nothing then unless it finds something.
 func (r Rule) Redact(body []byte, c Credential) []byte {
 	switch {
-	case !r.sends() || len(body) < minRedact:
+	case !r.sends():
 		return body
 	case c.redactor != nil:
 		return c.redactor.redact(body)
@@ -51,7 +52,7 @@ func (r Rule) sends() bool { return r.Type != None && r.Type != Certificate }
 // body is without them then.
 func (b *Bound) Redact(body []byte) []byte {
 	body = b.redact(body)
-	if len(b.Values) == 0 || len(body) < minRedact || textfilter.IndexJSON(body) < 0 && (body[0] == '{' || body[0] == '[' || textfilter.Index(body) < 0) {
+	if len(b.Values) == 0 || len(body) < minRedact || !splits(body) {
 		return body
 	}
 	clean := textfilter.AppendJSON(nil, body)
@@ -63,6 +64,33 @@ func (b *Bound) Redact(body []byte) []byte {
 	}
 	return body
 }
+
+// splits reports whether text may have a character that is removed before somebody reads
+// it, as JSON or as what it is.
+func splits(text []byte) bool {
+	if textfilter.IndexJSON(text) >= 0 {
+		return true
+	}
+	if text[0] == '{' || text[0] == '[' { // nearly always JSON, which has no others, but text may begin so as well
+		return hasControl(text)
+	}
+	return textfilter.Index(text) >= 0
+}
+
+// hasControl reports whether text has a control character that no JSON has as it is.
+func hasControl(text []byte) bool {
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		const ones, highs = 0x0101010101010101, 0x8080808080808080
+		x := binary.LittleEndian.Uint64(text[i:])
+		if (x-' '*ones)&^x&highs != 0 && slices.ContainsFunc(text[i:i+8], control) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(text[i:], control)
+}
+
+func control(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }
 
 func (b *Bound) redact(body []byte) []byte {
 	for i := range b.Values {
@@ -349,7 +377,7 @@ func escaped(b []byte, i int, c byte, fold bool) int {
 			return i
 		}
 	case i > 0 && got == '&':
-		var name [maxEntity]byte
+		var name [maxEntity + 1]byte
 		for n := range name {
 			if got, i = character(b, i); i == 0 {
 				return 0

@@ -183,9 +183,6 @@ func (r *redactor) redact(body []byte) []byte {
 		}
 	})
 	for _, g := range r.groups {
-		if len(body) < minRedact {
-			break
-		}
 		for i := range g {
 			body = g[i].redact(body)
 		}

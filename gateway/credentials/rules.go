@@ -77,7 +77,7 @@ func compileItem(shape *registry.AuthShape) (Rule, error) {
 //
 // See OpenAPI 3.2 §4.30, Security Requirement Object.
 func (rs Rules) For(security []operation.Requirement, declared bool) Rules {
-	if len(rs) == 0 || security == nil || !declared {
+	if security == nil || !declared {
 		return rs
 	}
 	if len(security) == 0 {
@@ -156,15 +156,13 @@ func (b *Bound) Strip(req *fasthttp.Request) {
 	b.Rules.Strip(req)
 	u := req.URI()
 	for i := range b.Values {
-		if query := u.QueryString(); len(query) > 0 {
-			if clean := b.Rules[i].Redact(query, b.Values[i]); !bytes.Equal(clean, query) {
-				u.SetQueryStringBytes(clean)
-			}
+		query := u.QueryString()
+		if clean := b.Rules[i].Redact(query, b.Values[i]); !bytes.Equal(clean, query) {
+			u.SetQueryStringBytes(clean)
 		}
-		if path := u.PathOriginal(); len(path) > 0 {
-			if clean := b.Rules[i].Redact(path, b.Values[i]); !bytes.Equal(clean, path) {
-				u.SetPathBytes(clean)
-			}
+		path := u.PathOriginal()
+		if clean := b.Rules[i].Redact(path, b.Values[i]); !bytes.Equal(clean, path) {
+			u.SetPathBytes(clean)
 		}
 	}
 }
@@ -185,6 +183,8 @@ func (r Rule) String() string {
 		return "query parameter " + r.Name
 	case Cookie:
 		return "cookie " + r.Name
+	case Body:
+		return "member " + r.Name + " of the body"
 	case Basic:
 		return `header Authorization with the prefix "Basic " (user name and password)`
 	case Bearer:

@@ -336,9 +336,6 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) (*host, error) {
 			return nil, problem.New(problem.Unauthenticated, "the client certificate of the toolset cannot be used").
 				Fix("set the certificate and its private key again")
 		}
-		if config == nil {
-			config = &tls.Config{MinVersion: tls.VersionTLS12}
-		}
 		config = config.Clone()
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -402,8 +399,5 @@ func (x *Exchange) repeatable(err error) bool {
 }
 
 func dialAddr(host string, secure bool) string {
-	if secure {
-		return fasthttp.AddMissingPort(strings.ToLower(host), true)
-	}
-	return fasthttp.AddMissingPort(strings.ToLower(host), false)
+	return fasthttp.AddMissingPort(strings.ToLower(host), secure)
 }

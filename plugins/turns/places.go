@@ -137,9 +137,6 @@ func (p *Places) Give(share, caller string) {
 		}
 		break
 	}
-	if len(p.line.list) == 0 {
-		return
-	}
 	if w := p.line.serve(func(w *waiter) bool { return p.free(w.share, w.caller) }); w != nil {
 		p.take(w.share, w.caller)
 	}

@@ -165,15 +165,12 @@ func (t *Turn) Stopped(used time.Duration) {
 	t.share.suspectCaller(t.caller, now)
 }
 
-// ask takes a turn when one is free, and otherwise a place among those who wait. It
+// ask takes a turn for a call without one when one is free, and otherwise a place among those who wait. It
 // reports whether the call has its turn, and whether there was a place.
 func (q *Queue) ask(t *Turn) (has, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case t.held:
-		return true, false
-	case q.free > 0:
+	if q.free > 0 {
 		q.free--
 		t.held = true
 		return true, false
