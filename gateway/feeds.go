@@ -208,7 +208,7 @@ func (f *feed) remove(own string) {
 	if !last {
 		f.renewLocked()
 	}
-	last = last && !f.hears
+	last = last && (!f.hears || f.modern)
 	f.mu.Unlock()
 	if last {
 		f.end()

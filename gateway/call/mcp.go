@@ -88,7 +88,7 @@ func (x *exchange) targetMCP() mcpclient.Target {
 	if !m.Stateless {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
 		if r := x.request; r != nil && r.Session != nil {
-			t.Caller, t.Once = r.Session.Key(), false
+			t.Caller, t.Once, t.Session = r.Session.Key(), false, true
 			if !x.redacts() {
 				t.Capabilities = r.Session.Client().Capabilities
 			}

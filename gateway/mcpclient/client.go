@@ -177,6 +177,10 @@ type Target struct {
 	// Once says that the session ends with the call, at a server that keeps sessions,
 	// because the caller is anonymous and cannot use it again.
 	Once bool
+	// Session says that Caller is a client's own session here, which expects of the server
+	// what one of the revisions with sessions does: state, and requests to the client. One
+	// that offers such a revision besides 2026-07-28 is spoken to in it.
+	Session bool
 	// Capabilities are what the caller's client can be asked by the server, a JSON object
 	// that is kept; nil: nothing. They are declared when the caller's own session begins,
 	// so they must not change while Caller is the same.
@@ -226,6 +230,7 @@ type peer struct {
 	turn     chan struct{}        // held by who connects
 	link     atomic.Pointer[link] // of all callers of the owner; nil: nothing is agreed, or each has a session
 	stateful atomic.Bool          // the server keeps sessions, as far as was seen last
+	without  atomic.Int64         // Unix seconds when it was last seen to offer Target.Session none; 0: never
 	lastUsed atomic.Int64         // Unix seconds
 	running  atomic.Int64         // calls
 	breaker  breaker
@@ -240,6 +245,7 @@ type link struct {
 	modern  bool   // 2026-07-28: no session
 	session string // Mcp-Session-Id; "": none
 	stream  *events
+	until   time.Time // it is agreed anew afterwards; zero: never
 	about   about
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
 }
@@ -262,8 +268,21 @@ func (l *link) transport() string {
 	return manifest.TransportStreamable
 }
 
-func (c *Client) peer(t *Target) (*peer, error) {
+// peerKey tells peers apart. What is agreed for clients with sessions at a server that was
+// seen to speak 2026-07-28 is another agreement than that for all others.
+func (t *Target) peerKey() string {
 	key := t.Endpoint.text + "\x00" + t.Owner
+	if t.Session && !t.wasLegacy() {
+		key += "\x00session"
+	}
+	return key
+}
+
+// wasLegacy reports whether the server spoke a revision with a handshake before.
+func (t *Target) wasLegacy() bool { return t.Hint.Protocol != "" && t.Hint.Protocol < versionModern }
+
+func (c *Client) peer(t *Target) (*peer, error) {
+	key := t.peerKey()
 	var gone []*session
 	defer func() {
 		for _, s := range gone { // behind the lock
@@ -333,11 +352,13 @@ func (p *peer) drop(l *link) {
 	}
 }
 
-func (l *link) dead() bool { return l.stream != nil && l.stream.ended() }
+func (l *link) dead() bool {
+	return l.stream != nil && l.stream.ended() || !l.until.IsZero() && !time.Now().Before(l.until)
+}
 
 // Forget ends what was agreed with a server for the owner of t, and all sessions there.
 func (c *Client) Forget(t *Target) {
-	key := t.Endpoint.text + "\x00" + t.Owner
+	key := t.peerKey()
 	c.mu.Lock()
 	p := c.peers[key]
 	var gone []*session

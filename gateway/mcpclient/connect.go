@@ -21,9 +21,19 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 			return l, err
 		}
 	}
-	legacyFirst := t.Hint.Protocol != "" && t.Hint.Protocol < versionModern
+	legacyFirst := t.Session || t.wasLegacy()
+	var plain *link // without a session
 	if legacyFirst {
 		l, _, err := c.initialize(x, t)
+		if t.Session && !t.wasLegacy() {
+			if problem.Is(err, problem.CannotConnectMCP) {
+				err = nil // it may speak the revision that it spoke before
+			}
+			if l != nil && !l.stateful() {
+				// It could ask the client nothing: 2026-07-28 can.
+				l, plain = nil, l
+			}
+		}
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -31,6 +41,9 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 	l, unknown, err := c.discover(x, t)
 	if l != nil || err != nil {
 		return l, err
+	}
+	if plain != nil {
+		return plain, nil
 	}
 	if !legacyFirst {
 		var refused *answered

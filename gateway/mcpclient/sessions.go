@@ -24,6 +24,9 @@ const (
 	sessionIdle = 15 * time.Minute
 	// sweepEvery is how often idle sessions are looked for.
 	sweepEvery = time.Minute
+	// lookAgain is after how long a server that offered a client's session nothing is asked
+	// again: it may be another by now, and costs a request.
+	lookAgain = 10 * time.Minute
 )
 
 // session is what one caller has at a server that keeps sessions: what the server
@@ -127,9 +130,17 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 	if limit := time.Now().Add(connectTimeout); t.Deadline.After(limit) && !t.Endpoint.stdio { // a process takes its time to start
 		whole.Deadline = limit
 	}
+	now := time.Now()
+	whole.Session = t.Session && now.Sub(time.Unix(v.peer.without.Load(), 0)) >= lookAgain
 	l, err := c.connect(x, &whole)
 	if err != nil {
 		return nil, err
+	}
+	if whole.Session && l.modern {
+		v.peer.without.Store(now.Unix())
+		if !l.stateful() {
+			l.until = now.Add(lookAgain)
+		}
 	}
 	t.notice(Notice{Agreed: l.version, SSE: l.stream != nil})
 	if !t.separate() || !l.stateful() {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -83,9 +82,10 @@ func (ts *Toolset) Hearer(connector string) (*Tool, error) {
 }
 
 // Speaks reports whether what the tool's server says outside of calls may reach clients.
+// One of 2026-07-28 alone says nothing; whether it has another revision too is found out.
 func (t *Tool) Speaks() bool {
 	how := t.Binding.Connector.MCP()
-	return how != nil && how.Protocol < mcp.V20260728.String() && !t.Binding.stateless && !t.Toolset.withholds(t.Binding)
+	return how != nil && !t.Binding.stateless && !t.Toolset.withholds(t.Binding)
 }
 
 // Subscribes reports whether the tool's server tells of changes of its resources.
