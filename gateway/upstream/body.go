@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -28,6 +29,12 @@ func (w *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// cutOff reports whether a decompression ended because its input did. The reader of brotli
+// exports no error for that.
+func cutOff(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), "brotli: truncated input")
+}
+
 // unpack checks the body's size and takes its content encoding off.
 func (x *Exchange) unpack(addr string, lim Limits) error {
 	body := x.response.Body()
@@ -50,7 +57,7 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 	default:
 		return problem.New(problem.UpstreamMalformed, "the upstream sends a content encoding that was not asked for: %.40q", encoding)
 	}
-	if x.GoesOn && (err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)) { // as much as the sender flushed
+	if x.GoesOn && (err == nil || cutOff(err)) { // as much as the sender flushed
 		if w.buf = w.buf[:lastEvent(w.buf, streamEnd(x.response.Header.ContentType()))]; len(w.buf) == 0 {
 			x.GoesOn = false
 			return describe(fasthttp.ErrTimeout, addr, lim)

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -94,6 +95,9 @@ func TestEnded(t *testing.T) {
 		if got := ended(iotest.DataErrReader(strings.NewReader(text))); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
+	}
+	if ended(iotest.ErrReader(errors.New("reset"))) || !ended(iotest.ErrReader(fmt.Errorf("body: %w", io.EOF))) {
+		t.Error("a fault is taken for the end, or the end for a fault")
 	}
 }
 

@@ -215,8 +215,12 @@ func TestDoAsks(t *testing.T) {
 	}
 	var x Exchange
 	c := newClient(t, Options{Dial: never})
-	if err := c.Do(&x, base, Limits{Client: &ClientCertificate{}}, nil); !problem.Is(err, problem.Unauthenticated) || len(c.hosts) != 0 {
+	if err := c.Do(&x, base, Limits{Client: clientCertificate(t, "c")}, nil); !problem.Is(err, problem.Unauthenticated) || !strings.Contains(err.Error(), "not https") || len(c.hosts) != 0 {
 		t.Errorf("a client certificate without TLS: %v", err)
+	}
+	bad := &ClientCertificate{PEM: secrets.New("bad")}
+	if err := c.Do(&x, mustBase(t, "https://api.example"), Limits{Client: bad}, nil); !problem.Is(err, problem.Unauthenticated) || len(c.hosts) != 0 {
+		t.Errorf("a client certificate that cannot be read: %v", err)
 	}
 }
 
@@ -289,6 +293,7 @@ func TestWhichRedirects(t *testing.T) {
 		{"GET", "b", "http://a/x", 302, "/y", false, 0, "http://a/y", "GET", ""},
 		{"POST", "b", "http://a/x", 303, "http://b/y", false, 0, "http://b/y", "GET", ""},
 		{"GET", "", "http://a/x", 302, "ftp://b/y", false, 0, "", "", problem.UpstreamMalformed},
+		{"GET", "", "http://a/x", 302, "http:///y", false, 0, "", "", problem.UpstreamMalformed},
 		{"GET", "", "https://a/x", 302, "http://a/y", true, 0, "", "", problem.UpstreamMalformed},
 		{"GET", "", "https://a/x", 302, "https://b/y", true, 0, "https://b/y", "GET", ""},
 		{"GET", "", "http://a/x", 302, "/y", false, maxRedirects - 1, "http://a/y", "GET", ""},
@@ -299,6 +304,9 @@ func TestWhichRedirects(t *testing.T) {
 		x.Request.SetRequestURI(c.from)
 		x.Request.SetBodyString(c.body)
 		x.Request.Header.Set("Authorization", "a")
+		if c.body != "" {
+			x.Request.Header.SetContentType("text/plain")
+		}
 		x.response.SetStatusCode(c.status)
 		if c.to != "" {
 			x.response.Header.Set("Location", c.to)
@@ -321,6 +329,9 @@ func TestWhichRedirects(t *testing.T) {
 		}
 		if !bytes.Equal(x.Request.Header.Host(), u.Host()) || len(u.Hash()) != 0 {
 			t.Errorf("%+v: host %s, fragment %q", c, x.Request.Header.Host(), u.Hash())
+		}
+		if typed := len(x.Request.Header.ContentType()) > 0; typed != (c.body != "" && c.status != 303) {
+			t.Errorf("%+v: content type %q", c, x.Request.Header.ContentType())
 		}
 		if kept := len(x.Request.Header.Peek(fasthttp.HeaderAuthorization)) > 0; kept != strings.HasPrefix(c.next, "http://a/") {
 			t.Errorf("%+v: the credential is kept: %v", c, kept)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type script struct {
 	fail    error
 	unwritt error // of Write
 	undated error // of SetDeadline and SetReadDeadline
+	written func()
 
 	sent            strings.Builder
 	deadline, reads time.Time
@@ -34,6 +36,9 @@ type script struct {
 func (s *script) Write(b []byte) (int, error) {
 	if s.unwritt != nil {
 		return 0, s.unwritt
+	}
+	if s.written != nil {
+		s.written()
 	}
 	if len(s.answers) > 0 {
 		s.left.Reset(s.answers[0])
@@ -83,6 +88,9 @@ func TestReadEvents(t *testing.T) {
 		{"chunks and trailers", answer("200 OK", ofEvents+inChunks+"Trailer: A\r\n", "9\r\ndata: 1\n\n\r\n0\r\nA: b\r\n\r\n"), -1, nil, nil, "data: 1\n\n", "", false, nil},
 		{"chunks, all but the end read", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n0\r\n\r\n"), 9, nil, nil, "data: 1\n\n", "", false, nil},
 		{"chunks, left early", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n0\r\n\r\n"), 4, nil, nil, "data", "", true, nil},
+		{"chunks, left before a line end", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n0\r\n\r\n"), 7, nil, nil, "data: 1", "", true, nil},
+		{"an announced length and a line end", answer("200 OK", ofEvents+"Content-Length: 9\r\n", "data: 1\n\n\r\n"), -1, nil, nil, "data: 1\n\n", "", true, nil},
+		{"other in chunks, too long", answer("200 OK", ofJSON+inChunks, "9\r\n123456789\r\n0\r\n\r\n"), -1, nil, nil, "-", "", false, fasthttp.ErrBodyTooLarge},
 		{"chunks without their end", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n"), 9, nil, nil, "data: 1\n\n", "", true, nil},
 		{"chunks without the end of trailers", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n0\r\n"), 9, nil, nil, "data: 1\n\n", "", true, nil},
 		{"no time to wait for the end", answer("200 OK", ofEvents+inChunks, "9\r\ndata: 1\n\n\r\n0\r\n\r\n"), 9, nil, broken, "data: 1\n\n", "", true, nil},
@@ -189,7 +197,7 @@ func TestReadBody(t *testing.T) {
 // TestReadStream: a stream that has not ended in time is given as far as its events are
 // whole, a packed one as it is; any other fault is one.
 func TestReadStream(t *testing.T) {
-	other := errors.New("reset")
+	other, late := errors.New("reset"), error(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}) // as connections say it
 	for _, c := range []struct {
 		what, sent string
 		packed     bool
@@ -198,18 +206,21 @@ func TestReadStream(t *testing.T) {
 		goesOn     bool
 		err        error
 	}{
-		{"whole events", "a\nb\n", false, os.ErrDeadlineExceeded, "a\nb\n", true, nil},
-		{"half of one", "a\nb", false, os.ErrDeadlineExceeded, "a\n", true, nil},
-		{"none whole", "a", false, os.ErrDeadlineExceeded, "", false, os.ErrDeadlineExceeded},
-		{"nothing", "", false, os.ErrDeadlineExceeded, "", false, os.ErrDeadlineExceeded},
-		{"packed", "ab", true, os.ErrDeadlineExceeded, "ab", true, nil},
-		{"packed, nothing", "", true, os.ErrDeadlineExceeded, "", false, os.ErrDeadlineExceeded},
+		{"whole events", "a\nb\n", false, late, "a\nb\n", true, nil},
+		{"half of one", "a\nb", false, late, "a\n", true, nil},
+		{"none whole", "a", false, late, "", false, os.ErrDeadlineExceeded},
+		{"nothing", "", false, late, "", false, os.ErrDeadlineExceeded},
+		{"packed", "ab", true, late, "ab", true, nil},
+		{"packed, nothing", "", true, late, "", false, os.ErrDeadlineExceeded},
 		{"broken", "a\n", false, other, "", false, other},
 		{"ended", "a\nb", false, io.EOF, "a\nb", false, nil},
 	} {
 		x, conn := &Exchange{}, &script{fail: c.fail}
 		conn.left.Reset(c.sent)
 		x.response.Header.SetContentLength(-2)
+		if c.goesOn {
+			x.response.Header.SetContentLength(-1) // in chunks, which would be read on
+		}
 		if c.packed {
 			x.response.Header.SetContentEncoding("gzip")
 		}
@@ -305,6 +316,7 @@ func TestBrokenConnections(t *testing.T) {
 	}{
 		"no answer in time":           {script{fail: timeout}, problem.Timeout, 1},
 		"half an answer in time":      {script{answers: []string{"HTTP/1.1 200 OK\r\nContent-Le"}, fail: timeout}, problem.Timeout, 1},
+		"reset":                       {script{fail: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, problem.Unreachable, maxAttempts},
 		"closed":                      {script{fail: io.EOF}, problem.Unreachable, maxAttempts},
 		"no request in time":          {script{unwritt: timeout}, problem.Timeout, 1},
 		"it takes no request":         {script{unwritt: io.EOF}, problem.Unreachable, maxAttempts},
@@ -337,9 +349,9 @@ func TestBrokenConnections(t *testing.T) {
 	// it waited for its connection anything sent.
 	var conn *script
 	var cancel Cancel
-	client := newClient(t, Options{Dial: func(string, time.Duration) (net.Conn, error) {
+	client := newClient(t, Options{MaxConns: 1, Dial: func(string, time.Duration) (net.Conn, error) {
 		cancel.Cancel()
-		conn = &script{fail: io.EOF}
+		conn = &script{fail: io.EOF, answers: []string{answer("200 OK", "Content-Length: 2\r\n", "ok")}}
 		return conn, nil
 	}})
 	if _, _, err := do(t, client, mustBase(t, "http://api.example"), "GET", "/", Limits{Deadline: time.Now()}, nil); !problem.Is(err, problem.Timeout) || conn != nil {
@@ -347,6 +359,53 @@ func TestBrokenConnections(t *testing.T) {
 	}
 	if _, _, err := do(t, client, mustBase(t, "http://api.example"), "GET", "/", Limits{Cancel: &cancel}, nil); !problem.Is(err, problem.Cancelled) || conn.sent.Len() != 0 {
 		t.Errorf("%v, sent %q", err, conn.sent.String())
+	}
+	// The connection is free for the next call.
+	if _, body, err := do(t, client, mustBase(t, "http://api.example"), "GET", "/", Limits{}, nil); err != nil || body != "ok" {
+		t.Errorf("%q, %v", body, err)
+	}
+	// It is closed when the client is, and when its pool makes room.
+	if client.Close(); !conn.closed {
+		t.Error("an idle connection is open after Close")
+	}
+	if _, _, err := do(t, client, mustBase(t, "http://api.example"), "GET", "/", Limits{}, nil); err != nil {
+		t.Error(err)
+	}
+	if client.evictLocked(); !conn.closed || len(client.hosts) != 0 {
+		t.Error("an idle connection is open though its pool is gone")
+	}
+
+	// What was cancelled while it ran is not tried again.
+	var again Cancel
+	dials := 0
+	client = newClient(t, Options{Dial: func(string, time.Duration) (net.Conn, error) {
+		dials++
+		return &script{fail: io.EOF, written: again.Cancel}, nil
+	}})
+	if _, _, err := do(t, client, mustBase(t, "http://api.example"), "GET", "/", Limits{Cancel: &again}, nil); !problem.Is(err, problem.Cancelled) || dials != 1 {
+		t.Errorf("%v after %d connections", err, dials)
+	}
+	// A pool is in use while an exchange runs.
+	var x Exchange
+	client = newClient(t, Options{Dial: func(string, time.Duration) (net.Conn, error) {
+		return &script{fail: io.EOF, answers: []string{answer("200 OK", ofEvents+inChunks, "0\r\n\r\n")}}, nil
+	}})
+	running := func() (n int64) {
+		for _, h := range client.hosts {
+			n += h.running.Load()
+		}
+		return n
+	}
+	x.Request.SetRequestURI("http://api.example/")
+	x.Events = func(_ int, r io.Reader) error {
+		if n := running(); n != 1 {
+			t.Errorf("%d exchanges run", n)
+		}
+		_, err := io.ReadAll(r)
+		return err
+	}
+	if err := client.Do(&x, mustBase(t, "http://api.example"), Limits{}, nil); err != nil || running() != 0 {
+		t.Errorf("%v, %d exchanges run", err, running())
 	}
 }
 
@@ -379,6 +438,9 @@ func TestUnpack(t *testing.T) {
 		{"gzip", string(gz[:len(gz)-9]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"gzip", string(gz[:10]), 100, true, "", problem.Timeout},
 		{"gzip", text, 100, true, "", problem.UpstreamMalformed},
+		{"br", string(br[:len(br)-3]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
+		{"br", "\xff\xff" + text, 100, true, "", problem.UpstreamMalformed},
+		{"deflate", text, 100, true, "", problem.UpstreamMalformed},
 	} {
 		var x Exchange
 		x.response.SetBodyString(c.body)
@@ -391,6 +453,19 @@ func TestUnpack(t *testing.T) {
 		}
 		if c.kind == problem.Timeout && x.GoesOn {
 			t.Error("a stream without a whole event goes on")
+		}
+	}
+	// Whatever part of a packed stream has come, it is given or not in time, never broken.
+	for encoding, packed := range map[string][]byte{"gzip": gz, "br": br, "deflate": fl} {
+		for n := 1; n <= len(packed); n++ {
+			var x Exchange
+			x.response.SetBody(packed[:n])
+			x.response.Header.SetContentType("text/event-stream")
+			x.response.Header.SetContentEncoding(encoding)
+			x.GoesOn = true
+			if err := x.unpack("a:1", Limits{MaxBody: 100}); err != nil && !problem.Is(err, problem.Timeout) || err == nil && !strings.HasPrefix(text, string(x.Body())) {
+				t.Errorf("%d bytes of %s: %q, %v", n, encoding, x.Body(), err)
+			}
 		}
 	}
 	zeros := strings.Repeat("0", 1000)

@@ -106,7 +106,7 @@ func TestWhoSharesConnections(t *testing.T) {
 func TestBasesAreChecked(t *testing.T) {
 	for s, want := range map[string]string{
 		"http://a b": "cannot be parsed", "ftp://a.example": "must start with", "//a.example": "must start with", "https://": "has no valid host", "https://:80": "has no valid host",
-		"https:///x": "has no valid host", "https://u@a.example": "must not hold credentials", "https://a.example?x": "must not have a query", "https://a.example?": "must not have a query",
+		"https:///x": "has no valid host", "http://[fe80::1%25a%20b]/": "has no valid host", "https://u@a.example": "must not hold credentials", "https://a.example?x": "must not have a query", "https://a.example?": "must not have a query",
 		"https://a.example#f": "must not have a query", "https://a.example/{x}": "has variables",
 	} {
 		if b, err := ParseBase(s); !problem.Is(err, problem.InvalidArgument) || !strings.Contains(err.Error(), want) || !b.Zero() {

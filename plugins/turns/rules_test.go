@@ -327,6 +327,18 @@ func TestHolders(t *testing.T) {
 	}
 	p.Give("a", "x")
 	check(holder{"s", "c", 1})
+	// A place is not for one whose share has all that it may have.
+	p = NewPlaces(2, 1, 1)
+	w = &waiter{share: "s", caller: "c"}
+	if !take("s", "x") || !take("a", "y") || !p.line.add(w) {
+		t.Fatal("no place")
+	}
+	if p.Give("a", "y"); w.held {
+		t.Error("a share has more places than it may have")
+	}
+	if p.Give("s", "x"); !w.held {
+		t.Error("a place that fits is not given")
+	}
 	for places, want := range map[int]int{1: 1, 2: 1, 3: 2, 4: 3, 8: 6, 32: 24} {
 		if got := Part(places); got != want {
 			t.Errorf("the part of %d is %d, want %d", places, got, want)
