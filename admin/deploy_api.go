@@ -69,7 +69,7 @@ func registerLifecycle(s *Server) {
 	}, of(s, rollback))
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},
-		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays.",
+		Description: "Operator only. It happens by itself every hour. What a live or retained revision, a draft or a tag needs stays. After some seconds it answers with `more` and goes on by itself.",
 	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[artifact.Collected], error) {
 		if err := request.RequireOperator(ctx); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 func (w *world) describe(id, text string) {
@@ -110,6 +111,49 @@ func TestLifecycleEvents(t *testing.T) {
 	f("deployed untested", "toolset.replaced 1 published superseded", "toolset.deployed 2 draft published")
 	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/rollback", `{}`), http.StatusOK)
 	f("rolled back", "toolset.replaced 2 published rolled_back", "toolset.rolled_back 3 superseded published")
+}
+
+// A collection that its limit ends says so, and goes on by itself.
+func TestCollectGoesOn(t *testing.T) {
+	w := newWorld(t)
+	w.retention = artifact.Retention{Revisions: 1, Age: time.Nanosecond, Releases: 1, Grace: time.Nanosecond, Limit: time.Nanosecond, Pause: time.Millisecond}
+	w.stop()
+	w.open()
+	ts := w.create("Pets", "pets.yaml")
+	for _, text := range []string{"b", "c"} {
+		w.describe(ts.ID, text)
+	}
+	before := w.revisions(ts.ID)
+	time.Sleep(10 * time.Millisecond) // file times of the kernel move in ticks
+	got := want[artifact.Collected](w, w.do("POST", "/v1/registry/collect", nil), 200)
+	if got.Archived != 2 || got.Manifests == 0 || !got.More {
+		t.Fatalf("collected %+v", got)
+	}
+	st := oci.NewStore(w.faults.Backend)
+	left := func() (tags, revisions int) {
+		all, err := w.faults.Backend.(*server.Store).Index().Tags(t.Context(), oci.ReleaseRepository("default"), "", -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range before {
+			if _, err := st.Pull(t.Context(), "default/toolsets/pets", registry.Digest(r.Digest), oci.KindToolset); err == nil {
+				revisions++
+			}
+		}
+		return len(all), revisions
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		tags, revisions := left()
+		if tags == 2 && revisions == 1 { // the newest release and latest, and what is live
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d tags of releases and %d revisions are left", tags, revisions)
+		}
+	}
+	if _, err := st.Pull(t.Context(), "default/toolsets/pets", registry.Digest(before[0].Digest), oci.KindToolset); err != nil {
+		t.Errorf("what is live: %v", err)
+	}
 }
 
 // What retention lets go is archived, leaves the registry, and cannot be brought

@@ -395,6 +395,7 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	telling.Go(func() { s.domains.Run(ctx) })
 	telling.Go(func() { s.trials.Run(ctx) })
 	telling.Go(func() { s.tellCertificates(ctx) })
+	telling.Go(func() { s.artifacts.Run(ctx) })
 	for {
 		select {
 		case <-usage.C:
@@ -411,11 +412,6 @@ func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 			continue
 		case <-tick.C:
 			s.audit.Settle(ctx)
-			if s.o.Registry != nil {
-				if _, err := s.artifacts.Collect(ctx); err != nil && ctx.Err() == nil {
-					s.log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
-				}
-			}
 			if err := s.o.Store.Sweep(ctx); err != nil && ctx.Err() == nil {
 				s.log.LogAttrs(ctx, slog.LevelWarn, "sweeping expired records did not work", slog.Any("error", err))
 			}

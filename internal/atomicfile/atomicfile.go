@@ -182,3 +182,20 @@ func Remove(sys System, path string) error {
 	}
 	return nil
 }
+
+// RemoveIn is [Remove] for files of one directory, which is synced once.
+func RemoveIn(sys System, dir string, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := sys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+	}
+	if err := sys.SyncDir(dir); err != nil {
+		return fmt.Errorf("sync the directory %s: %w", dir, err)
+	}
+	return nil
+}

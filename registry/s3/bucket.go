@@ -30,6 +30,8 @@ const (
 	partBytes = 16 << 20
 	// putParallel is how many contents of one batch go up at a time.
 	putParallel = 8
+	// deleteParallel is how many contents of one batch are removed at a time.
+	deleteParallel = 8
 	// retries of a request that the store or the line failed.
 	retries = 4
 	// grain is what Last-Modified is exact to (RFC 9110 §5.6.7).
@@ -408,7 +410,29 @@ func (b *Bucket) OlderThan(ctx context.Context, d registry.Digest, t time.Time) 
 
 // DeleteOld implements [server.ContentKeeper]. What is near a content that is being
 // pushed stays until the next collection.
-func (b *Bucket) DeleteOld(ctx context.Context, d registry.Digest, t time.Time) (bool, error) {
+func (b *Bucket) DeleteOld(ctx context.Context, t time.Time, all ...registry.Digest) ([]registry.Digest, error) {
+	removed := make([]bool, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(deleteParallel)
+	for i, d := range all {
+		g.Go(func() (err error) {
+			removed[i], err = b.deleteOld(ctx, d, t)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	var gone []registry.Digest
+	for i, d := range all {
+		if removed[i] {
+			gone = append(gone, d)
+		}
+	}
+	return gone, nil
+}
+
+func (b *Bucket) deleteOld(ctx context.Context, d registry.Digest, t time.Time) (bool, error) {
 	if !d.Valid() {
 		return false, registry.ErrDigest
 	}

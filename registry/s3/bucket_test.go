@@ -157,7 +157,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%s says too much: %s", what, text)
 			}
 		}
-		if gone, err := b.DeleteOld(t.Context(), x.Digest, time.Now()); gone || err == nil {
+		if gone, err := b.DeleteOld(t.Context(), time.Now(), x.Digest); len(gone) > 0 || err == nil {
 			t.Errorf("DeleteOld = %v, %v", gone, err)
 		}
 	}

@@ -289,3 +289,61 @@ func (b *Blobs) Walk(_ context.Context, fn func(d registry.Digest, size int64, m
 	}
 	return nil
 }
+
+// OlderThan implements [ContentKeeper].
+func (b *Blobs) OlderThan(_ context.Context, d registry.Digest, t time.Time) (bool, error) {
+	info, err := b.root.Stat(d.Hex())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", d, err)
+	}
+	return info.ModTime().Before(t), nil
+}
+
+// DeleteOld implements [ContentKeeper]: the directory is synced once.
+func (b *Blobs) DeleteOld(ctx context.Context, t time.Time, all ...registry.Digest) ([]registry.Digest, error) {
+	for _, d := range all {
+		if !d.Valid() {
+			return nil, registry.ErrDigest
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var gone []registry.Digest
+	var names []string
+	for _, d := range all {
+		old, err := b.OlderThan(ctx, d, t)
+		if err != nil {
+			return nil, err
+		}
+		if old {
+			gone, names = append(gone, d), append(names, d.Hex())
+		}
+	}
+	if err := atomicfile.RemoveIn(b.sys, b.dir, names...); err != nil {
+		return nil, err
+	}
+	return gone, nil
+}
+
+// touch makes a content young that is pushed again and there already.
+func (b *Blobs) touch(d registry.Digest) error {
+	now := time.Now()
+	if err := b.root.Chtimes(d.Hex(), now, now); err != nil {
+		return fmt.Errorf("keep %s: %w", d, err)
+	}
+	return nil
+}
+
+// Keep implements [ContentKeeper].
+func (b *Blobs) Keep(_ context.Context, d registry.Digest) (bool, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	err := b.touch(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,26 +1,50 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/registry"
 )
 
-// Enumerator is an Index that can list what it knows; collection needs it.
+const (
+	// collectBatch is how many manifests, contents or links are removed together, with one
+	// sync of each directory. Pushes wait for a batch, so it is a matter of milliseconds.
+	collectBatch = 64
+	// collectParallel is how many manifests are read, and contents looked for, at a time: it
+	// matters for contents in a bucket.
+	collectParallel = 8
+)
+
+// Enumerator is an Index that can list what it knows, and remove many facts at once;
+// collection needs it.
 type Enumerator interface {
 	// EachManifest calls fn for every manifest of every repository until fn fails.
 	// What is linked meanwhile may or may not be among them.
 	EachManifest(ctx context.Context, fn func(repository string, d registry.Digest) error) error
-	// Repositories lists the repositories that have blobs.
-	Repositories(ctx context.Context) ([]string, error)
+	// EachBlob is EachManifest for the blobs that repositories have.
+	EachBlob(ctx context.Context, fn func(repository string, d registry.Digest) error) error
+	// Unlink removes facts of a repository: tags, then manifests, then blobs, each kind
+	// durably before the next. Facts that are missing are no error. Other than
+	// UnlinkManifest it looks for no tags.
+	Unlink(ctx context.Context, repository string, facts Facts) error
+}
+
+// Facts of a repository.
+type Facts struct {
+	Tags      []string
+	Manifests []Descriptor
+	Blobs     []registry.Digest
 }
 
 // CollectOptions say what stays.
@@ -33,185 +57,286 @@ type CollectOptions struct {
 	// Releases is how many releases of each group stay, the newest, however young the others
 	// are. At least 1.
 	Releases int
+	// Limit is how long a collection removes before it leaves the rest to the next one.
+	// Listing and reading what is there come before and do not count, and some is always
+	// removed. Default: no limit.
+	Limit time.Duration
 }
 
 // Collected is what a collection did.
 type Collected struct {
 	Manifests, Blobs int
 	Bytes            int64
-	Kept             int // contents that stay
+	Kept             int  // contents that stay
+	More             bool // the limit ended it: the next collection goes on
 }
 
 // Collect removes manifests without a tag that are not needed, releases beyond
 // the newest, and contents that no manifest names, if they are old enough. It may
 // run while everything else goes on, but for what [Hold] holds: then it fails with
 // [problem.Unavailable].
+//
+// Whenever it stops or crashes, what has a tag is whole: tags go before their manifests,
+// manifests before what they name.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) (_ Collected, err error) {
+	index, ok := s.index.(Enumerator)
+	if !ok {
+		return Collected{}, errors.New("collect: the index of this registry cannot be listed")
+	}
 	done, err := s.collecting()
 	if err != nil {
 		return Collected{}, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	return s.collect(ctx, o)
+	c := &collection{store: s, index: index, o: o, sizes: map[registry.Digest]stored{}, named: map[registry.Digest]int{}, fixed: map[string][]string{}}
+	err = c.run(ctx)
+	c.out.Kept = len(c.sizes)
+	return c.out, err
 }
 
-func (s *Store) collect(ctx context.Context, o CollectOptions) (Collected, error) {
-	var out Collected
-	index, ok := s.index.(Enumerator)
-	if !ok {
-		return out, errors.New("collect: the index of this registry cannot be listed")
+// collection is one run of Collect.
+type collection struct {
+	store *Store
+	index Enumerator
+	o     CollectOptions
+	out   Collected
+	until time.Time // zero: no limit
+
+	sizes map[registry.Digest]stored // contents that are there
+	// named counts the manifests that are linked and name a content, themselves included.
+	named map[registry.Digest]int
+	// fixed are the tags of repositories of releases that are no numbers, such as "latest".
+	fixed map[string][]string
+	// unneeded manifests, in the order in which they go: of each repository the oldest
+	// releases first.
+	unneeded []*linked
+}
+
+// stored is a content that is there.
+type stored struct {
+	size     int64
+	modified time.Time
+}
+
+// linked is a manifest of a repository.
+type linked struct {
+	repository string
+	digest     registry.Digest
+	mediaType  string
+	contents   *contents // nil: it cannot be read, and names nothing
+	superseded bool      // a release whose place newer ones took
+	tags       []string  // of a superseded release
+	order      int       // among the superseded releases of a repository, oldest first
+}
+
+// contents is what a manifest names.
+type contents struct {
+	layers  []registry.Digest
+	others  []registry.Digest // configuration, manifests, subject
+	subject bool              // it is about another one, such as a signature, and stays with it
+}
+
+func (m *linked) names() []registry.Digest {
+	out := []registry.Digest{m.digest}
+	if m.contents != nil {
+		out = append(append(out, m.contents.layers...), m.contents.others...)
 	}
-	type entry struct {
-		repository string
-		digest     registry.Digest
+	return out
+}
+
+func (c *collection) run(ctx context.Context) error {
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
 	}
-	var all []entry
-	tagged := map[string]map[registry.Digest]bool{}
-	// Releases beyond the newest ones, and what they are made of.
-	superseded, past := map[registry.Digest]bool{}, map[registry.Digest]bool{}
-	err := index.EachManifest(ctx, func(repository string, d registry.Digest) error {
-		all = append(all, entry{repository, d})
+	if err := c.mark(ctx, all); err != nil {
+		return err
+	}
+	if c.o.Limit > 0 {
+		c.until = time.Now().Add(c.o.Limit)
+	}
+	steps := []func(context.Context) error{c.removeManifests, c.removeContents, c.removeLinks}
+	for _, step := range steps {
+		if err := step(ctx); err != nil || c.out.More {
+			return err
+		}
+	}
+	return nil
+}
+
+// over reports whether the limit is reached, and notes that some is left.
+func (c *collection) over() bool {
+	c.out.More = !c.until.IsZero() && time.Now().After(c.until)
+	return c.out.More
+}
+
+// list reads what is linked and stored.
+func (c *collection) list(ctx context.Context) ([]*linked, error) {
+	var all []*linked
+	err := c.index.EachManifest(ctx, func(repository string, d registry.Digest) error {
+		all = append(all, &linked{repository: repository, digest: d})
 		return nil
 	})
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	for _, e := range all {
-		if tagged[e.repository] == nil {
-			if tagged[e.repository], err = s.keptTags(ctx, e.repository, o.Releases, superseded); err != nil {
-				return out, err
-			}
-		}
+	if err := c.read(ctx, all); err != nil {
+		return nil, err
 	}
-	marked := map[registry.Digest]bool{}
-	for _, e := range all {
-		b, err := s.content.Fetch(ctx, e.digest, MaxManifestBytes)
-		if err != nil && !errors.Is(err, registry.ErrNotFound) {
-			return out, err
-		}
-		mediaType, merr := s.index.MediaType(ctx, e.repository, e.digest)
-		if errors.Is(merr, registry.ErrNotFound) {
-			continue // removed meanwhile
-		}
-		if merr != nil {
-			return out, merr
-		}
-		var m *anyManifest
-		if err == nil {
-			m, _ = readManifest(b, mediaType) // one that cannot be read names nothing
-		}
-		referred := m != nil && m.Subject != nil // signatures and the like stay with what they are about
-		stays := o.Needed[e.digest] || tagged[e.repository][e.digest] || referred
-		if !stays && !superseded[e.digest] {
-			old, err := s.content.OlderThan(ctx, e.digest, o.Before)
-			if err != nil {
-				return out, err
-			}
-			stays = !old
-		}
-		if !stays {
-			desc := Descriptor{Digest: e.digest, MediaType: mediaType}
-			if err := s.index.UnlinkManifest(ctx, e.repository, desc); err != nil {
-				return out, err
-			}
-			out.Manifests++
-			if superseded[e.digest] && m != nil {
-				past[e.digest] = true
-				for _, r := range m.Layers {
-					past[registry.Digest(r.Digest)] = true
-				}
-			}
+	err = c.store.content.Walk(ctx, func(d registry.Digest, size int64, modified time.Time) error {
+		c.sizes[d] = stored{size, modified}
+		return ctx.Err()
+	})
+	return all, err
+}
+
+// read reads manifests. What a manifest names never changes, so the store remembers it
+// from one collection to the next.
+func (c *collection) read(ctx context.Context, all []*linked) error {
+	var mu sync.Mutex
+	known := make(map[registry.Digest]*linked, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(collectParallel)
+	for _, m := range all {
+		if old := c.store.known[m.digest]; old != nil && old.repository == m.repository {
+			m.mediaType, m.contents = old.mediaType, old.contents
+			mu.Lock()
+			known[m.digest] = old
+			mu.Unlock()
 			continue
 		}
-		marked[e.digest] = true
-		if m == nil {
-			continue
-		}
-		for _, r := range append(append(append([]reference{}, m.Layers...), m.Manifests...), m.optional()...) {
-			marked[registry.Digest(r.Digest)] = true
-		}
-	}
-	repositories, err := index.Repositories(ctx)
-	if err != nil {
-		return out, err
-	}
-	err = s.content.Walk(ctx, func(d registry.Digest, size int64, _ time.Time) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if marked[d] {
-			out.Kept++
-			return nil
-		}
-		before := o.Before
-		if past[d] {
-			before = time.Now() // each release is content of its own: its number is in it
-		}
-		gone, err := s.content.DeleteOld(ctx, d, before)
-		if err != nil {
-			return err
-		}
-		if !gone {
-			out.Kept++
-			return nil
-		}
-		out.Blobs++
-		out.Bytes += size
-		for _, r := range repositories {
-			if err := s.index.UnlinkBlob(ctx, r, d); err != nil {
+		g.Go(func() (err error) {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-		}
-		return nil
-	})
-	return out, err
+			m.mediaType, err = c.store.index.MediaType(ctx, m.repository, m.digest)
+			if errors.Is(err, registry.ErrNotFound) {
+				return nil // removed meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			b, err := c.store.content.Fetch(ctx, m.digest, MaxManifestBytes)
+			if errors.Is(err, registry.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			read, err := readManifest(b, m.mediaType)
+			if err != nil {
+				return nil //nolint:nilerr // one that cannot be read names nothing
+			}
+			m.contents = &contents{layers: digests(read.Layers), others: digests(append(read.optional(), read.Manifests...)), subject: read.Subject != nil}
+			mu.Lock()
+			known[m.digest] = &linked{repository: m.repository, digest: m.digest, mediaType: m.mediaType, contents: m.contents}
+			mu.Unlock()
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	c.store.known = known
+	return nil
 }
 
-// keptTags are the manifests whose tags keep them. In a repository of releases
-// that is "latest" and the newest ones, and the others are added to superseded;
-// elsewhere every tag counts.
-func (s *Store) keptTags(ctx context.Context, repository string, releases int, superseded map[registry.Digest]bool) (map[registry.Digest]bool, error) {
-	tags, err := s.index.Tags(ctx, repository, "", -1)
+func digests(all []reference) []registry.Digest {
+	out := make([]registry.Digest, len(all))
+	for i := range all {
+		out[i] = registry.Digest(all[i].Digest)
+	}
+	return out
+}
+
+// mark finds out which manifests are not needed, and counts what all of them name.
+func (c *collection) mark(ctx context.Context, all []*linked) error {
+	for d := range c.o.Needed {
+		c.named[d]++
+	}
+	tags := map[string]*repositoryTags{}
+	for _, m := range all {
+		for _, d := range m.names() {
+			c.named[d]++
+		}
+		if tags[m.repository] == nil {
+			t, err := c.tagsOf(ctx, m.repository)
+			if err != nil {
+				return err
+			}
+			tags[m.repository], c.fixed[m.repository] = t, t.fixed
+		}
+		t := tags[m.repository]
+		if c.o.Needed[m.digest] || t.keep[m.digest] || m.contents != nil && m.contents.subject {
+			continue
+		}
+		if past, ok := t.past[m.digest]; ok {
+			m.superseded, m.tags, m.order = true, past.tags, past.order
+		} else if at, ok := c.sizes[m.digest]; ok && !at.modified.Before(c.o.Before) {
+			continue // looked at again when it is removed
+		}
+		c.unneeded = append(c.unneeded, m)
+	}
+	slices.SortFunc(c.unneeded, func(a, b *linked) int {
+		return cmp.Or(strings.Compare(a.repository, b.repository), cmp.Compare(a.order, b.order))
+	})
+	return nil
+}
+
+// repositoryTags are the tags of a repository.
+type repositoryTags struct {
+	keep  map[registry.Digest]bool // manifests that a tag keeps
+	past  map[registry.Digest]*pastRelease
+	fixed []string // of a repository of releases: those that are no numbers
+}
+
+// pastRelease is a release beyond the newest ones.
+type pastRelease struct {
+	tags  []string
+	order int
+}
+
+// tagsOf reads the tags of a repository. In one of releases "latest" and the newest ones
+// keep their manifests; elsewhere every tag does.
+func (c *collection) tagsOf(ctx context.Context, repository string) (*repositoryTags, error) {
+	out := &repositoryTags{keep: map[registry.Digest]bool{}, past: map[registry.Digest]*pastRelease{}}
+	tags, err := c.store.index.Tags(ctx, repository, "", -1)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return nil, err
 	}
-	var past []string
-	if strings.HasPrefix(repository, "releases/") {
+	releases := strings.HasPrefix(repository, "releases/")
+	if releases {
 		slices.SortFunc(tags, func(a, b string) int {
 			ea, ra := position(a)
 			eb, rb := position(b)
 			return -registry.Compare(ea, ra, eb, rb)
 		})
-		kept := []string{}
-		for _, t := range tags {
-			if e, _ := position(t); e == 0 || len(kept) < max(releases, 1) {
-				kept = append(kept, t)
-			} else {
-				past = append(past, t)
-			}
-		}
-		tags = kept
 	}
-	out := make(map[registry.Digest]bool, len(tags))
-	if err := s.tagged(ctx, repository, past, superseded); err != nil {
-		return nil, err
-	}
-	return out, s.tagged(ctx, repository, tags, out)
-}
-
-// tagged adds to a set what tags point at.
-func (s *Store) tagged(ctx context.Context, repository string, tags []string, to map[registry.Digest]bool) error {
-	for _, t := range tags {
-		d, err := s.index.Tag(ctx, repository, t)
+	kept := 0
+	for i, t := range tags {
+		d, err := c.store.index.Tag(ctx, repository, t)
 		if errors.Is(err, registry.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		to[d] = true
+		e, _ := position(t)
+		switch {
+		case releases && e == 0:
+			out.fixed = append(out.fixed, t)
+			out.keep[d] = true
+		case !releases || kept < max(c.o.Releases, 1):
+			kept++
+			out.keep[d] = true
+		default:
+			if out.past[d] == nil {
+				out.past[d] = &pastRelease{}
+			}
+			out.past[d].tags, out.past[d].order = append(out.past[d].tags, t), len(tags)-i
+		}
 	}
-	return nil
+	return out, nil
 }
 
 // position reads a release's tag, <epoch>.<revision>; 0, 0 for another.
@@ -225,94 +350,197 @@ func position(tag string) (epoch, revision uint64) {
 	return epoch, revision
 }
 
-// OlderThan implements [ContentKeeper].
-func (b *Blobs) OlderThan(_ context.Context, d registry.Digest, t time.Time) (bool, error) {
-	info, err := b.root.Stat(d.Hex())
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for %s: %w", d, err)
-	}
-	return info.ModTime().Before(t), nil
-}
-
-// DeleteOld implements [ContentKeeper].
-func (b *Blobs) DeleteOld(ctx context.Context, d registry.Digest, t time.Time) (bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if old, err := b.OlderThan(ctx, d, t); err != nil || !old {
-		return false, err
-	}
-	return true, b.Delete(d)
-}
-
-// touch makes a content young that is pushed again and there already.
-func (b *Blobs) touch(d registry.Digest) error {
-	now := time.Now()
-	if err := b.root.Chtimes(d.Hex(), now, now); err != nil {
-		return fmt.Errorf("keep %s: %w", d, err)
-	}
-	return nil
-}
-
-// Keep implements [ContentKeeper].
-func (b *Blobs) Keep(_ context.Context, d registry.Digest) (bool, error) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	err := b.touch(d)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// EachManifest implements [Enumerator].
-func (f *Files) EachManifest(ctx context.Context, fn func(string, registry.Digest) error) error {
-	return f.walk(ctx, dirManifests, func(repository, name string) error {
-		d, err := registry.ParseDigest("sha256:" + name)
-		if err != nil {
-			return nil //nolint:nilerr // a temporary file
+// removeManifests removes the manifests that are not needed, and with each batch the
+// contents of superseded releases: no later collection would know that they need no grace.
+func (c *collection) removeManifests(ctx context.Context) error {
+	for rest := c.unneeded; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && n < collectBatch && rest[n].repository == rest[0].repository {
+			n++
 		}
-		return fn(repository, d)
-	})
-}
-
-// Repositories implements [Enumerator].
-func (f *Files) Repositories(ctx context.Context) ([]string, error) {
-	var out []string
-	err := f.walk(ctx, dirBlobs, func(repository, _ string) error {
-		if len(out) == 0 || out[len(out)-1] != repository {
-			out = append(out, repository)
-		}
-		return nil
-	})
-	return out, err
-}
-
-// walk calls fn for each file in the directories of a kind.
-func (f *Files) walk(ctx context.Context, kind string, fn func(repository, name string) error) error {
-	err := fs.WalkDir(f.root.FS(), ".", func(at string, e fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile
-		case err != nil:
+		if err := c.removeBatch(ctx, rest[:n]); err != nil {
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case e.IsDir():
-			if base := path.Base(at); strings.HasPrefix(base, "_") && base != kind {
-				return fs.SkipDir
-			}
+		}
+		if rest = rest[n:]; len(rest) > 0 && c.over() {
 			return nil
 		}
-		if dir := path.Dir(at); path.Base(dir) == kind {
-			return fn(path.Dir(dir), path.Base(at))
+	}
+	return nil
+}
+
+// removeBatch removes manifests of one repository.
+func (c *collection) removeBatch(ctx context.Context, batch []*linked) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	gone, err := c.unlink(ctx, batch)
+	if err != nil {
+		return err
+	}
+	c.out.Manifests += len(gone)
+	var past []registry.Digest
+	for _, m := range gone {
+		delete(c.store.known, m.digest)
+		for _, d := range m.names() {
+			c.named[d]--
+		}
+		if m.superseded && m.contents != nil {
+			past = append(append(past, m.digest), m.contents.layers...)
+		}
+	}
+	past = slices.DeleteFunc(past, func(d registry.Digest) bool { return c.named[d] > 0 })
+	// Each release is content of its own, its number is in it, so nothing else that is being
+	// pushed needs it.
+	deleted, err := c.delete(ctx, time.Now(), past)
+	if err != nil || len(deleted) == 0 {
+		return err
+	}
+	return c.unlinkBlobs(ctx, batch[0].repository, deleted)
+}
+
+// unlink takes manifests out of their repository, but for those that were pushed or tagged
+// since they were listed, and returns which. Nobody links anything meanwhile.
+func (c *collection) unlink(ctx context.Context, batch []*linked) ([]*linked, error) {
+	s, repository := c.store, batch[0].repository
+	s.links.Lock()
+	defer s.links.Unlock()
+	tagged := map[registry.Digest]bool{}
+	for _, t := range c.fixed[repository] {
+		d, err := s.index.Tag(ctx, repository, t)
+		if err != nil && !errors.Is(err, registry.ErrNotFound) {
+			return nil, err
+		}
+		tagged[d] = true
+	}
+	young, err := parallel(ctx, batch, func(ctx context.Context, m *linked) (bool, error) {
+		if m.superseded {
+			return tagged[m.digest], nil
+		}
+		old, err := s.content.OlderThan(ctx, m.digest, c.o.Before)
+		return !old, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var facts Facts
+	var gone []*linked
+	for i, m := range batch {
+		if young[i] {
+			continue
+		}
+		for _, t := range m.tags {
+			d, err := s.index.Tag(ctx, repository, t)
+			if err != nil && !errors.Is(err, registry.ErrNotFound) {
+				return nil, err
+			}
+			if err == nil && d == m.digest {
+				facts.Tags = append(facts.Tags, t)
+			}
+		}
+		facts.Manifests = append(facts.Manifests, Descriptor{Digest: m.digest, MediaType: m.mediaType})
+		gone = append(gone, m)
+	}
+	return gone, c.index.Unlink(ctx, repository, facts)
+}
+
+// parallel asks the same of each of some things.
+func parallel[T any](ctx context.Context, all []T, ask func(context.Context, T) (bool, error)) ([]bool, error) {
+	out := make([]bool, len(all))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(collectParallel)
+	for i, x := range all {
+		g.Go(func() (err error) {
+			out[i], err = ask(ctx, x)
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// removeContents removes what no manifest names and is old enough.
+func (c *collection) removeContents(ctx context.Context) error {
+	var old []registry.Digest
+	for d, at := range c.sizes {
+		if c.named[d] == 0 && at.modified.Before(c.o.Before) {
+			old = append(old, d)
+		}
+	}
+	for batch := range slices.Chunk(old, collectBatch) {
+		if c.out.Blobs > 0 && c.over() {
+			return nil
+		}
+		if _, err := c.delete(ctx, c.o.Before, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes contents that are older than a time, and returns which.
+func (c *collection) delete(ctx context.Context, before time.Time, all []registry.Digest) ([]registry.Digest, error) {
+	if err := ctx.Err(); err != nil || len(all) == 0 {
+		return nil, err
+	}
+	gone, err := c.store.content.DeleteOld(ctx, before, all...)
+	for _, d := range gone {
+		if at, ok := c.sizes[d]; ok {
+			c.out.Blobs++
+			c.out.Bytes += at.size
+			delete(c.sizes, d)
+		}
+	}
+	return gone, err
+}
+
+// removeLinks makes repositories forget blobs whose contents are gone, also those that an
+// earlier collection left behind when it stopped.
+func (c *collection) removeLinks(ctx context.Context) error {
+	gone := map[string][]registry.Digest{}
+	err := c.index.EachBlob(ctx, func(repository string, d registry.Digest) error {
+		if _, ok := c.sizes[d]; !ok {
+			gone[repository] = append(gone[repository], d)
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("list the index: %w", err)
+		return err
+	}
+	first := true
+	for _, repository := range slices.Sorted(maps.Keys(gone)) {
+		for batch := range slices.Chunk(gone[repository], collectBatch) {
+			if !first && c.over() {
+				return nil
+			}
+			first = false
+			if err := c.unlinkBlobs(ctx, repository, batch); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// unlinkBlobs makes a repository forget blobs, but for those that were pushed again.
+// Nobody links anything meanwhile.
+func (c *collection) unlinkBlobs(ctx context.Context, repository string, all []registry.Digest) error {
+	s := c.store
+	s.links.Lock()
+	defer s.links.Unlock()
+	missing, err := parallel(ctx, all, func(ctx context.Context, d registry.Digest) (bool, error) {
+		_, err := s.content.Size(ctx, d)
+		if errors.Is(err, registry.ErrNotFound) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("look for the contents of %s: %w", repository, err)
+	}
+	var facts Facts
+	for i, d := range all {
+		if missing[i] {
+			facts.Blobs = append(facts.Blobs, d)
+		}
+	}
+	return c.index.Unlink(ctx, repository, facts)
 }

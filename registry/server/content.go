@@ -51,9 +51,10 @@ type ContentKeeper interface {
 	// OlderThan reports whether a content was last made young before a time; one that
 	// is missing is.
 	OlderThan(ctx context.Context, d registry.Digest, t time.Time) (bool, error)
-	// DeleteOld removes a content that is older than a time, unless it is made young
-	// at this moment, and reports whether it did.
-	DeleteOld(ctx context.Context, d registry.Digest, t time.Time) (bool, error)
+	// DeleteOld removes those contents that are older than a time, unless they are made
+	// young at this moment, and returns them and those that are missing. When it fails,
+	// some may be gone.
+	DeleteOld(ctx context.Context, t time.Time, all ...registry.Digest) (gone []registry.Digest, err error)
 	// Walk calls fn for everything that is stored, in no order, until fn fails.
 	Walk(ctx context.Context, fn func(d registry.Digest, size int64, modified time.Time) error) error
 }

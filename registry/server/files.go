@@ -180,26 +180,13 @@ func (f *Files) UnlinkManifest(ctx context.Context, repository string, m Descrip
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		return err
 	}
+	facts := Facts{Manifests: []Descriptor{m}}
 	for _, tag := range tags {
 		if d, err := f.Tag(ctx, repository, tag); err == nil && d == m.Digest {
-			if err := f.DeleteTag(ctx, repository, tag); err != nil {
-				return err
-			}
+			facts.Tags = append(facts.Tags, tag)
 		}
 	}
-	if m.Subject != "" {
-		if err := f.removeIn(f.path(repository, dirReferrers, m.Subject.Hex()), m.Digest.Hex()); err != nil {
-			return err
-		}
-	}
-	return f.removeIn(f.path(repository, dirManifests), m.Digest.Hex())
-}
-
-func (f *Files) removeIn(dir, name string) error {
-	if !f.exists(dir) {
-		return nil
-	}
-	return f.remove(filepath.Join(dir, name))
+	return f.Unlink(ctx, repository, facts)
 }
 
 // Referrers lists what refers to subject, sorted by digest.

@@ -165,7 +165,7 @@ func (h *Handler) mount(r *http.Request, repository, digest, from string) (regis
 	if err != nil || !has {
 		return "", err
 	}
-	return d, h.store.index.LinkBlob(r.Context(), repository, d)
+	return d, h.store.linkBlob(r.Context(), repository, d)
 }
 
 func (h *Handler) finishUpload(w http.ResponseWriter, r *http.Request, repository, id string) error {
@@ -184,7 +184,7 @@ func (h *Handler) finishUpload(w http.ResponseWriter, r *http.Request, repositor
 	if err != nil {
 		return readFault(err)
 	}
-	if err := h.store.index.LinkBlob(r.Context(), repository, d); err != nil {
+	if err := h.store.linkBlob(r.Context(), repository, d); err != nil {
 		return err
 	}
 	blobCreated(w, repository, d)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -36,6 +37,12 @@ type Store struct {
 	content Content
 	index   Index
 	uploads *uploads
+
+	// links is held for reading while something is linked whose content was just made young,
+	// and for writing while a collection makes sure that a content is old or gone and
+	// unlinks it.
+	links sync.RWMutex
+	known map[registry.Digest]*linked // manifests that a collection has read; of the one that runs
 }
 
 // Open opens or makes a store.
@@ -104,6 +111,13 @@ func (s *Store) PutBlob(ctx context.Context, repository string, d registry.Diges
 	if err := s.content.Put(ctx, Blob{Digest: d, Data: b}); err != nil {
 		return err
 	}
+	return s.linkBlob(ctx, repository, d)
+}
+
+// linkBlob links a blob whose content was stored before.
+func (s *Store) linkBlob(ctx context.Context, repository string, d registry.Digest) error {
+	s.links.RLock()
+	defer s.links.RUnlock()
 	return s.index.LinkBlob(ctx, repository, d)
 }
 
@@ -133,6 +147,8 @@ func (s *Store) putManifest(ctx context.Context, repository, tag string, d regis
 		return Descriptor{}, err
 	}
 	desc := m.describe(d, mediaType, int64(len(b)))
+	s.links.RLock()
+	defer s.links.RUnlock()
 	if err := s.index.LinkManifest(ctx, repository, desc); err != nil {
 		return Descriptor{}, err
 	}

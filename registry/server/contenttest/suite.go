@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,11 +206,20 @@ func age(t *testing.T, s Subject) {
 		t.Fatalf("Keep of what is missing = %v, %v", ok, err)
 	}
 	must(t, c.Verify(ctx, x.Digest))
-	if gone, err := c.DeleteOld(ctx, x.Digest, before); gone || err != nil {
-		t.Fatalf("DeleteOld of a young content = %v, %v", gone, err)
+	y := Blob("y")
+	must(t, c.Put(ctx, y))
+	if gone, err := c.DeleteOld(ctx, before, x.Digest, y.Digest); len(gone) != 0 || err != nil {
+		t.Fatalf("DeleteOld of young contents = %v, %v", gone, err)
 	}
 	must(t, c.Verify(ctx, x.Digest))
-	if gone, err := c.DeleteOld(ctx, x.Digest, after); !gone || err != nil {
+	if gone, err := c.DeleteOld(ctx, after); len(gone) != 0 || err != nil {
+		t.Fatalf("DeleteOld of none = %v, %v", gone, err)
+	}
+	if _, err := c.DeleteOld(ctx, after, "sha256:../../x"); !errors.Is(err, registry.ErrDigest) {
+		t.Fatalf("DeleteOld of a digest that is a path: %v; want ErrDigest", err)
+	}
+	none := Blob("none").Digest
+	if gone, err := c.DeleteOld(ctx, after, x.Digest, none, y.Digest); !slices.Equal(gone, []registry.Digest{x.Digest, none, y.Digest}) || err != nil {
 		t.Fatalf("DeleteOld = %v, %v", gone, err)
 	}
 	empty(t, c)
