@@ -37,6 +37,7 @@ import (
 	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/job"
 	"github.com/sluicegate/sluice/admin/keyring"
+	"github.com/sluicegate/sluice/admin/live"
 	"github.com/sluicegate/sluice/admin/local"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/mcpserver"
@@ -210,6 +211,7 @@ type Server struct {
 	api       huma.API
 	front     *front.Room
 	works     *job.Room
+	live      *live.Room
 	opened    *toolset.Connectors
 	logins    *login.Room
 	drafts    *draft.Room
@@ -349,6 +351,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		Store: o.Store, Keyring: o.Keyring, Log: s.log, Audit: s.audit, Metrics: s.metrics, Sessions: s.sessions, Proxies: o.Proxies, Hosts: front.HostNames(o.Hosts), PublicURL: o.PublicURL,
 		Mux: http.NewServeMux(),
 	}
+	s.live = &live.Room{Store: o.Store, Log: s.log, Stopping: s.stopping}
 	s.works = &job.Room{Front: s.front, Store: o.Store, Work: s.work, Jobs: &s.jobs}
 	s.routes()
 	return s, nil
@@ -462,7 +465,7 @@ var operations = []func(*Server){
 	registerAuthentication, registerTests, registerTrials, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
 	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerControlPlanes, registerReleases, registerKeptDrafts, registerTokens,
 	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
-	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport,
+	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport, registerLive,
 }
 
 func (s *Server) routes() {

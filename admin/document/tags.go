@@ -24,7 +24,7 @@ var tags = []struct {
 	{"Usage", "Figures and the call log.", []string{"usage", "calls", "toolsets/capture"}},
 	{"Alerts", "What is wrong, and who is told of it.", []string{"alerts", "alert-rules", "channels", "deliveries"}},
 	{"People", "Members, their roles, tokens and sessions.", []string{"members", "tokens", "me", "session", "sessions", "login-link", "sign-in", "openid-connect", "workspaces"}},
-	{"Operation", "Control planes, edges, keys, jobs, the audit log and the registry.", []string{"control-planes", "edges", "keys", "jobs", "audit", "registry"}},
+	{"Operation", "Control planes, edges, keys, jobs, changes, the audit log and the registry.", []string{"control-planes", "edges", "keys", "jobs", "changes", "audit", "registry"}},
 }
 
 // tagOperations puts each operation into its group.

@@ -112,6 +112,7 @@ func suite(t *testing.T, h harness) {
 	f("roll-outs", testTrials)
 	f("figures", testFigures)
 	f("marks of releases", testMarks)
+	f("marks of changes", testChangeMarks)
 	f("copies of drafts", testDrafts)
 	f("jobs", testJobs)
 	f("idempotency keys", testKeys)

@@ -23,8 +23,8 @@ url=$(grep -o 'http://[^"]*' "$work/data/endpoint" | head -1)
 token=$(cat "$work/data/admin.token")
 
 # What would end the run itself: its session and token, and the keys of the node. Logins at
-# other hosts and jobs are bounded by time-outs of their own. The stream of a connection's steps has tests
-# of its own: what it says is no JSON document.
+# other hosts and jobs are bounded by time-outs of their own. The streams of a connection's steps and of changes have tests
+# of their own: what they say is no JSON document.
 cat >"$work/hooks.py" <<'PY'
 import schemathesis
 
@@ -42,7 +42,7 @@ PY
 cd "$work"
 SCHEMATHESIS_HOOKS=hooks PYTHONPATH="$work" "$schemathesis" --no-color run "$url/v1/openapi.json" --url "$url" \
 	-H "Authorization: Bearer $token" -c explained,response_schema_conformance,content_type_conformance \
-	--exclude-path-regex '^/v1/(session|keys/rotate|registry|releases/resume|tokens/\{id\}|members/\{id\}|mcp/test-connection/steps)' \
+	--exclude-path-regex '^/v1/(session|keys/rotate|registry|releases/resume|tokens/\{id\}|members/\{id\}|mcp/test-connection/steps|changes$)' \
 	--max-time "$seconds" --max-failures 20 --continue-on-failure --request-timeout 30 --generation-database none \
 	--workers 1 --mode all ${PHASES:+--phases "$PHASES"} --suppress-health-check all --warnings off ${SEED:+--seed "$SEED"} || { status=$?; grep -i "panic\|level=ERROR\|\"ERROR\"" "$work/log" | tail -20 >&2 || true; exit "$status"; }
 kill -0 "$node" || { echo "the node has ended:" >&2; tail -20 "$work/log" >&2; exit 1; }

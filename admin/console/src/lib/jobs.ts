@@ -1,4 +1,5 @@
 import { api, unwrap, type Schemas } from "./api";
+import { jobChanged } from "./live";
 import { problemOf } from "./problem";
 
 const EVERY = 700;
@@ -14,6 +15,6 @@ export async function finish<T>(call: Promise<{ data?: unknown; error?: unknown;
     if (job.state === "succeeded") return job.result as T;
     if (job.state === "failed") throw problemOf(job.error, new Response(null, { status: job.error?.status ?? 500 }));
     onPhase?.(job.phase ?? "");
-    await new Promise((done) => setTimeout(done, EVERY));
+    await jobChanged(EVERY);
   }
 }

@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { api, unwrap, unwrapTagged } from "./api";
+import { every } from "./live";
 
 /** One toolset, with the ETag that a change of it names. */
 export const toolsetQuery = (slug: string) =>
@@ -38,11 +39,11 @@ export const usageQuery = (toolset?: string) =>
   queryOptions({
     queryKey: ["usage", toolset ?? ""],
     queryFn: () => unwrap(api.GET("/v1/usage", { params: { query: { range: "24h", step: "1h", by: ["toolset"], ...(toolset ? { toolset } : {}) } } })),
-    refetchInterval: 15_000,
+    refetchInterval: every(15_000),
   });
 
 export const openAlertsQuery = queryOptions({
   queryKey: ["alerts", "open"],
   queryFn: () => unwrap(api.GET("/v1/alerts", { params: { query: { open: true, limit: 20 } } })),
-  refetchInterval: 30_000,
+  refetchInterval: every(30_000),
 });

@@ -3,6 +3,7 @@ import { Outlet } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { ProblemNote } from "../components/problem";
 import { SIGNED_OUT } from "../lib/api";
+import { follow } from "../lib/live";
 import { sessionQuery, takeLoginLink } from "../lib/session";
 import { Connection } from "./connection";
 import { Navigation } from "./navigation";
@@ -37,6 +38,9 @@ function Inside() {
       removeEventListener("hashchange", opened);
     };
   }, []);
+
+  const signedIn = Boolean(session.data) && !expired;
+  useEffect(() => (signedIn ? follow(queries) : undefined), [queries, signedIn]);
 
   if (link) return <LinkSignIn key={link} link={link} done={() => setLink("")} />;
   if (session.isPending) return <p role="status" className="sr-only">Loading</p>;

@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { api, unwrap, type Schemas } from "../../lib/api";
+import { every } from "../../lib/live";
 
 export type Alert = Schemas["Alert"];
 export type Channel = Schemas["Channel"];
@@ -30,14 +31,14 @@ export const alertsQuery = (open: boolean, severity: Alert["severity"] | "") =>
       ),
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,
-    refetchInterval: EVERY,
+    refetchInterval: every(EVERY),
   });
 
 export const alertQuery = (id: string) =>
   queryOptions({
     queryKey: key("one", id),
     queryFn: () => unwrap(api.GET("/v1/alerts/{id}", { params: { path: { id } } })),
-    refetchInterval: EVERY,
+    refetchInterval: every(EVERY),
   });
 
 export const channelsQuery = infiniteQueryOptions({

@@ -62,7 +62,7 @@ export function CallLog() {
         <div className="flex flex-wrap items-center justify-between gap-3 border-b border-line px-3 pb-3">
           <label className="flex min-h-6 items-center gap-2">
             <input type="checkbox" className="size-4 accent-(--accent)" checked={live} onChange={(e) => setLive(e.target.checked)} />
-            Read new calls every three seconds
+            Show new calls as they come
           </label>
           <Export search={search} />
         </div>

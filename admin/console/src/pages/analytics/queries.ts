@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { api, unwrap, type Schemas } from "../../lib/api";
+import { every } from "../../lib/live";
 import type { Range, Search } from "./search";
 
 export type Call = Schemas["LoggedCall"];
@@ -16,14 +17,14 @@ export const usageOf = (range: Range, toolset: string, by?: By) =>
   queryOptions({
     queryKey: ["usage", range, toolset, by ?? ""],
     queryFn: () => unwrap(api.GET("/v1/usage", { params: { query: { range, step: steps[range], ...(by ? { by: [by] } : {}), ...(toolset ? { toolset } : {}) } } })),
-    refetchInterval: EVERY,
+    refetchInterval: every(EVERY),
   });
 
 export const errorsOf = (range: string, toolset: string) =>
   queryOptions({
     queryKey: ["usage", "errors", range, toolset],
     queryFn: () => unwrap(api.GET("/v1/usage/errors", { params: { query: { range, ...(toolset ? { toolset } : {}) } } })),
-    refetchInterval: EVERY,
+    refetchInterval: every(EVERY),
   });
 
 /** The parameters of the call log. */
@@ -47,7 +48,8 @@ export const callsOf = (s: Search, live: boolean) =>
     queryFn: ({ pageParam }) => callsPage(s, pageParam),
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,
-    refetchInterval: live ? 3000 : (false as const),
+    refetchInterval: live ? every(3000) : (false as const),
+    meta: { still: !live },
   });
 
 export const callOf = (id: string) =>
