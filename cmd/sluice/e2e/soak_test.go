@@ -281,8 +281,23 @@ func (c *soakClient) judge(tool, fault string, whole bool, id string, got []byte
 // settled is what the node holds when nothing is asked of it: the least of some looks.
 func settled(t *testing.T, n *node) map[string]float64 {
 	t.Helper()
+	return settledTo(t, n, nil)
+}
+
+// settledTo is settled that does not wait longer than until each of most is not exceeded;
+// nil: it always waits.
+func settledTo(t *testing.T, n *node, most map[string]float64) map[string]float64 {
+	t.Helper()
 	least := map[string]float64{}
-	for range 12 {
+	more := func() bool {
+		for name, v := range most {
+			if has, ok := least[name]; !ok || has > v {
+				return true
+			}
+		}
+		return most == nil
+	}
+	for i := 0; i < 12 && more(); i++ {
 		time.Sleep(250 * time.Millisecond) // what was cut off has to end by itself
 		res, err := http.Get("http://" + n.admin + "/metrics")
 		if err != nil {
