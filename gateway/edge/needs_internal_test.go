@@ -166,8 +166,13 @@ func TestTokensOfUsersEnd(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	x := secrets.Wire{Secret: secrets.New("x")}
 	for _, c := range []struct{ renew, expires, lasts time.Duration }{
-		{0, 0, userTokenTTL}, {time.Minute, 0, time.Minute}, {time.Hour, 0, userTokenTTL}, {0, time.Minute, time.Minute}, {0, time.Hour, userTokenTTL},
-		{time.Minute, 30 * time.Second, 30 * time.Second}, {userTokenTTL, 0, userTokenTTL},
+		{0, 0, userTokenTTL},
+		{time.Minute, 0, time.Minute},
+		{time.Hour, 0, userTokenTTL},
+		{0, time.Minute, time.Minute},
+		{0, time.Hour, userTokenTTL},
+		{time.Minute, 30 * time.Second, 30 * time.Second},
+		{userTokenTTL, 0, userTokenTTL},
 	} {
 		var u userTokens
 		in := registry.EdgeCredential{Value: x}
