@@ -103,7 +103,8 @@ func New(ctx context.Context, o Options) (*Room, error) {
 	if open, err := r.open(ctx); err != nil {
 		return nil, err
 	} else if !open {
-		o.Log.LogAttrs(ctx, slog.LevelWarn, "the public page of requests confirms no e-mail addresses: the workspace has no e-mail channel named "+connectorrequest.MailChannel,
+		o.Log.LogAttrs(ctx, slog.LevelWarn, "the public page of requests confirms no e-mail addresses: the workspace has no e-mail channel for them",
+			slog.String("channel", connectorrequest.MailChannel),
 			slog.String("remedy", "sluice notify channel add "+connectorrequest.MailChannel+" --mail-host … --mail-from … --mail-to …"))
 	}
 	return r, nil

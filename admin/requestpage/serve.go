@@ -157,7 +157,7 @@ func (v *visit) cookieName() string {
 }
 
 func (v *visit) setCookie(value string, life time.Duration) {
-	http.SetCookie(v.w, &http.Cookie{
+	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // Secure is set where TLS is spoken
 		Name: v.cookieName(), Value: value, Path: "/", MaxAge: int(life.Seconds()), Secure: v.secure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 }
@@ -246,13 +246,13 @@ func (v *visit) create() error {
 	in := &connectorrequest.NewRequest{}
 	for i := range connectorrequest.Fields {
 		f := &connectorrequest.Fields[i]
-		*f.Of(in) = strings.ReplaceAll(v.req.PostForm.Get(f.Name), "\r\n", "\n")
+		*f.Of(in) = strings.ReplaceAll(v.req.PostFormValue(f.Name), "\r\n", "\n")
 	}
-	if err := in.Check(); err != nil {
-		v.show(http.StatusUnprocessableEntity, "Ask for a connector", func(p *page) { p.form(in, request.Fault(err)) })
-		return nil
+	if fault := in.Check(); fault != nil {
+		v.show(http.StatusUnprocessableEntity, "Ask for a connector", func(p *page) { p.form(in, request.Fault(fault)) })
+		return nil //nolint:nilerr // the page says it
 	}
-	anyway := v.req.PostForm.Get("anyway") == "1"
+	anyway := v.req.PostFormValue("anyway") == "1"
 	if !anyway {
 		found, err := connectorrequest.Similar(v.ctx, v.ws, in)
 		if err != nil {
@@ -278,7 +278,7 @@ func (v *visit) vote() error {
 	if err := v.signedIn(); err != nil {
 		return err
 	}
-	id, take := v.req.PostForm.Get("id"), v.req.PostForm.Get("take") == "1"
+	id, take := v.req.PostFormValue("id"), v.req.PostFormValue("take") == "1"
 	row, err := v.ws.ConnectorRequest(v.ctx, id)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (v *visit) vote() error {
 
 // signIn sends a link to an address. The answer is the same whether the address is known.
 func (v *visit) signIn() error {
-	to, err := parseAddress(v.req.PostForm.Get("email"))
+	to, err := parseAddress(v.req.PostFormValue("email"))
 	if err != nil {
 		return err
 	}

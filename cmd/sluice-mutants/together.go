@@ -426,12 +426,12 @@ func (w *woven) try(ctx context.Context, i int) (verdict, by string, err error) 
 		if len(tests) == 0 {
 			continue
 		}
-		out, failed := w.exec(ctx, i, tests, "", limit)
+		out, died := w.exec(ctx, i, tests, "", limit)
 		if ctx.Err() != nil {
 			return "", "", ctx.Err()
 		}
-		if failed != nil {
-			return killed, failure(out), nil
+		if died != nil {
+			return killed, failure(out), nil //nolint:nilerr // that is what is wanted
 		}
 	}
 	if len(w.hits[i]) == 0 {

@@ -32,7 +32,7 @@ func (x *exchange) lookUp() (kept *cache.Entry, own *cache.Flight, err error) {
 	if first {
 		return nil, f, nil
 	}
-	defer k.Waits()()
+	defer k.Waits()() //nolint:revive // it counts who waits until it is called
 	timer := time.NewTimer(time.Until(x.deadline))
 	defer timer.Stop()
 	select {

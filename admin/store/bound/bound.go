@@ -34,13 +34,13 @@ func appendMark[T string | []byte](b []byte, kind byte, value T) []byte {
 	return append(b, markByte)
 }
 
-// Postgres and SQLite are bun's dialects with marks for text and bytes.
-type (
-	Postgres struct{ *pgdialect.Dialect }
-	SQLite   struct{ *sqlitedialect.Dialect }
-)
+// Postgres is bun's dialect with marks for text and bytes.
+type Postgres struct{ *pgdialect.Dialect }
 
-// AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
+// SQLite is bun's dialect with marks for text and bytes.
+type SQLite struct{ *sqlitedialect.Dialect }
+
+// AppendString implements [schema.Dialect].
 func (Postgres) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
 
 // AppendBytes appends NULL for nil.
@@ -49,7 +49,7 @@ func (Postgres) AppendBytes(b, value []byte) []byte { return appendBytesMark(b, 
 // AppendJSON appends a JSON text.
 func (Postgres) AppendJSON(b, text []byte) []byte { return appendMark(b, markString, text) }
 
-// AppendString, AppendBytes and AppendJSON implement [schema.Dialect].
+// AppendString implements [schema.Dialect].
 func (SQLite) AppendString(b []byte, s string) []byte { return appendMark(b, markString, s) }
 
 // AppendBytes appends NULL for nil.

@@ -190,7 +190,7 @@ func HasRows(ctx context.Context, db *sql.DB, postgres bool) (bool, error) {
 	}
 	for _, t := range tables {
 		var one int
-		err := conn.QueryRowContext(ctx, `SELECT 1 FROM "`+t+`" LIMIT 1`).Scan(&one) //nolint:gosec // the name is the schema's own
+		err := conn.QueryRowContext(ctx, `SELECT 1 FROM "`+t+`" LIMIT 1`).Scan(&one) // the name is the schema's own
 		if err == nil {
 			return true, nil
 		}
