@@ -35,6 +35,7 @@ var nothingAsked = map[string]bool{
 	"ApplyUsage":     true, // of a report from long ago
 	"Claimed":        true, // where nothing is claimed
 	"BlockLearned":   true, // of no requests
+	"Gather":         true, // of no toolsets
 	"SealCredential": true, // without a keyring
 	"SealOAuthLogin": true,
 }
