@@ -187,7 +187,9 @@ func TestTakes(t *testing.T) {
 		go func() { took <- second.Begin(t.Context(), until) }()
 		synctest.Wait()
 		go func() { took <- first.Take(t.Context(), until) }()
-		if err := <-took; err != nil || !second.held || first.held || len(q.ring) != 1 {
+		err := <-took
+		synctest.Wait()
+		if err != nil || !second.held || first.held || len(q.ring) != 1 {
 			t.Errorf("who takes turns keeps its own: %v", err)
 		}
 		// Who has to wait too long fails then, and waits no more.
@@ -212,7 +214,9 @@ func TestTakes(t *testing.T) {
 		for left := 2; left >= 0; left-- {
 			first.held = true
 			first.Give()
-			if err := <-failed; err != nil || len(s.waiting.list) != left || len(q.ring) != min(left, 1) {
+			err := <-failed
+			synctest.Wait()
+			if err != nil || len(s.waiting.list) != left || len(q.ring) != min(left, 1) {
 				t.Errorf("%v: %d calls and %d shares wait, want %d", err, len(s.waiting.list), len(q.ring), left)
 			}
 		}
@@ -240,6 +244,7 @@ func TestTakes(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Hour) // the others have waited too long
+		synctest.Wait()
 		if len(q.ring) != 0 || len(s.waiting.list) != 0 {
 			t.Errorf("%d shares and %d calls wait", len(q.ring), len(s.waiting.list))
 		}
