@@ -345,6 +345,31 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// TestLinksOfBefore: which links were used is not known after a restart, so none of before is
+// good.
+func TestLinksOfBefore(t *testing.T) {
+	s := open(t, true)
+	load := func() *people {
+		p, err := loadPeople(t.Context(), s.ws, s.o.Keyring)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	before := load()
+	link, err := before.link("ann@a.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.after(time.Second)
+	if id, err := load().confirm(t.Context(), link); id != "" || !problem.Is(err, problem.NotFound) {
+		t.Errorf("after a restart: %q, %v", id, err)
+	}
+	if id, err := before.confirm(t.Context(), link); id == "" || err != nil {
+		t.Errorf("without one: %q, %v", id, err)
+	}
+}
+
 // TestReadOnly: without a mail server the page lists, and says why it does no more.
 func TestReadOnly(t *testing.T) {
 	s := open(t, false)

@@ -55,6 +55,7 @@ type people struct {
 	ws      *store.Workspace
 	keyring *secrets.Keyring
 	key     [32]byte
+	began   time.Time // links of earlier are not valid: which of them were used is not known
 
 	// mu is held while a person is written down, so that one address never becomes two people.
 	mu   sync.Mutex
@@ -64,7 +65,7 @@ type people struct {
 }
 
 func loadPeople(ctx context.Context, ws *store.Workspace, ring *secrets.Keyring) (*people, error) {
-	p := &people{ws: ws, keyring: ring, ids: map[[sha256.Size]byte]string{}, has: map[string][sha256.Size]byte{}, used: map[string]int64{}}
+	p := &people{ws: ws, keyring: ring, began: ws.Now(), ids: map[[sha256.Size]byte]string{}, has: map[string][sha256.Size]byte{}, used: map[string]int64{}}
 	_, _ = rand.Read(p.key[:]) // it never fails
 	rows, err := ws.RequestPeople(ctx)
 	if err != nil {
@@ -175,7 +176,7 @@ func deadLink() error {
 // confirm uses a link up and returns the person of its address, a new one if nobody has it.
 func (p *people) confirm(ctx context.Context, text string) (id string, err error) {
 	t, ok := p.unseal(linkRecord, text)
-	if !ok {
+	if !ok || t.Until < p.began.Add(linkLife).Unix() {
 		return "", deadLink()
 	}
 	p.mu.Lock()
