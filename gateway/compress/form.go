@@ -106,8 +106,14 @@ func choose(dst, doc []byte, want Form, gauge *Gauge) (out []byte, form Form, n 
 		if !table {
 			break
 		}
-		if size := len(out) - mark; want == Table || len(doc) >= farSmaller && 2*size <= len(doc) {
+		size := len(out) - mark
+		if want == Table || len(doc) >= farSmaller && 2*size <= len(doc) {
 			return out, Table, -1
+		}
+		// A token has a byte at least, and seldom more than eight: what leaves out so few
+		// bytes cannot save enough. It is a document of long strings, which cost a count.
+		if saved := len(doc) - size; saved < minSaving || 100*saved < (100-margin)*len(doc)/8 {
+			break
 		}
 		n := gauge.Count(out[mark:])
 		// JSON must cost more than n*100/margin, and minSaving more than n.

@@ -39,6 +39,8 @@ type column struct {
 	obj   int32  // record of object values, -1
 	arr   int32  // record of array elements, -1
 	size  int    // average length, which orders the references
+
+	present, containers int // rows that have a value, and one that is an object or array
 }
 
 // The share of rows, in tenths, from which a rule is worth its header.
@@ -50,22 +52,15 @@ const (
 // analyse decides the mode of each column, shortest values first: a rule refers
 // only to columns whose cells are written, so that no two refer to each other.
 func (e *encoder) analyse(r *record) {
-	e.fill(r)
 	r.columns = slices.Grow(r.columns[:0], len(r.keys))[:len(r.keys)]
 	clear(r.columns)
+	e.fill(r)
 	order := e.columns[:0]
 	for c := range r.columns {
 		order = append(order, c)
 		col := &r.columns[c]
 		col.obj, col.arr, col.konst = -1, -1, -1
-		present := 0
-		for i := range r.instances {
-			if id := r.row(i)[c]; id >= 0 {
-				col.size += len(e.nodes[id].raw)
-				present++
-			}
-		}
-		col.size /= max(present, 1)
+		col.size /= max(col.present, 1)
 	}
 	e.columns = order
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.columns[a].size, r.columns[b].size) })
@@ -84,16 +79,14 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 	// A value is of use only where most rows have it, so a majority vote finds it:
 	// rows with it outvote all others, and counting needs no table of the values.
 	candidate, votes := int32(-1), 0
-	present := 0
 	rows := e.rows[:0] // rows with a string that a template may make
 	for i := range r.instances {
 		id := r.row(i)[c]
 		if id < 0 {
 			continue
 		}
-		present++
 		n := &e.nodes[id]
-		if n.container() && !n.empty() {
+		if n.container() && n.size > 0 {
 			continue
 		}
 		if n.plain() {
@@ -118,7 +111,7 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 		col.mode, col.konst = modeFixed, best
 		return
 	}
-	if len(rows) >= 2 && len(rows)*10 >= present*templateShare && col.size >= minTemplateSize {
+	if len(rows) >= 2 && len(rows)*10 >= col.present*templateShare && col.size >= minTemplateSize {
 		if parts, hole := e.template(r, c, rows, refs); parts != nil {
 			col.parts = parts
 			switch {
@@ -152,7 +145,7 @@ func (e *encoder) occurrences(r *record, c int, id int32) (last int32, n int) {
 // "null".
 func (e *encoder) same(a, b int32) bool {
 	x, y := &e.nodes[a], &e.nodes[b]
-	return x.kind == y.kind && bytes.Equal(x.raw, y.raw)
+	return x.kind == y.kind && bytes.Equal(e.raw(x), e.raw(y))
 }
 
 const (
@@ -176,7 +169,7 @@ func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, ho
 	e.texts, e.candidates = e.texts[:0], e.candidates[:0]
 	values := e.spans(len(rows))
 	for i, row := range rows {
-		values[i] = e.nodes[r.row(row)[c]].raw
+		values[i] = e.raw(&e.nodes[r.row(row)[c]])
 	}
 	switch {
 	case all(values, isTime):
@@ -274,13 +267,13 @@ func (f *fitter) candidates(value []byte) []int {
 		if row[c] < 0 {
 			continue
 		}
-		if text, ok := f.e.nodes[row[c]].ref(); ok && bytes.Contains(value, text) {
+		if text, ok := f.e.ref(&f.e.nodes[row[c]]); ok && bytes.Contains(value, text) {
 			f.e.candidates = append(f.e.candidates, c)
 		}
 	}
 	out := f.e.candidates[mark:]
 	slices.SortStableFunc(out, func(a, b int) int {
-		return cmp.Compare(len(f.e.nodes[row[b]].raw), len(f.e.nodes[row[a]].raw))
+		return cmp.Compare(len(f.e.raw(&f.e.nodes[row[b]])), len(f.e.raw(&f.e.nodes[row[a]])))
 	})
 	return out
 }
@@ -296,7 +289,7 @@ func (f *fitter) split(values [][]byte, c int, last bool) (left, right [][]byte,
 		if id < 0 {
 			return nil, nil, false
 		}
-		text, ok := f.e.nodes[id].ref()
+		text, ok := f.e.ref(&f.e.nodes[id])
 		if !ok {
 			return nil, nil, false
 		}
@@ -406,6 +399,9 @@ func isUUID(v []byte) bool {
 // annotate finds, for each column, the records its objects and elements belong to.
 func (e *encoder) annotate(r *record) {
 	for c := range r.columns {
+		if r.columns[c].containers == 0 {
+			continue
+		}
 		e.objects.reset(len(e.records))
 		e.arrays.reset(len(e.records))
 		for i := range r.instances {

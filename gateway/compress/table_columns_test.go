@@ -32,7 +32,7 @@ func TestCommonestValue(t *testing.T) {
 					if id < 0 || e.nodes[id].container() && !e.nodes[id].empty() {
 						continue
 					}
-					v := string(append([]byte{byte(e.nodes[id].kind)}, e.nodes[id].raw...))
+					v := string(append([]byte{byte(e.nodes[id].kind)}, e.raw(&e.nodes[id])...))
 					if counts[v]++; counts[v] > counts[most] {
 						most = v
 					}
@@ -48,7 +48,7 @@ func TestCommonestValue(t *testing.T) {
 				case rows >= 3 && n*10 >= rows*defaultShare:
 					want = modeDefault
 				}
-				if col.mode != want || want != modePlain && (byte(e.nodes[col.konst].kind) != most[0] || !bytes.Equal(e.nodes[col.konst].raw, []byte(most[1:]))) {
+				if col.mode != want || want != modePlain && (byte(e.nodes[col.konst].kind) != most[0] || !bytes.Equal(e.raw(&e.nodes[col.konst]), []byte(most[1:]))) {
 					t.Fatalf("seed %d, column %q: mode %d, want %d of %q in %d of %d rows: %.500s", seed, r.keys[c], col.mode, want, most, n, rows, doc)
 				}
 				if want != modePlain {

@@ -54,6 +54,8 @@ type encoder struct {
 	last      []int32   // by path: the last shape that was seen there, -1 none
 	sequences numbering // of keys
 	shape     []int32   // by sequence, -1 none
+	layouts   []int32   // of shapes: the columns of their members
+	laid      []int32   // by shape: where its layout starts+1, 0 none
 	out       []byte
 	sep       byte // what ends a bare string here: tab, space, or line feed
 
@@ -77,6 +79,8 @@ type encoder struct {
 func (e *encoder) document() bool {
 	e.shapes()
 	e.merge(0, 0)
+	e.laid = slices.Grow(e.laid[:0], len(e.records))[:len(e.records)]
+	clear(e.laid)
 	for s, r := range e.records {
 		if e.root(int32(s)) == int32(s) && len(r.instances) >= 2 {
 			r.used = true
@@ -155,8 +159,8 @@ func (e *encoder) writeRule(r *record, c *column) {
 	}
 	e.out = append(e.out, '=')
 	if c.parts == nil {
-		if n := &e.nodes[c.konst]; n.plain() && bytes.ContainsAny(n.raw, "<>") {
-			e.quoted(n.raw) // or it would read as a template
+		if n := &e.nodes[c.konst]; n.plain() && bytes.ContainsAny(e.raw(n), "<>") {
+			e.quoted(e.raw(n)) // or it would read as a template
 		} else {
 			e.value(c.konst, -1, -1)
 		}
@@ -182,7 +186,7 @@ func (e *encoder) writeRule(r *record, c *column) {
 
 func (e *encoder) member(id int32, top bool) {
 	n := &e.nodes[id]
-	e.key(n.key)
+	e.key(e.name(n))
 	obj, arr := int32(-1), int32(-1)
 	switch n.kind {
 	case jsonscan.Object:
@@ -221,10 +225,10 @@ func (e *encoder) value(id, obj, arr int32) {
 	n := &e.nodes[id]
 	switch n.kind {
 	case jsonscan.String:
-		if n.plain() && isBare(n.raw) && (e.sep != ' ' || bytes.IndexByte(n.raw, ' ') < 0) {
-			e.out = append(e.out, n.raw...)
+		if n.flags&bare != 0 && (e.sep != ' ' || n.flags&blanks == 0) {
+			e.out = append(e.out, e.raw(n)...)
 		} else {
-			e.quoted(n.raw)
+			e.quoted(e.raw(n))
 		}
 	case jsonscan.Object:
 		if t := e.typeOf(id); t >= 0 && t == obj {
@@ -249,7 +253,7 @@ func (e *encoder) value(id, obj, arr int32) {
 	case jsonscan.Array:
 		e.array(id, arr)
 	default:
-		e.out = append(e.out, n.raw...)
+		e.out = append(e.out, e.raw(n)...)
 	}
 }
 
@@ -265,7 +269,7 @@ func (e *encoder) array(id, arr int32) {
 			if c != first {
 				e.out = append(e.out, ',')
 			}
-			e.out = append(e.out, e.nodes[c].raw...)
+			e.out = append(e.out, e.raw(&e.nodes[c])...)
 		}
 		e.out = append(e.out, ']')
 		return
@@ -275,17 +279,17 @@ func (e *encoder) array(id, arr int32) {
 	if e.sep = e.separator(id); e.sep == ' ' {
 		e.out = append(e.out, ' ')
 	}
-	defer func() { e.sep = outer }()
 	for c := first; c >= 0; c = e.nodes[c].next {
 		if c != first && e.out[len(e.out)-1] != ')' {
 			e.out = append(e.out, e.sep)
 		}
-		if n := &e.nodes[c]; n.plain() && numeral(n.raw) {
-			e.quoted(n.raw) // or [1,2 would read as numbers
+		if n := &e.nodes[c]; n.plain() && numeral(e.raw(n)) {
+			e.quoted(e.raw(n)) // or [1,2 would read as numbers
 			continue
 		}
 		e.value(c, arr, arr)
 	}
+	e.sep = outer
 	e.out = append(e.out, ']')
 }
 
@@ -295,7 +299,6 @@ func (e *encoder) row(id int32, r *record) {
 	keep, first := len(e.out), true
 	outer := e.sep
 	e.sep = r.sep
-	defer func() { e.sep = outer }()
 	for c := range r.columns {
 		col := &r.columns[c]
 		if col.mode == modeFixed {
@@ -312,6 +315,7 @@ func (e *encoder) row(id int32, r *record) {
 		}
 	}
 	e.out = e.out[:keep]
+	e.sep = outer
 }
 
 func (e *encoder) cell(r *record, row []int32, c int) {
@@ -343,19 +347,18 @@ func (e *encoder) partText(p part, row []int32) ([]byte, bool) {
 	if row[p.ref] < 0 {
 		return nil, false
 	}
-	return e.nodes[row[p.ref]].ref()
+	return e.ref(&e.nodes[row[p.ref]])
 }
 
 func (e *encoder) isDefault(c *column, row []int32, id int32) bool {
 	n := &e.nodes[id]
 	if c.parts == nil {
-		k := &e.nodes[c.konst]
-		return n.kind == k.kind && bytes.Equal(n.raw, k.raw)
+		return e.same(id, c.konst)
 	}
 	if !n.plain() {
 		return false
 	}
-	rest, ok := e.cut(c.parts, row, n.raw, false)
+	rest, ok := e.cut(c.parts, row, e.raw(n), false)
 	return ok && len(rest) == 0
 }
 
@@ -387,7 +390,7 @@ func (e *encoder) cut(parts []part, row []int32, v []byte, back bool) ([]byte, b
 // not make that value, or the hole's text could not stand in a cell.
 func (e *encoder) hole(c *column, row []int32, id int32) bool {
 	at := slices.IndexFunc(c.parts, func(p part) bool { return p.ref < partLiteral })
-	v, ok := e.cut(c.parts[:at], row, e.nodes[id].raw, false)
+	v, ok := e.cut(c.parts[:at], row, e.raw(&e.nodes[id]), false)
 	if ok {
 		v, ok = e.cut(c.parts[at+1:], row, v, true)
 	}
@@ -435,9 +438,10 @@ func isBareKey(k []byte) bool {
 	return len(k) > 0
 }
 
-// isBare reports whether a string may stand without quotes.
-func isBare(s []byte) bool {
-	return len(s) > 0 && startsBare(s[0]) && bareBytes(s) && !literal(s)
+// endsBare reports whether a string without a byte that ends a cell may stand without
+// quotes.
+func endsBare(s []byte) bool {
+	return len(s) > 0 && startsBare(s[0]) && s[len(s)-1] != ' ' && !literal(s)
 }
 
 func startsBare(c byte) bool {
@@ -452,7 +456,7 @@ func startsBare(c byte) bool {
 // end, which nobody would see.
 func bareBytes(s []byte) bool {
 	for _, c := range s {
-		if c < ' ' || c == ')' || c == ']' || c == '}' {
+		if stringBytes[c]&endsCell != 0 {
 			return false
 		}
 	}

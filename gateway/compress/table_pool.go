@@ -13,7 +13,7 @@ var encoders = sync.Pool{New: func() any { return new(encoder) }}
 // An encoder is kept that has not grown more than this: ten times the usual budget
 // of an answer. What is larger is left to the collector.
 const (
-	keptNodes = 1 << 15 // 3.5 MB
+	keptNodes = 1 << 15 // 1.5 MB
 	keptBytes = 1 << 20 // of key sequences
 )
 
@@ -22,7 +22,6 @@ func (e *encoder) release() {
 	if cap(e.nodes) > keptNodes || cap(e.sequences.keys) > keptBytes {
 		return
 	}
-	clear(e.nodes)
 	for _, r := range e.records {
 		clear(r.keys)
 		clear(r.columns)
@@ -39,6 +38,7 @@ func (e *encoder) reset(dst []byte) {
 	e.out = dst
 	e.records, e.parent, e.order, e.shape, e.last = e.records[:0], e.parent[:0], e.order[:0], e.shape[:0], e.last[:0]
 	e.parts, e.texts, e.merged, e.deepest = e.parts[:0], e.texts[:0], e.merged[:0], 0
+	e.layouts = e.layouts[:0]
 	e.paths.reset()
 	e.sequences.reset()
 }

@@ -20,13 +20,13 @@ func (e *encoder) separatorGain(id int32, before bool) int {
 	n := &e.nodes[id]
 	switch n.kind {
 	case jsonscan.String:
-		if !n.plain() || !isBare(n.raw) {
+		if n.flags&bare == 0 {
 			return 0
 		}
-		if bytes.IndexByte(n.raw, ' ') >= 0 {
+		if n.flags&blanks != 0 {
 			return -quoteLoss
 		}
-		if before && isLetter(n.raw[0]) {
+		if before && isLetter(e.b[n.start]) {
 			return wordGain
 		}
 	case jsonscan.Bool, jsonscan.Null:
@@ -50,7 +50,7 @@ func (e *encoder) separator(id int32) byte {
 			continue
 		}
 		gain += e.separatorGain(c, false)
-		if key := e.nodes[c].key; c != n.first && len(key) > 0 && isLetter(key[0]) {
+		if m := &e.nodes[c]; c != n.first && m.keyEnd > m.keyStart && isLetter(e.b[m.keyStart]) {
 			gain += wordGain
 		}
 	}

@@ -22,6 +22,7 @@ type record struct {
 	keys      [][]byte
 	columns   []column
 	instances []int32 // nodes in document order
+	mixed     bool    // they are of several shapes
 	cells     []int32 // a row of len(columns) nodes for each instance, -1 missing
 	used      bool
 	sep       byte // between cells: tab, or space
@@ -37,9 +38,15 @@ func (e *encoder) shapes() {
 		if n.kind != jsonscan.Object || n.size == 0 || n.size > maxColumns {
 			continue
 		}
+		if n.flags&twinKeys != 0 {
+			if n.shape = e.nodes[n.twin].shape; n.shape >= 0 {
+				e.records[n.shape].instances = append(e.records[n.shape].instances, int32(id))
+			}
+			continue
+		}
 		seq := e.scratch[:0]
 		for c := n.first; c >= 0; c = e.nodes[c].next {
-			seq = append(append(seq, e.nodes[c].key...), 0)
+			seq = append(append(seq, e.name(&e.nodes[c])...), 0)
 		}
 		e.scratch = seq
 		q, fresh := e.sequences.follow(seq)
@@ -60,14 +67,14 @@ func (e *encoder) newShape(n *node) int32 {
 	}
 	e.names.reset()
 	for c := n.first; c >= 0; c = e.nodes[c].next {
-		if _, fresh := e.names.number(e.nodes[c].key); !fresh {
+		if _, fresh := e.names.number(e.name(&e.nodes[c])); !fresh {
 			return -1
 		}
 	}
 	s := int32(len(e.records))
 	r := e.record()
 	for c := n.first; c >= 0; c = e.nodes[c].next {
-		r.keys = append(r.keys, e.nodes[c].key)
+		r.keys = append(r.keys, e.name(&e.nodes[c]))
 	}
 	e.parent = append(e.parent, s)
 	return s
@@ -97,20 +104,24 @@ func (e *encoder) merge(id int32, path int32) {
 	}
 	for c := n.first; c >= 0; c = e.nodes[c].next {
 		if e.nodes[c].container() {
-			e.merge(c, e.step(path, e.nodes[c].key))
+			e.merge(c, e.step(path, &e.nodes[c]))
 		}
 	}
 }
 
-// step returns the number of the path that continues path with key; nil is an
-// array element.
-func (e *encoder) step(path int32, key []byte) int32 {
+// step returns the number of the path that continues path with n.
+func (e *encoder) step(path int32, n *node) int32 {
+	if n.twin >= 0 && e.nodes[n.twin].container() {
+		n.path = e.nodes[n.twin].path
+		return n.path
+	}
 	e.scratch = append(e.scratch[:0], byte(path), byte(path>>8), byte(path>>16), byte(path>>24))
-	if key != nil {
-		e.scratch = append(append(e.scratch, '.'), key...)
+	if n.member() {
+		e.scratch = append(append(e.scratch, '.'), e.name(n)...)
 	}
 	p, _ := e.paths.follow(e.scratch)
-	return p + 1
+	n.path = p + 1
+	return n.path
 }
 
 func (e *encoder) union(a, b int32) {
@@ -129,6 +140,7 @@ func (e *encoder) union(a, b int32) {
 	}
 	ra.keys = append(ra.keys[:0], keys...)
 	ra.instances = append(ra.instances, rb.instances...)
+	ra.mixed = true
 	rb.instances = rb.instances[:0]
 	e.parent[b] = a
 }
@@ -159,28 +171,59 @@ func (e *encoder) mergeKeys(a, b [][]byte) [][]byte {
 	return e.merged
 }
 
-// fill lays the members of each instance out in columns.
+// fill lays the members of each instance out in columns, and sums the lengths of each
+// column and its containers up.
 func (e *encoder) fill(r *record) {
-	slices.Sort(r.instances)
 	width := len(r.keys)
 	n := width * len(r.instances)
 	r.cells = slices.Grow(r.cells[:0], n)[:n]
-	for i, id := range r.instances {
-		e.nodes[id].row = int32(i)
-		row := r.row(i)
-		p := 0
-		for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
-			for !bytes.Equal(r.keys[p], e.nodes[c].key) {
-				row[p] = -1
-				p++
-			}
-			row[p] = c
-			p++
-		}
-		for ; p < width; p++ {
-			row[p] = -1
+	if r.mixed {
+		slices.Sort(r.instances)
+		for i := range r.cells {
+			r.cells[i] = -1
 		}
 	}
+	for i, id := range r.instances {
+		o := &e.nodes[id]
+		o.row = int32(i)
+		row := r.row(i)
+		var at []int32
+		if r.mixed {
+			at = e.layout(r, o)
+		}
+		for c, k := o.first, 0; c >= 0; k++ {
+			p := k
+			if r.mixed {
+				p = int(at[k])
+			}
+			row[p] = c
+			m, col := &e.nodes[c], &r.columns[p]
+			col.size += int(m.end - m.start)
+			col.present++
+			if m.container() {
+				col.containers++
+			}
+			c = m.next
+		}
+	}
+}
+
+// layout returns the columns of the members of o in r, by the shape of o. It is made once
+// for a shape.
+func (e *encoder) layout(r *record, o *node) []int32 {
+	if from := e.laid[o.shape]; from > 0 {
+		return e.layouts[from-1:]
+	}
+	e.laid[o.shape] = int32(len(e.layouts)) + 1
+	p := int32(0)
+	for c := o.first; c >= 0; c = e.nodes[c].next {
+		for !bytes.Equal(r.keys[p], e.name(&e.nodes[c])) {
+			p++
+		}
+		e.layouts = append(e.layouts, p)
+		p++
+	}
+	return e.layouts[e.laid[o.shape]-1:]
 }
 
 // typeOf returns the record whose rows hold object id, or -1.

@@ -104,7 +104,7 @@ func (w *toonWriter) object(id int32, depth int) {
 // depth is the member's.
 func (w *toonWriter) member(id int32, depth int) {
 	n := &w.nodes[id]
-	w.key(n.key)
+	w.key(w.name(n))
 	switch n.kind {
 	case jsonscan.Object:
 		if f := w.keyed(id); f != nil {
@@ -253,7 +253,7 @@ func (w *toonWriter) keyedObject(id int32, f []field, depth int) {
 	w.out = append(w.out, ':')
 	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
 		w.line(depth + 1)
-		w.key(w.nodes[c].key)
+		w.key(w.name(&w.nodes[c]))
 		w.out = append(w.out, ": "...)
 		w.cells(c, f, true)
 	}
@@ -279,7 +279,7 @@ func (w *toonWriter) uniform(list []int32) []field {
 	var out []field
 	column := make([]int32, len(list))
 	for k := first.first; k >= 0; k = w.nodes[k].next {
-		f := field{key: w.nodes[k].key}
+		f := field{key: w.name(&w.nodes[k])}
 		objects := 0
 		for i, id := range list {
 			c := w.get(id, f.key)
@@ -309,7 +309,7 @@ func (w *toonWriter) uniform(list []int32) []field {
 // so this is cheap for tables. -1: none.
 func (w *toonWriter) get(id int32, key []byte) int32 {
 	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
-		if bytes.Equal(w.nodes[c].key, key) {
+		if bytes.Equal(w.name(&w.nodes[c]), key) {
 			return c
 		}
 	}
@@ -322,7 +322,7 @@ func (w *toonWriter) twice(id int32) bool {
 	if n.size <= 16 {
 		for a := n.first; a >= 0; a = w.nodes[a].next {
 			for b := w.nodes[a].next; b >= 0; b = w.nodes[b].next {
-				if bytes.Equal(w.nodes[a].key, w.nodes[b].key) {
+				if bytes.Equal(w.name(&w.nodes[a]), w.name(&w.nodes[b])) {
 					return true
 				}
 			}
@@ -331,10 +331,10 @@ func (w *toonWriter) twice(id int32) bool {
 	}
 	seen := make(map[string]bool, n.size)
 	for c := n.first; c >= 0; c = w.nodes[c].next {
-		if seen[string(w.nodes[c].key)] {
+		if seen[string(w.name(&w.nodes[c]))] {
 			return true
 		}
-		seen[string(w.nodes[c].key)] = true
+		seen[string(w.name(&w.nodes[c]))] = true
 	}
 	return false
 }
@@ -371,9 +371,9 @@ func (w *toonWriter) scalar(id int32, delimiter byte) {
 	n := &w.nodes[id]
 	switch n.kind {
 	case jsonscan.String:
-		s := n.raw
-		if n.esc {
-			s = w.decoded(n.raw)
+		s := w.raw(n)
+		if !n.plain() {
+			s = w.decoded(s)
 		}
 		if toonPlain(s, delimiter) {
 			w.out = append(w.out, s...)
@@ -381,9 +381,9 @@ func (w *toonWriter) scalar(id int32, delimiter byte) {
 			w.quoted(s)
 		}
 	case jsonscan.Number:
-		w.out = appendToonNumber(w.out, n.raw)
+		w.out = appendToonNumber(w.out, w.raw(n))
 	default:
-		w.out = append(w.out, n.raw...)
+		w.out = append(w.out, w.raw(n)...)
 	}
 }
 
