@@ -17,6 +17,7 @@ type AuthMethod struct {
 	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing. Absent: see unsupported."`
 	Unsupported  string   `json:"unsupported,omitempty" doc:"Why Sluice cannot apply it."`
 	Operations   int      `json:"operations" doc:"Tools that accept it."`
+	With         []string `json:"with,omitempty" doc:"Security schemes that the specification wants together with it, by name: a call has all of them." example:"[\"secret\"]"`
 	Flows        []string `json:"flows,omitempty" doc:"OAuth 2 grants."`
 	BearerFormat string   `json:"bearerFormat,omitempty"`
 }

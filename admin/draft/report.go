@@ -41,7 +41,9 @@ func MakeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 		}
 	}
 	for i := range res.API.Schemes {
-		r.Methods = append(r.Methods, authMethod(&res.API.Schemes[i], uses))
+		m := authMethod(&res.API.Schemes[i], uses)
+		m.With = conn.Together[m.ID]
+		r.Methods = append(r.Methods, m)
 	}
 	for _, u := range res.Unsupported {
 		r.Unsupported = append(r.Unsupported, toolset.Unsupported(u))

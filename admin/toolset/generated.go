@@ -3,6 +3,7 @@ package toolset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,9 @@ type Generated struct {
 	Base      string
 	Elsewhere registry.Origins
 	Keyed     registry.Origins // those of elsewhere whose operations want a credential
+	// Together has, for each security scheme, those that every requirement with it names too:
+	// one is of no use without the others.
+	Together map[string][]string
 }
 
 // GeneratedTool is a tool of a connector without edits.
@@ -42,7 +46,7 @@ type GeneratedTool struct {
 
 // Generate lists the tools of an opened connector.
 func Generate(c *connector.Connector) (*Generated, error) {
-	g := &Generated{Opened: c, Tools: make([]GeneratedTool, 0, c.Len()), ByOp: make(map[Operation]int, c.Len())}
+	g := &Generated{Opened: c, Tools: make([]GeneratedTool, 0, c.Len()), ByOp: make(map[Operation]int, c.Len()), Together: map[string][]string{}}
 	g.Base = originOfServers(c.Servers())
 	for i := range c.Len() {
 		h, err := c.Tool(i) // compiles the plan too: a tool that cannot be called is not stored
@@ -57,6 +61,7 @@ func Generate(c *connector.Connector) (*Generated, error) {
 		seen := map[string]bool{}
 		for _, alternative := range security {
 			t.Secured = t.Secured && len(alternative) > 0
+			g.need(alternative)
 			for _, id := range alternative {
 				if !seen[id] {
 					seen[id] = true
@@ -74,6 +79,19 @@ func Generate(c *connector.Connector) (*Generated, error) {
 		}
 	}
 	return g, nil
+}
+
+// need keeps what a requirement says of schemes that go together.
+func (g *Generated) need(schemes []string) {
+	for _, id := range schemes {
+		with, known := g.Together[id]
+		if !known {
+			with = slices.DeleteFunc(slices.Clone(schemes), func(s string) bool { return s == id })
+		} else {
+			with = slices.DeleteFunc(with, func(s string) bool { return !slices.Contains(schemes, s) })
+		}
+		g.Together[id] = with
+	}
 }
 
 // Connectors opens connectors of the registry and keeps those that were used last.

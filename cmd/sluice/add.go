@@ -383,8 +383,28 @@ func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDe
 	for _, d := range spoken[:min(len(spoken), describe.MaxListed)] {
 		a.Say("! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
-	if n := len(made.Warnings); n > 0 {
-		a.Say("! %s: sluice toolset get %s -o json", terminal.Plural(n, "warning"), made.Slug)
+	if said := countFindings(made.Warnings); said != "" {
+		a.Say("! %s: sluice toolset get %s -o json", said, made.Slug)
+	}
+}
+
+// countFindings says how many findings are warnings, and how many only tell what was done.
+func countFindings(list []toolset.Diagnostic) string {
+	notes := 0
+	for _, d := range list {
+		if d.Severity == "info" {
+			notes++
+		}
+	}
+	switch warnings := len(list) - notes; {
+	case notes == 0 && warnings == 0:
+		return ""
+	case notes == 0:
+		return terminal.Plural(warnings, "warning")
+	case warnings == 0:
+		return terminal.Plural(notes, "note")
+	default:
+		return terminal.Plural(warnings, "warning") + " and " + terminal.Plural(notes, "note")
 	}
 }
 

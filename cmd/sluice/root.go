@@ -37,6 +37,12 @@ const defaultTimeout = 30 * time.Second
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if err := strayCommand(cmd, args); err != nil {
+			return err
+		}
+		return exit.Usagef("%w%s\nsee: %s --help", command.FlagError(err), suggestFlag(cmd, err), cmd.CommandPath())
+	})
 	root.SetIn(a.In)
 	root.SetOut(helpWriter{a})
 	root.SetErr(a.Err)
@@ -71,9 +77,6 @@ over the Model Context Protocol at one toolset URL.
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 	}
 	root.Flags().Bool("version", false, "version for sluice") // cobra's own needs a template, see package scaffold
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return exit.Usagef("%w%s\nsee: %s --help", command.FlagError(err), suggestFlag(cmd, err), cmd.CommandPath())
-	})
 	f := root.PersistentFlags()
 	f.StringVarP(&a.Format, "output", "o", "", "output: "+strings.Join(terminal.Formats, ", ")+" (default table)")
 	f.StringSliceVar(&a.Fields, "fields", nil, "only these columns or members")
@@ -171,8 +174,24 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	fmt.Fprintf(&b, "%q is not a command of %q", args[0], cmd.CommandPath())
 	if name := closest(cmd, args[0]); name != "" {
 		b.WriteString("\nDid you mean:\n  " + cmd.CommandPath() + " " + name)
+	} else if other, _, err := cmd.Root().Find(args[:1]); err == nil && other != cmd.Root() {
+		b.WriteString("\nDid you mean:\n  " + other.CommandPath())
 	}
 	return exit.Usagef("%s", b.String())
+}
+
+// strayCommand is unknownCommand for a command line with a flag that is not known: of a
+// word that is no subcommand no flag can be.
+func strayCommand(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || found != cmd || !cmd.HasAvailableSubCommands() {
+		return nil
+	}
+	cmd.FParseErrWhitelist.UnknownFlags = true
+	if err := cmd.ParseFlags(rest); err != nil {
+		return nil
+	}
+	return unknownCommand(cmd, cmd.Flags().Args())
 }
 
 // suggestFlag names the flag that a mistyped one is closest to.

@@ -125,10 +125,8 @@ func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) 
 	e.Say("  next   sluice toolset %s", next)
 	return e.Object(out, func(w io.Writer) {
 		fmt.Fprintf(w, "✓ %s sends %s\n", e.t.Slug, cmp.Or(out.Preview, out.AuthType))
-		for _, it := range append(out.Items, out.AuthenticationItem) {
-			if it.CredentialID != "" {
-				fmt.Fprintf(w, "  to %s and nowhere else\n", describe.Addresses(it.Origins))
-			}
+		for _, to := range upstreamauth.SentTo(&out) {
+			fmt.Fprintf(w, "  to %s and nowhere else\n", to)
 		}
 	})
 }

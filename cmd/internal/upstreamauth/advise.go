@@ -3,6 +3,7 @@ package upstreamauth
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/credential"
@@ -15,10 +16,8 @@ import (
 // Advise says which authentication the toolset still lacks.
 func Advise(w io.Writer, t *view.Toolset) {
 	if t.Authentication != nil {
-		for _, it := range append(t.Authentication.Items, t.Authentication.AuthenticationItem) {
-			if it.CredentialID != "" {
-				fmt.Fprintf(w, "  sent   to %s and nowhere else\n", describe.Addresses(it.Origins))
-			}
+		for _, to := range SentTo(t.Authentication) {
+			fmt.Fprintf(w, "  sent   to %s and nowhere else\n", to)
 		}
 		return
 	}
@@ -32,14 +31,22 @@ func Advise(w io.Writer, t *view.Toolset) {
 		}
 	}
 	if best != nil {
+		command, keys := authCommand(best.Suggestion), isKey(best.Suggestion)
 		what := "take a key"
-		if best.Suggestion.Grant != "" || best.Suggestion.AuthType == "mtls" {
-			what = "need authentication"
-			if best.Operations == 1 {
-				what = "needs authentication"
+		for i := range t.Methods {
+			if m := &t.Methods[i]; m.Suggestion != nil && slices.Contains(best.With, m.ID) {
+				command += " " + authCommand(m.Suggestion)
+				keys = keys && isKey(m.Suggestion)
+				what = "take several keys together"
 			}
 		}
-		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, authCommand(best.Suggestion))
+		if !keys {
+			what = "need authentication"
+		}
+		if verb, rest, _ := strings.Cut(what, " "); best.Operations == 1 {
+			what = verb + "s " + rest
+		}
+		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, command)
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", describe.Methods(t.Methods))
@@ -58,6 +65,20 @@ func effort(s *credential.Suggest) int {
 	}
 	return 0
 }
+
+// SentTo returns the addresses that credentials are sent to, each list of them once.
+func SentTo(a *credential.Authentication) []string {
+	var to []string
+	for _, it := range append(slices.Clone(a.Items), a.AuthenticationItem) {
+		if at := describe.Addresses(it.Origins); it.CredentialID != "" && !slices.Contains(to, at) {
+			to = append(to, at)
+		}
+	}
+	return to
+}
+
+// isKey says that all that a suggestion lacks is a key.
+func isKey(s *credential.Suggest) bool { return s.Grant == "" && s.AuthType != "mtls" }
 
 // authFlag is the value of --auth for a suggestion.
 func authFlag(s *credential.Suggest) string {

@@ -1,0 +1,59 @@
+package upstreamauth
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/view"
+)
+
+// TestAdvise: the command that is printed sets all that a call needs at once, with the least
+// effort.
+func TestAdvise(t *testing.T) {
+	header := func(id, name string, with ...string) credential.AuthMethod {
+		return credential.AuthMethod{ID: id, Operations: 3, With: with, Suggestion: &credential.Suggest{AuthType: "header", HeaderName: name}}
+	}
+	login := credential.AuthMethod{ID: "login", Operations: 3, Suggestion: &credential.Suggest{
+		AuthType: "oauth2", Grant: "authorization_code", AuthorizationURL: "https://a.example/go", TokenURL: "https://a.example/token",
+	}}
+	one := header("key", "X-Key")
+	one.Operations = 1
+	for _, c := range []struct {
+		methods []credential.AuthMethod
+		want    string
+	}{
+		{[]credential.AuthMethod{login, header("key", "X-Key")}, "! 3 tools take a key: sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
+		{[]credential.AuthMethod{one}, "! 1 tool takes a key: sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
+		{
+			[]credential.AuthMethod{header("id", "X-Id", "secret", "gone"), header("secret", "X-Secret", "id")},
+			"! 3 tools take several keys together: sluice toolset auth acme set --auth header:X-Id --api-key-file FILE --auth header:X-Secret --api-key-file FILE",
+		},
+		{[]credential.AuthMethod{login}, "! 3 tools need authentication: sluice toolset auth acme set --auth oauth2:CLIENT_ID --grant authorization_code --authorization-url https://a.example/go --token-url https://a.example/token --api-key-file FILE"},
+		{
+			[]credential.AuthMethod{header("id", "X-Id", "login"), login},
+			"! 3 tools need authentication: sluice toolset auth acme set --auth header:X-Id --api-key-file FILE --auth oauth2:CLIENT_ID --grant authorization_code --authorization-url https://a.example/go --token-url https://a.example/token --api-key-file FILE",
+		},
+		{[]credential.AuthMethod{{ID: "d", Type: "http", Scheme: "digest", Operations: 3}}, "! the specification asks for 1 authentication method (http digest), which is not supported yet"},
+	} {
+		var b strings.Builder
+		Advise(&b, &view.Toolset{Slug: "acme", Methods: c.methods})
+		if got := strings.TrimSpace(b.String()); got != c.want {
+			t.Errorf("%+v\n got %s\nwant %s", c.methods, got, c.want)
+		}
+	}
+}
+
+// TestSentTo: credentials of one list that go to one place are told of once.
+func TestSentTo(t *testing.T) {
+	item := func(id string, at ...string) credential.AuthenticationItem {
+		return credential.AuthenticationItem{CredentialID: id, Origins: at}
+	}
+	a := &credential.Authentication{
+		Items:              []credential.AuthenticationItem{item("a", "https://a.example"), item("b", "https://a.example"), item("c", "https://c.example"), item("", "https://d.example")},
+		AuthenticationItem: item("", ""),
+	}
+	if got := strings.Join(SentTo(a), " "); got != "https://a.example https://c.example" {
+		t.Errorf("%s", got)
+	}
+}
