@@ -56,6 +56,18 @@ func look(t *Tool, l lexicon) view {
 	if v.said == "list" && t.Method == http.MethodGet && strings.HasSuffix(t.Path, "}") && len(v.rest) > 0 && (v.one && !plural(v.rest[:1]) || v.rest[0] == "one" || v.rest[0] == "single" || v.rest[0] == "specific") {
 		v.said = "get"
 	}
+	if v.said == "list" && t.Method == http.MethodGet && v.item() {
+		// A text of the collection, or of what is in the item: the path has one of them.
+		if v.said = "get"; !v.speaksOf(v.route.places[len(v.route.places)-1].words) {
+			v.said, v.rest = "", nil
+		}
+	}
+	if n := len(v.route.places); n > 1 && v.said != "" && v.route.places[n-1].param == nil && len(v.route.places[n-1].words) == 1 {
+		// The author's word in name and path tells more than "get": statements_download.
+		if w := v.route.places[n-1].words[0]; w == v.name[len(v.name)-1] && isVerb(w) && reading(w) && reading(v.said) {
+			v.said = verbOf(w)
+		}
+	}
 	if contradicts(t.Method, v.said) && len(v.route.action) == 0 {
 		v.said, v.rest = "", nil
 	}
@@ -71,6 +83,17 @@ func look(t *Tool, l lexicon) view {
 	}
 	v.fault = v.find()
 	return v
+}
+
+// item reports whether the path ends with one thing of a collection: /templates/{template_id}.
+func (v *view) item() bool {
+	n := len(v.route.places)
+	if n == 0 {
+		return false
+	}
+	last := v.route.places[n-1]
+	param := slices.DeleteFunc(slices.Clone(last.param), func(w string) bool { return w == "id" })
+	return len(param) > 0 && plural(last.words) && wording.Singular(last.words[len(last.words)-1]) == param[len(param)-1]
 }
 
 // sameDeed reports whether two verbs are used for one thing to do.

@@ -292,7 +292,7 @@ func (v *view) reordered() (w wish, other bool) {
 		return w, false
 	}
 	if v.inner > 0 {
-		object := append(slices.Clone(ws[:v.inner]), ws[v.inner+1:]...)
+		object := v.joined(ws[:v.inner], ws[v.inner+1:])
 		if v.said == "list" && len(object) > 1 && object[len(object)-1] == "list" {
 			object = object[:len(object)-1]
 		}
@@ -314,7 +314,8 @@ func (v *view) reordered() (w wish, other bool) {
 		if v.said == "list" {
 			verb = "list"
 		}
-		return v.via(verb, [][]string{object}), false
+		// With more of the path, where another tool has the name.
+		return v.via(verb, append([][]string{object}, v.objects(verb).levels...)), false
 	}
 	switch {
 	case slices.ContainsFunc(ws, isPlain), slices.ContainsFunc(ws, func(w string) bool { return isVerb(w) && !v.anywhere(w) }): // another verb is in it
@@ -323,6 +324,23 @@ func (v *view) reordered() (w wish, other bool) {
 		return w, false
 	}
 	return v.via(v.said, [][]string{v.parents(ws)}), false
+}
+
+// joined is the object of a name that says its group, then the verb, then the object, which
+// often says the group again: brands_get_brand is of a brand, billing_payments_get_payment
+// of a billing payment. The method is not part of it.
+func (v *view) joined(group, object []string) []string {
+	object = slices.DeleteFunc(slices.Clone(object), func(w string) bool { return w == strings.ToLower(v.Method) && !v.anywhere(w) && !v.anywhere(w+"s") })
+	group = slices.DeleteFunc(slices.Clone(group), func(w string) bool { return w == strings.ToLower(v.Method) && !v.anywhere(w) && !v.anywhere(w+"s") })
+	one, of := singular(group), singular(object)
+	if len(object) > 0 && !slices.ContainsFunc(one, func(w string) bool { return !slices.Contains(of, w) }) {
+		return slices.Clone(object)
+	}
+	k := min(len(group), len(object))
+	for k > 0 && !slices.Equal(singular(group[len(group)-k:]), of[:k]) {
+		k--
+	}
+	return append(slices.Clone(group[:len(group)-k]), object...)
 }
 
 // parents is an object with what it belongs to in the singular, where a parameter says

@@ -88,6 +88,19 @@ func TestNames(t *testing.T) {
 	one("repo_create_key POST /repos/{repo}/keys Add a key", "create_repo_key")
 	one("judge_events POST /events/{id}/judging Run a judge on an event", "")
 	one("download_report GET /reports/{id}/file Get a report", "") // its own verb is better
+	one("statements_download POST /statements/download Retrieve a statement", "download_statement")
+	// The group says what the object says again.
+	one("brands_get_brand GET /brands/{brand_id} Gets a brand", "get_brand")
+	one("service_info_get_service_info GET /service_info Gets the service information", "get_service_info")
+	one("billing_payments_get_payment GET /billing_payments/{payment_id} Gets a payment", "get_billing_payment")
+	one("billing_invoices_get_billing_invoices GET /billing_invoices Get a list of invoices", "list_billing_invoices")
+	one("oauth2_post_revoke POST /oauth2/revoke Revoke a token", "revoke_oauth2")
+	f([]string{"billing_plan_get_billing_plan GET /accounts/{account_id}/billing_plan Gets the billing plan", "get_billing_plan GET /billing_plans/{plan_id} Gets a billing plan"},
+		"billing_plan_get_billing_plan → get_account_billing_plan")
+	// A text of the collection, of what is in the item, and of several deeds.
+	one("get_template GET /templates/{template_id} Gets a list of templates", "")
+	one("get_folder_by_folder_id GET /folders/{folder_id} Gets a list of all the items in a folder", "get_folder")
+	one("put_mail PUT /mails/{mail_id} Send Draft Mail/Delete Mail", "")
 	// What is good stays.
 	one("list_pets GET /pets List pets", "")
 	one("create_pet POST /pets Creates a pet", "")

@@ -68,6 +68,17 @@ func baseOf(w string) string {
 var skipped = words("partially permanently manually asynchronously immediately synchronously optionally simply this that the api endpoint method operation call request " +
 	"allows you to lets can will use used for experimental beta deprecated preview admin please bulk batch also")
 
+// several reports a text of several deeds: "Send draft/void envelope".
+func several(text string) bool {
+	parts := strings.Split(text, "/")
+	for _, p := range parts[1:] {
+		if w, _, found := strings.Cut(strings.TrimSpace(p), " "); found && isPlain(strings.ToLower(w)) {
+			return true
+		}
+	}
+	return false
+}
+
 // saidVerb is the verb that a text begins with, as used in names, and the words behind
 // it; "" when it begins with none.
 func saidVerb(text string) (verb string, rest []string) {
@@ -75,6 +86,9 @@ func saidVerb(text string) (verb string, rest []string) {
 	text = text[:min(len(text), looked)]
 	if i := strings.IndexAny(text, ".;:\n"); i > 0 {
 		text = text[:i]
+	}
+	if several(text) {
+		return "", nil
 	}
 	ws := wording.Split(text)
 	for len(ws) > 0 && skipped[ws[0]] && baseOf(ws[0]) == "" {
