@@ -559,6 +559,7 @@ func (v *view) extend(o *object, before []place, ws []string) {
 
 // vague are words that say nothing without what they belong to.
 var vague = words("monthly daily weekly hourly yearly global public private all me self current latest default simple detail details info information summary status " +
+
 	"settings setting config configuration options content contents data items item values value metadata count counts stats state history events logs members " +
 	"permissions permission properties attributes schema fields field results result resources rules groups types type files keys tags notes page pages index actions")
 
@@ -568,47 +569,4 @@ var kept = words("admin test testing sandbox beta alpha internal preview simulat
 // startsWith reports whether an object says what it belongs to already.
 func startsWith(object, parent []string) bool {
 	return len(object) >= len(parent) && slices.Equal(singular(object[:len(parent)]), singular(parent))
-}
-
-// pluralIn is the plural of an object, where a text has it.
-func pluralIn(text, object []string) []string {
-	last := object[len(object)-1]
-	for _, w := range text {
-		if w != last && wording.Singular(w) == last {
-			return append(slices.Clone(object[:len(object)-1]), w)
-		}
-	}
-	return nil
-}
-
-// amounts are words before "of" that name no thing.
-var amounts = words("batch list set number group collection page series")
-
-// spoken is the object that the text names, where the path has its words: "Watch a
-// repository" of /repos/{repo}/subscription.
-func (v *view) spoken() []string {
-	const most = 3 // words of an object
-	var object []string
-	for _, w := range v.rest {
-		if fillers[w] {
-			if len(object) == 0 || w == "of" && len(object) == 1 && amounts[object[0]] {
-				object = nil
-				continue
-			}
-			break
-		}
-		if object = append(object, w); len(object) > most {
-			return nil
-		}
-	}
-	if len(object) == 0 {
-		return nil
-	}
-	last := wording.Singular(object[len(object)-1])
-	for _, p := range v.route.places {
-		if slices.ContainsFunc(p.words, func(w string) bool { return wording.Singular(w) == last }) {
-			return object
-		}
-	}
-	return nil
 }
