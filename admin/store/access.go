@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -61,7 +62,7 @@ func (c *scope) Access(ctx context.Context, toolset string) (*ToolsetAccess, err
 // when it was written meanwhile.
 func (t *Tx) SaveAccess(ctx context.Context, row *ToolsetAccess) error {
 	before := row.Version
-	row.Version, row.UpdatedAt = before+1, Time{t.Now()}
+	row.Version, row.UpdatedAt = before+1, Time{Time: t.Now()}
 	var n int64
 	var err error
 	if before == 0 {
@@ -106,7 +107,7 @@ func (c *scope) AccessToken(ctx context.Context, toolset, id string) (*AccessTok
 // AccessTokens lists the tokens of a toolset, also those that ended, oldest first.
 func (c *scope) AccessTokens(ctx context.Context, toolset string, p Page) ([]AccessToken, string, error) {
 	var rows []AccessToken
-	return readList(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, AccessTokenList, p, "the access tokens of "+toolset)
+	return table.Read(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, AccessTokenList, p, "the access tokens of "+toolset)
 }
 
 // ValidAccessTokens lists the tokens of a toolset that were not revoked and have
@@ -129,7 +130,7 @@ func (t *Tx) AddAccessToken(ctx context.Context, row *AccessToken) error {
 	if row.ID == "" {
 		row.ID = t.NewID("act")
 	}
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing access token %s: %w", row.ID, err)
 	}
@@ -139,7 +140,7 @@ func (t *Tx) AddAccessToken(ctx context.Context, row *AccessToken) error {
 // RevokeAccessToken ends a token. It fails with [problem.NotFound] when there is
 // none or it was revoked before.
 func (t *Tx) RevokeAccessToken(ctx context.Context, toolset, id string) error {
-	n, err := affected(t.updateOf((*AccessToken)(nil)).Set("revoked_at = ?", Time{t.Now()}).
+	n, err := affected(t.updateOf((*AccessToken)(nil)).Set("revoked_at = ?", Time{Time: t.Now()}).
 		Where("toolset_id = ?", toolset).Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("revoking access token %s: %w", id, err)

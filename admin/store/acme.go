@@ -58,7 +58,7 @@ func (s *Store) SaveACMEValue(ctx context.Context, path string, size int, seal f
 		return err
 	}
 	for {
-		row := &ACMEValue{Path: path, Version: 1, Size: int64(size), ModifiedAt: Time{s.now()}}
+		row := &ACMEValue{Path: path, Version: 1, Size: int64(size), ModifiedAt: Time{Time: s.now()}}
 		old, err := s.ACMEValue(ctx, path)
 		switch {
 		case err == nil:
@@ -123,10 +123,10 @@ func (s *Store) TakeACMELock(ctx context.Context, name, holder string, lease tim
 		return false, err
 	}
 	now := s.now()
-	row := &acmeLock{Name: name, Holder: holder, ExpiresAt: Time{now.Add(lease)}}
+	row := &acmeLock{Name: name, Holder: holder, ExpiresAt: Time{Time: now.Add(lease)}}
 	n, err := affected(s.write.NewInsert().Model(row).On("CONFLICT (name) DO UPDATE").
 		Set("holder = EXCLUDED.holder").Set("expires_at = EXCLUDED.expires_at").
-		Where("acme_lock.expires_at <= ?", Time{now}).Exec(ctx))
+		Where("acme_lock.expires_at <= ?", Time{Time: now}).Exec(ctx))
 	if err != nil {
 		return false, fmt.Errorf("taking the lock %s: %w", name, err)
 	}
@@ -135,7 +135,7 @@ func (s *Store) TakeACMELock(ctx context.Context, name, holder string, lease tim
 
 // KeepACMELock gives the holder of a lock more time; false: another one holds it by now.
 func (s *Store) KeepACMELock(ctx context.Context, name, holder string, lease time.Duration) (bool, error) {
-	n, err := affected(s.write.NewUpdate().Model((*acmeLock)(nil)).Set("expires_at = ?", Time{s.now().Add(lease)}).
+	n, err := affected(s.write.NewUpdate().Model((*acmeLock)(nil)).Set("expires_at = ?", Time{Time: s.now().Add(lease)}).
 		Where("name = ?", name).Where("holder = ?", holder).Exec(ctx))
 	if err != nil {
 		return false, fmt.Errorf("keeping the lock %s: %w", name, err)
@@ -154,7 +154,7 @@ func (s *Store) FreeACMELock(ctx context.Context, name, holder string) (bool, er
 
 // sweepLocks forgets locks whose holders are gone.
 func (s *Store) sweepLocks(ctx context.Context) error {
-	if _, err := s.write.NewDelete().Model((*acmeLock)(nil)).Where("expires_at < ?", Time{s.now()}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*acmeLock)(nil)).Where("expires_at < ?", Time{Time: s.now()}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping locks: %w", err)
 	}
 	return nil

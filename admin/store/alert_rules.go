@@ -65,7 +65,7 @@ func (c *scope) NamedAlertRule(ctx context.Context, name string) (*AlertRule, er
 // AddAlertRule writes a new rule. It fails with [problem.Conflict] when there is one of its
 // name and toolset.
 func (t *Tx) AddAlertRule(ctx context.Context, row *AlertRule) error {
-	row.ID, row.Version, row.CreatedAt, row.UpdatedAt = t.NewID("rule"), 1, Time{t.Now()}, Time{t.Now()}
+	row.ID, row.Version, row.CreatedAt, row.UpdatedAt = t.NewID("rule"), 1, Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "there is a rule %.80q already", row.Name).Fix("choose another name, or change that one")
 	} else if err != nil {
@@ -78,7 +78,7 @@ func (t *Tx) AddAlertRule(ctx context.Context, row *AlertRule) error {
 // changed meanwhile.
 func (t *Tx) SaveAlertRule(ctx context.Context, row *AlertRule) error {
 	was := row.Version
-	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
+	row.Version, row.UpdatedAt = was+1, Time{Time: t.Now()}
 	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
 	if err == nil && n == 0 {
 		err = ErrStale
@@ -107,7 +107,7 @@ type usageMark struct {
 // markUsage notes that a report changed a minute.
 func markUsage(ctx context.Context, tx bun.Tx, workspaces []string, minute int64) error {
 	for _, ws := range workspaces {
-		row := &usageMark{InWorkspace: InWorkspace{ws}, Minute: minute, Reports: 1}
+		row := &usageMark{InWorkspace: InWorkspace{WorkspaceID: ws}, Minute: minute, Reports: 1}
 		if _, err := tx.NewInsert().Model(row).On("CONFLICT (workspace_id, minute) DO UPDATE").Set("reports = m.reports + 1").Exec(ctx); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (c *scope) ToolConnectors(ctx context.Context, toolset string, since time.T
 		Tool      string `bun:"tool"`
 		Connector string `bun:"connector"`
 	}
-	if err := c.from((*Call)(nil)).Column("tool", "connector").Where("toolset_id = ?", toolset).Where("at >= ?", Time{since}).Where("connector <> ''").
+	if err := c.from((*Call)(nil)).Column("tool", "connector").Where("toolset_id = ?", toolset).Where("at >= ?", Time{Time: since}).Where("connector <> ''").
 		Group("tool", "connector").Scan(ctx, &rows); err != nil {
 		return nil, fmt.Errorf("reading the call log: %w", err)
 	}
@@ -215,7 +215,7 @@ func (c *scope) ToolConnectors(ctx context.Context, toolset string, since time.T
 // they are, and the first and the last of them; nil when the call log has none.
 func (c *scope) FailedCalls(ctx context.Context, toolsets, tools []string, cause string, since time.Time) (callers uint64, first, last *Call, err error) {
 	failed := func(q *bun.SelectQuery) *bun.SelectQuery {
-		q = q.Where("toolset_id IN (?)", bun.List(toolsets)).Where("at >= ?", Time{since}).Where("outcome <> 'ok'")
+		q = q.Where("toolset_id IN (?)", bun.List(toolsets)).Where("at >= ?", Time{Time: since}).Where("outcome <> 'ok'")
 		if len(tools) > 0 {
 			q = q.Where("tool IN (?)", bun.List(tools))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -62,7 +63,7 @@ func (c *scope) Alerts(ctx context.Context, f AlertFilter, p Page) ([]Alert, str
 	if f.Open {
 		q = q.Where("resolved_at = 0")
 	}
-	return readList(ctx, c.db, q, &rows, AlertList, p, "alerts")
+	return table.Read(ctx, c.db, q, &rows, AlertList, p, "alerts")
 }
 
 // OpenAlerts returns every alert that is not resolved.
@@ -96,7 +97,7 @@ func (c *scope) Alert(ctx context.Context, id string) (*Alert, error) {
 // AddAlert writes a new alert. It fails with [problem.Conflict] when there is an open one
 // of its key.
 func (t *Tx) AddAlert(ctx context.Context, row *Alert) error {
-	row.ID, row.Version, row.UpdatedAt = t.NewID("alert"), 1, Time{t.Now()}
+	row.ID, row.Version, row.UpdatedAt = t.NewID("alert"), 1, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "there is an open alert of %.80q", row.Key)
 	} else if err != nil {
@@ -109,7 +110,7 @@ func (t *Tx) AddAlert(ctx context.Context, row *Alert) error {
 // changed meanwhile.
 func (t *Tx) SaveAlert(ctx context.Context, row *Alert) error {
 	was := row.Version
-	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
+	row.Version, row.UpdatedAt = was+1, Time{Time: t.Now()}
 	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
 	if err == nil && n == 0 {
 		err = ErrStale

@@ -77,7 +77,7 @@ func addCallers(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
 		}{{"caller_minutes", r.Minute, true}, {"caller_hours", hour, false}} {
 			sums := map[callerRow]*callerRow{}
 			for _, c := range calls {
-				k := callerRow{InWorkspace: InWorkspace{ws}, Minute: t.at, ToolsetID: c.Toolset, CallerKind: CallerOther}
+				k := callerRow{InWorkspace: InWorkspace{WorkspaceID: ws}, Minute: t.at, ToolsetID: c.Toolset, CallerKind: CallerOther}
 				if t.tools {
 					k.Tool = c.Tool
 				}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -98,7 +99,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 	for i := range r.Calls {
 		x := &r.Calls[i]
 		byWorkspace[x.Workspace] = append(byWorkspace[x.Workspace], Call{
-			InWorkspace: InWorkspace{x.Workspace}, Node: node, At: Time{x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
+			InWorkspace: InWorkspace{WorkspaceID: x.Workspace}, Node: node, At: Time{Time: x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
 			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
 			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
 			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
@@ -108,7 +109,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 	for _, ws := range slices.Sorted(maps.Keys(byWorkspace)) {
 		rows := byWorkspace[ws]
 		slices.SortStableFunc(rows, func(a, b Call) int { return a.At.Compare(b.At.Time) })
-		n := callCounter{InWorkspace: InWorkspace{ws}}
+		n := callCounter{InWorkspace: InWorkspace{WorkspaceID: ws}}
 		if err := tx.NewSelect().Model(&n).WherePK().Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -134,7 +135,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 	omitted := make([]callsOmitted, 0, len(r.Omitted))
 	for i := range r.Omitted {
 		o := &r.Omitted[i]
-		row := callsOmitted{InWorkspace: InWorkspace{o.Workspace}, Minute: r.Minute, ToolsetID: o.Toolset, Calls: o.Calls}
+		row := callsOmitted{InWorkspace: InWorkspace{WorkspaceID: o.Workspace}, Minute: r.Minute, ToolsetID: o.Toolset, Calls: o.Calls}
 		if i := slices.IndexFunc(omitted, func(x callsOmitted) bool { return x.WorkspaceID == row.WorkspaceID && x.ToolsetID == row.ToolsetID }); i >= 0 {
 			omitted[i].Calls += row.Calls // two workspaces became one
 			continue
@@ -168,10 +169,10 @@ type CallFilter struct {
 // where adds the filter to a query.
 func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	if !f.From.IsZero() {
-		q = q.Where("at >= ?", Time{f.From})
+		q = q.Where("at >= ?", Time{Time: f.From})
 	}
 	if !f.To.IsZero() {
-		q = q.Where("at < ?", Time{f.To})
+		q = q.Where("at < ?", Time{Time: f.To})
 	}
 	for _, x := range []struct{ column, value string }{
 		{"toolset_id", f.Toolset},
@@ -202,7 +203,7 @@ func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 // Calls lists calls, newest first. Keys of the page are those of this method.
 func (c *scope) Calls(ctx context.Context, f *CallFilter, p Page) ([]Call, string, error) {
 	var rows []Call
-	return readList(ctx, c.db, f.where(c.from(&rows).ExcludeColumn("run")), &rows, CallList, p, "calls")
+	return table.Read(ctx, c.db, f.where(c.from(&rows).ExcludeColumn("run")), &rows, CallList, p, "calls")
 }
 
 // CallsAfter lists calls that arrived after the one with number seq, in the order in
@@ -211,11 +212,11 @@ func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit
 	if last, err = c.LastCall(ctx); err != nil || last <= seq {
 		return nil, seq, err
 	}
-	q := f.where(c.from(&rows).ExcludeColumn("run")).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.limit())
+	q := f.where(c.from(&rows).ExcludeColumn("run")).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.Size())
 	if err := q.Scan(ctx); err != nil {
 		return nil, seq, fmt.Errorf("listing calls: %w", err)
 	}
-	if int64(len(rows)) == (Page{Limit: limit}).limit() {
+	if int64(len(rows)) == (Page{Limit: limit}).Size() {
 		last = rows[len(rows)-1].Seq
 	}
 	return rows, last, nil
@@ -284,7 +285,7 @@ func (c *scope) CallsOmitted(ctx context.Context, from, to time.Time, toolset st
 // status since a time: how many, of how many callers, and by which tools, at most 20.
 func (c *scope) RefusedCalls(ctx context.Context, toolset, connector string, status int, since time.Time) (calls, callers uint64, tools []string, err error) {
 	refused := func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("toolset_id = ?", toolset).Where("connector = ?", connector).Where("credential = 'refused'").Where("status = ?", status).Where("at >= ?", Time{since})
+		return q.Where("toolset_id = ?", toolset).Where("connector = ?", connector).Where("credential = 'refused'").Where("status = ?", status).Where("at >= ?", Time{Time: since})
 	}
 	var sums struct {
 		Calls   uint64 `bun:"calls"`
@@ -304,7 +305,7 @@ func (c *scope) RefusedCalls(ctx context.Context, toolset, connector string, sta
 // credential the upstream took; nil when there is none.
 func (c *scope) LastAccepted(ctx context.Context, toolset, connector string, since time.Time) (*Call, error) {
 	row := new(Call)
-	err := c.from(row).Column("seq", "at").Where("at > ?", Time{since}).Where("toolset_id = ?", toolset).Where("connector = ?", connector).
+	err := c.from(row).Column("seq", "at").Where("at > ?", Time{Time: since}).Where("toolset_id = ?", toolset).Where("connector = ?", connector).
 		Where("credential = 'accepted'").Where("cached = ?", false).Where("outcome = 'ok'").OrderExpr("at DESC, seq DESC").Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // nil: there is none

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -37,7 +38,7 @@ func (c *Channel) sealed() *[]byte { return &c.Sealed }
 // Channels lists channels by their id.
 func (c *scope) Channels(ctx context.Context, p Page) ([]Channel, string, error) {
 	var rows []Channel
-	return readList(ctx, c.db, c.from(&rows), &rows, ChannelList, p, "channels")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, ChannelList, p, "channels")
 }
 
 // Channel reads a channel by id or name. It fails with [problem.NotFound].
@@ -49,7 +50,7 @@ func (c *scope) Channel(ctx context.Context, id string) (*Channel, error) {
 // AddChannel writes a new channel, whose id is set. It fails with [problem.Conflict] when
 // another has its name.
 func (t *Tx) AddChannel(ctx context.Context, row *Channel) error {
-	row.Version, row.CreatedAt, row.UpdatedAt = 1, Time{t.Now()}, Time{t.Now()}
+	row.Version, row.CreatedAt, row.UpdatedAt = 1, Time{Time: t.Now()}, Time{Time: t.Now()}
 	if row.Sealed == nil {
 		row.Sealed = []byte{}
 	}
@@ -69,7 +70,7 @@ func channelNamed(name string) error {
 // changed meanwhile, and with [problem.Conflict] when another has its name.
 func (t *Tx) SaveChannel(ctx context.Context, row *Channel) error {
 	was := row.Version
-	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
+	row.Version, row.UpdatedAt = was+1, Time{Time: t.Now()}
 	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
 	switch {
 	case isUnique(err):
@@ -126,9 +127,9 @@ type Delivery struct {
 
 // AddDelivery writes a delivery that is due at once, or when its NextAt is.
 func (t *Tx) AddDelivery(ctx context.Context, row *Delivery) error {
-	row.ID, row.State, row.CreatedAt, row.Log = t.NewID("msg"), DeliveryPending, Time{t.Now()}, "[]"
+	row.ID, row.State, row.CreatedAt, row.Log = t.NewID("msg"), DeliveryPending, Time{Time: t.Now()}, "[]"
 	if row.NextAt.Before(t.Now()) {
-		row.NextAt = Time{t.Now()}
+		row.NextAt = Time{Time: t.Now()}
 	}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing a delivery to %s: %w", row.ChannelID, err)
@@ -145,7 +146,7 @@ func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, lim
 		Where("d.next_at <= ?", now).Where("d.digest = ?", false).
 		Where("(d.alert_id = '' OR NOT EXISTS (SELECT 1 FROM deliveries AS o WHERE o.workspace_id = d.workspace_id AND o.channel_id = d.channel_id "+
 			"AND o.alert_id = d.alert_id AND o.state = 'pending' AND o.event_seq < d.event_seq))").
-		Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.limit()).Scan(ctx)
+		Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.Size()).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing what is to be delivered: %w", err)
 	}
@@ -157,7 +158,7 @@ func (c *scope) DueDeliveries(ctx context.Context, channel string, now Time, lim
 func (c *scope) DueDigest(ctx context.Context, channel string, now Time, limit int) ([]Delivery, error) {
 	var rows []Delivery
 	err := c.from(&rows).Where("d.channel_id = ?", channel).Where("d.state = 'pending'").Where("d.digest = ?", true).
-		Where("d.next_at <= ?", now).Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.limit()).Scan(ctx)
+		Where("d.next_at <= ?", now).Order("d.event_seq", "d.id").Limit(Page{Limit: limit}.Size()).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing what a digest is made of: %w", err)
 	}
@@ -171,7 +172,7 @@ func (t *Tx) EndDigest(ctx context.Context, rows []Delivery, digest string) erro
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = ?", DeliveryDigested).Set("digest_id = ?", digest).Set("ended_at = ?", Time{t.Now()}).
+	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = ?", DeliveryDigested).Set("digest_id = ?", digest).Set("ended_at = ?", Time{Time: t.Now()}).
 		Where("id IN (?)", bun.List(ids)).Where("state = 'pending'").Where("digest = ?", true).Exec(ctx))
 	if err == nil && n != int64(len(rows)) {
 		err = ErrStale
@@ -202,8 +203,8 @@ func (t *Tx) MoveDigest(ctx context.Context, channel string, at Time) error {
 // HastenDeliveries makes what waits for its first attempt of an alert due now, also what
 // waits for a digest.
 func (t *Tx) HastenDeliveries(ctx context.Context, alert string) error {
-	_, err := t.tx.NewUpdate().Model((*Delivery)(nil)).Set("next_at = ?", Time{t.Now()}).Set("digest = ?", false).Where("workspace_id = ?", t.id).Where("alert_id = ?", alert).
-		Where("state = 'pending'").Where("attempts = 0").Where("next_at > ?", Time{t.Now()}).Exec(ctx)
+	_, err := t.tx.NewUpdate().Model((*Delivery)(nil)).Set("next_at = ?", Time{Time: t.Now()}).Set("digest = ?", false).Where("workspace_id = ?", t.id).Where("alert_id = ?", alert).
+		Where("state = 'pending'").Where("attempts = 0").Where("next_at > ?", Time{Time: t.Now()}).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing deliveries: %w", err)
 	}
@@ -236,7 +237,7 @@ func (t *Tx) SaveDelivery(ctx context.Context, row *Delivery) (bool, error) {
 // ReviveDelivery makes a dead delivery pending again, under its own id. It reports false
 // when it is not dead.
 func (t *Tx) ReviveDelivery(ctx context.Context, id string) (bool, error) {
-	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = 'pending'").Set("attempts = 0").Set("next_at = ?", Time{t.Now()}).Set("ended_at = 0").
+	n, err := affected(t.updateOf((*Delivery)(nil)).Set("state = 'pending'").Set("attempts = 0").Set("next_at = ?", Time{Time: t.Now()}).Set("ended_at = 0").
 		Where("id = ?", id).Where("state = 'dead'").Exec(ctx))
 	if err != nil {
 		return false, fmt.Errorf("writing delivery %s: %w", id, err)
@@ -262,5 +263,5 @@ func (c *scope) Deliveries(ctx context.Context, f DeliveryFilter, p Page) ([]Del
 			q = q.Where("? = ?", bun.Ident(x.column), x.value)
 		}
 	}
-	return readList(ctx, c.db, q, &rows, DeliveryList, p, "deliveries")
+	return table.Read(ctx, c.db, q, &rows, DeliveryList, p, "deliveries")
 }

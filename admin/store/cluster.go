@@ -109,11 +109,11 @@ func leader(ctx context.Context, db bun.IDB) (*Leader, error) {
 
 // Seen says that a member is there. Where the schema has no place for that, nothing is said.
 func (c *Cluster) Seen(ctx context.Context, m *ClusterMember) error {
-	m.SeenAt = Time{c.now()}
+	m.SeenAt = Time{Time: c.now()}
 	_, err := c.db.NewInsert().Model(m).On("CONFLICT (name) DO UPDATE").Set("url = EXCLUDED.url").Set("version = EXCLUDED.version").
 		Set("started_at = EXCLUDED.started_at").Set("seen_at = EXCLUDED.seen_at").Exec(ctx)
 	if err == nil {
-		_, err = c.db.NewDelete().Model((*ClusterMember)(nil)).Where("seen_at < ?", Time{c.now().Add(-MemberAge)}).Exec(ctx)
+		_, err = c.db.NewDelete().Model((*ClusterMember)(nil)).Where("seen_at < ?", Time{Time: c.now().Add(-MemberAge)}).Exec(ctx)
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == undefinedTable {
 		return nil
@@ -136,7 +136,7 @@ func (c *Cluster) Gone(ctx context.Context, name string) error {
 // control plane ever took the lead.
 func (s *Store) ClusterMembers(ctx context.Context) ([]ClusterMember, *Leader, error) {
 	var rows []ClusterMember
-	if err := s.read.NewSelect().Model(&rows).Where("seen_at >= ?", Time{s.now().Add(-MemberAge)}).Order("name").Limit(MaxLimit).Scan(ctx); err != nil {
+	if err := s.read.NewSelect().Model(&rows).Where("seen_at >= ?", Time{Time: s.now().Add(-MemberAge)}).Order("name").Limit(MaxLimit).Scan(ctx); err != nil {
 		return nil, nil, fmt.Errorf("listing the control planes: %w", err)
 	}
 	l, err := leader(ctx, s.read)
@@ -149,7 +149,7 @@ func (s *Store) begin(ctx context.Context) error {
 	var number uint64
 	err := s.write.QueryRowContext(ctx, `INSERT INTO cluster_leader (id, number, member, url, pin, keys, since) VALUES (1, 1, '', '', '', '', ?)
 		ON CONFLICT (id) DO UPDATE SET number = cluster_leader.number + 1, member = '', url = '', pin = '', keys = '', sealed = NULL, since = EXCLUDED.since
-		RETURNING number`, Time{s.now()}).Scan(&number)
+		RETURNING number`, Time{Time: s.now()}).Scan(&number)
 	if err != nil {
 		return fmt.Errorf("taking the lead: %w", err)
 	}
@@ -168,7 +168,7 @@ func (s *Store) Term() uint64 {
 // Announce says where the leader is. It fails with [problem.Unavailable] when this process
 // does not lead any more.
 func (s *Store) Announce(ctx context.Context, l *Leader) error {
-	l.ID, l.Since = 1, Time{s.now()}
+	l.ID, l.Since = 1, Time{Time: s.now()}
 	n, err := affected(s.write.NewUpdate().Model(l).WherePK().Where("number = ?", l.Number).Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("saying where the leader is: %w", err)

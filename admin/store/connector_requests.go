@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/admin/store/table"
 )
 
 // ConnectorRequest is a connector that somebody asks for. What its fields may hold is
@@ -45,7 +47,7 @@ func (c *scope) ConnectorRequests(ctx context.Context, states []string, p Page) 
 	if len(states) > 0 {
 		q = q.Where("state IN (?)", bun.List(states))
 	}
-	return readList(ctx, c.db, q, &rows, ConnectorRequestList, p, "connector requests")
+	return table.Read(ctx, c.db, q, &rows, ConnectorRequestList, p, "connector requests")
 }
 
 // ConnectorRequest reads a request. It fails with [problem.NotFound].
@@ -86,7 +88,7 @@ func (c *scope) VotedFor(ctx context.Context, voter string) ([]string, error) {
 // AddConnectorRequest writes a new request and gives it its id.
 func (t *Tx) AddConnectorRequest(ctx context.Context, row *ConnectorRequest) error {
 	row.ID, row.Version = t.NewID("creq"), 1
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	row.UpdatedAt = row.CreatedAt
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing the request of connector %s: %w", row.Name, err)
@@ -98,7 +100,7 @@ func (t *Tx) AddConnectorRequest(ctx context.Context, row *ConnectorRequest) err
 // when it was changed meanwhile. Votes are not written, nor do they change the version.
 func (t *Tx) SaveConnectorRequest(ctx context.Context, row *ConnectorRequest) error {
 	was := row.Version
-	row.Version, row.UpdatedAt = was+1, Time{t.Now()}
+	row.Version, row.UpdatedAt = was+1, Time{Time: t.Now()}
 	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "votes").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
 	if err == nil && n == 0 {
 		err = ErrStale
@@ -115,7 +117,7 @@ func (t *Tx) Vote(ctx context.Context, id, voter string, give bool) (bool, error
 	var n int64
 	var err error
 	if give {
-		n, err = affected(t.insert(&connectorVote{RequestID: id, Voter: voter, At: Time{t.Now()}}).On("CONFLICT (workspace_id, request_id, voter) DO NOTHING").Exec(ctx))
+		n, err = affected(t.insert(&connectorVote{RequestID: id, Voter: voter, At: Time{Time: t.Now()}}).On("CONFLICT (workspace_id, request_id, voter) DO NOTHING").Exec(ctx))
 	} else {
 		n, err = affected(t.deleteOf((*connectorVote)(nil)).Where("request_id = ?", id).Where("voter = ?", voter).Exec(ctx))
 	}

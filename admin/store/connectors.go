@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -32,7 +33,7 @@ func (t *Tx) PutSpecification(ctx context.Context, row *Specification) error {
 		return fmt.Errorf("compressing specification %s: %w", row.Digest, err)
 	}
 	packed := *row
-	packed.Content, packed.SizeBytes, packed.CreatedAt = z.Bytes(), int64(len(row.Content)), Time{t.Now()}
+	packed.Content, packed.SizeBytes, packed.CreatedAt = z.Bytes(), int64(len(row.Content)), Time{Time: t.Now()}
 	if _, err := t.insert(&packed).On("CONFLICT (workspace_id, digest) DO NOTHING").Exec(ctx); err != nil {
 		return fmt.Errorf("writing specification %s: %w", row.Digest, err)
 	}
@@ -61,7 +62,7 @@ func (c *scope) Specification(ctx context.Context, digest string) (*Specificatio
 // is immutable and stays.
 func (t *Tx) PutConnector(ctx context.Context, row *Connector, version *ConnectorVersion) error {
 	row.LatestDigest, version.Connector = version.Digest, row.Name
-	row.CreatedAt, row.UpdatedAt, version.CreatedAt = Time{t.Now()}, Time{t.Now()}, Time{t.Now()}
+	row.CreatedAt, row.UpdatedAt, version.CreatedAt = Time{Time: t.Now()}, Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).On("CONFLICT (workspace_id, name) DO UPDATE").
 		Set("title = EXCLUDED.title").Set("latest_digest = EXCLUDED.latest_digest").Set("updated_at = EXCLUDED.updated_at").Exec(ctx); err != nil {
 		return fmt.Errorf("writing connector %s: %w", row.Name, err)
@@ -81,7 +82,7 @@ func (c *scope) Connector(ctx context.Context, name string) (*Connector, error) 
 // Connectors lists connectors by name.
 func (c *scope) Connectors(ctx context.Context, p Page) ([]Connector, string, error) {
 	var rows []Connector
-	return readList(ctx, c.db, c.from(&rows), &rows, ConnectorList, p, "connectors")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, ConnectorList, p, "connectors")
 }
 
 // ConnectorVersion reads a version. It fails with [problem.NotFound].
@@ -93,5 +94,5 @@ func (c *scope) ConnectorVersion(ctx context.Context, connector, digest string) 
 // ConnectorVersions lists the versions of a connector by digest.
 func (c *scope) ConnectorVersions(ctx context.Context, connector string, p Page) ([]ConnectorVersion, string, error) {
 	var rows []ConnectorVersion
-	return readList(ctx, c.db, c.from(&rows).Where("connector = ?", connector), &rows, ConnectorVersionList, p, "the versions of "+connector)
+	return table.Read(ctx, c.db, c.from(&rows).Where("connector = ?", connector), &rows, ConnectorVersionList, p, "the versions of "+connector)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -48,7 +49,7 @@ func (s *Store) UnboundCredentials(ctx context.Context) ([]Credential, error) {
 // Credentials lists credentials by id.
 func (c *scope) Credentials(ctx context.Context, p Page) ([]Credential, string, error) {
 	var rows []Credential
-	return readList(ctx, c.db, c.from(&rows), &rows, credentialList, p, "credentials")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, credentialList, p, "credentials")
 }
 
 // Record is what Sealed is sealed for.
@@ -62,14 +63,14 @@ func (c *Credential) Record() secrets.Record {
 func (t *Tx) SealCredential(ctx context.Context, ring *secrets.Keyring, row *Credential, secret secrets.Secret) error {
 	isNew := row.Version == 0
 	if isNew {
-		row.CreatedAt = Time{t.Now()}
+		row.CreatedAt = Time{Time: t.Now()}
 	}
 	if row.ID == "" {
 		row.ID = t.NewID("cred")
 	}
 	row.WorkspaceID = t.id
 	row.Version++
-	row.RotatedAt = Time{t.Now()}
+	row.RotatedAt = Time{Time: t.Now()}
 	var err error
 	if row.Sealed, err = ring.Seal(row.Record(), secret); err != nil {
 		return fmt.Errorf("sealing credential %s: %w", row.ID, err)

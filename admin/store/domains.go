@@ -8,6 +8,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -43,7 +44,7 @@ func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, 
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
 	}
-	return readList(ctx, c.db, q, &rows, DomainList, p, "domains")
+	return table.Read(ctx, c.db, q, &rows, DomainList, p, "domains")
 }
 
 // Domain reads a domain by its host. It fails with [problem.NotFound].
@@ -93,7 +94,7 @@ func (t *Tx) AddDomain(ctx context.Context, row *Domain) error {
 		return errProven(row.Host)
 	}
 	row.ID, row.Version = t.NewID("dom"), 1
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	row.UpdatedAt = row.CreatedAt
 	n, err := affected(t.insert(row).On("CONFLICT (workspace_id, host) DO NOTHING").Exec(ctx))
 	if err == nil && n == 0 {
@@ -110,7 +111,7 @@ func (t *Tx) AddDomain(ctx context.Context, row *Domain) error {
 // it says that the host is proven, and another workspace has proven it.
 func (t *Tx) SaveDomain(ctx context.Context, row *Domain) error {
 	before := row.Version
-	row.Version, row.UpdatedAt, row.WorkspaceID = before+1, Time{t.Now()}, t.id
+	row.Version, row.UpdatedAt, row.WorkspaceID = before+1, Time{Time: t.Now()}, t.id
 	n, err := affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "host").
 		Where("id = ?", row.ID).Where("version = ?", before).Exec(ctx))
 	switch {
@@ -140,7 +141,7 @@ func (t *Tx) DeleteDomain(ctx context.Context, host string) error {
 // those that wait longest first.
 func (s *Store) DomainsDue(ctx context.Context, limit int, states ...string) ([]Domain, error) {
 	var rows []Domain
-	err := s.read.NewSelect().Model(&rows).Where("state IN (?)", bun.List(states)).Where("next_at <= ?", Time{s.now()}).
+	err := s.read.NewSelect().Model(&rows).Where("state IN (?)", bun.List(states)).Where("next_at <= ?", Time{Time: s.now()}).
 		Order("next_at", "id").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing domains that are due: %w", err)

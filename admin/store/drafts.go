@@ -33,7 +33,7 @@ type DraftCopy struct {
 // PutDraftCopy writes a copy, in the place of one of its kind and name, and removes the
 // oldest beyond [MaxDraftCopies].
 func (t *Tx) PutDraftCopy(ctx context.Context, row *DraftCopy) error {
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id, kind, name) DO UPDATE").
 		Set("digest = EXCLUDED.digest").Set("document = EXCLUDED.document").Set("reason = EXCLUDED.reason").Set("created_at = EXCLUDED.created_at").Exec(ctx)
 	if err != nil {

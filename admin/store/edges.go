@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -131,7 +132,7 @@ func (t *Toolset) SetLabels(l Labels) { t.LabelText = l.encode() }
 
 // AddJoinToken writes a join token.
 func (t *Tx) AddJoinToken(ctx context.Context, row *JoinToken) error {
-	row.ID, row.CreatedAt = t.NewID("join"), Time{t.Now()}
+	row.ID, row.CreatedAt = t.NewID("join"), Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing join token %s: %w", row.ID, err)
 	}
@@ -141,13 +142,13 @@ func (t *Tx) AddJoinToken(ctx context.Context, row *JoinToken) error {
 // JoinTokens lists join tokens, newest first.
 func (c *scope) JoinTokens(ctx context.Context, p Page) ([]JoinToken, string, error) {
 	var rows []JoinToken
-	return readList(ctx, c.db, c.from(&rows), &rows, JoinTokenList, p, "join tokens")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, JoinTokenList, p, "join tokens")
 }
 
 // RevokeJoinToken ends a join token; edges that used it stay. It fails with
 // [problem.NotFound].
 func (t *Tx) RevokeJoinToken(ctx context.Context, id string) error {
-	n, err := affected(t.updateOf((*JoinToken)(nil)).Set("revoked_at = ?", Time{t.Now()}).Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
+	n, err := affected(t.updateOf((*JoinToken)(nil)).Set("revoked_at = ?", Time{Time: t.Now()}).Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("revoking join token %s: %w", id, err)
 	}
@@ -184,7 +185,7 @@ func (t *Tx) Enrol(ctx context.Context, join string, row *Edge) error {
 	if n == 0 {
 		return problem.New(problem.Unauthenticated, "the join token was used up meanwhile").Fix("make a new one: sluice edge token")
 	}
-	row.ID, row.CreatedAt, row.SeenAt = t.NewID("edge"), Time{t.Now()}, Time{t.Now()}
+	row.ID, row.CreatedAt, row.SeenAt = t.NewID("edge"), Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing edge %s: %w", row.ID, err)
 	}
@@ -202,7 +203,7 @@ func (c *scope) Edge(ctx context.Context, id string) (*Edge, error) {
 // Edges lists edges, newest first, revoked ones too.
 func (c *scope) Edges(ctx context.Context, p Page) ([]Edge, string, error) {
 	var rows []Edge
-	return readList(ctx, c.db, c.from(&rows), &rows, EdgeList, p, "edges")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, EdgeList, p, "edges")
 }
 
 // SaveEdge writes an edge that was read before.
@@ -219,7 +220,7 @@ func (t *Tx) SaveEdge(ctx context.Context, row *Edge) error {
 
 // ReportEdge keeps the last report of an edge.
 func (s *Store) ReportEdge(ctx context.Context, workspace, id, status string) error {
-	_, err := s.write.NewUpdate().Model((*Edge)(nil)).Set("status = ?", status).Set("seen_at = ?", Time{s.now()}).
+	_, err := s.write.NewUpdate().Model((*Edge)(nil)).Set("status = ?", status).Set("seen_at = ?", Time{Time: s.now()}).
 		Where("workspace_id = ?", workspace).Where("id = ?", id).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing the report of edge %s: %w", id, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/admin/store/table"
 )
 
 // eventAge is how long events, resolved alerts and deliveries that ended are kept.
@@ -39,7 +41,7 @@ func (t *Tx) AddEvent(ctx context.Context, row *Event) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("reading the events: %w", err)
 	}
-	row.Seq, row.ID, row.At, row.RoutedAt = last.Seq+1, t.NewID("evt"), Time{t.Now()}, Time{}
+	row.Seq, row.ID, row.At, row.RoutedAt = last.Seq+1, t.NewID("evt"), Time{Time: t.Now()}, Time{}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing event %s: %w", row.Type, err)
 	}
@@ -49,7 +51,7 @@ func (t *Tx) AddEvent(ctx context.Context, row *Event) error {
 // Outbox lists events that no channel was given yet, in their order.
 func (c *scope) Outbox(ctx context.Context, limit int) ([]Event, error) {
 	var rows []Event
-	if err := c.from(&rows).Where("routed_at = 0").Order("seq").Limit(Page{Limit: limit}.limit()).Scan(ctx); err != nil {
+	if err := c.from(&rows).Where("routed_at = 0").Order("seq").Limit(Page{Limit: limit}.Size()).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("reading the outbox: %w", err)
 	}
 	return rows, nil
@@ -58,7 +60,7 @@ func (c *scope) Outbox(ctx context.Context, limit int) ([]Event, error) {
 // RouteEvent takes an event out of the outbox and writes its deliveries. It reports false
 // when that was done before.
 func (t *Tx) RouteEvent(ctx context.Context, ev *Event, to []Delivery) (bool, error) {
-	n, err := affected(t.updateOf((*Event)(nil)).Set("routed_at = ?", Time{t.Now()}).Where("seq = ?", ev.Seq).Where("routed_at = 0").Exec(ctx))
+	n, err := affected(t.updateOf((*Event)(nil)).Set("routed_at = ?", Time{Time: t.Now()}).Where("seq = ?", ev.Seq).Where("routed_at = 0").Exec(ctx))
 	if err != nil || n == 0 {
 		return false, err
 	}
@@ -79,7 +81,7 @@ func (c *scope) Events(ctx context.Context, alert string, p Page) ([]Event, stri
 	if alert != "" {
 		q = q.Where("alert_id = ?", alert)
 	}
-	return readList(ctx, c.db, q, &rows, EventList, p, "events")
+	return table.Read(ctx, c.db, q, &rows, EventList, p, "events")
 }
 
 // EventAt reads an event by its number. It fails with [problem.NotFound].
@@ -90,7 +92,7 @@ func (c *scope) EventAt(ctx context.Context, seq uint64) (*Event, error) {
 
 // sweepEvents removes what is past its time; what is still to be delivered stays.
 func (s *Store) sweepEvents(ctx context.Context) error {
-	before := Time{s.now().Add(-eventAge)}
+	before := Time{Time: s.now().Add(-eventAge)}
 	for _, q := range []*bun.DeleteQuery{
 		s.write.NewDelete().Model((*Delivery)(nil)).Where("ended_at > 0 AND ended_at < ?", before),
 		s.write.NewDelete().Model((*Event)(nil)).Where("at < ?", before).Where("routed_at > 0").

@@ -149,7 +149,7 @@ func (s *Store) newProbe() *probe.Probe {
 
 // writeProbe writes one row, durably.
 func (s *Store) writeProbe(ctx context.Context) error {
-	_, err := s.write.ExecContext(ctx, `INSERT INTO write_probe (id, written_at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET written_at = EXCLUDED.written_at`, Time{s.now()})
+	_, err := s.write.ExecContext(ctx, `INSERT INTO write_probe (id, written_at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET written_at = EXCLUDED.written_at`, Time{Time: s.now()})
 	if p := Fault(err); p != nil {
 		return p
 	}

@@ -60,7 +60,7 @@ func (t *Tx) AddGrant(ctx context.Context, row *Grant) (bool, error) {
 		return false, problem.New(problem.Conflict, "the toolset has %d grants of private addresses, which is the most", len(rows)).
 			Fix("revoke those that it does not need: sluice grant list")
 	}
-	row.ID, row.CreatedAt = t.NewID("grant"), Time{t.Now()}
+	row.ID, row.CreatedAt = t.NewID("grant"), Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return false, fmt.Errorf("writing the grant of %s: %w", row.Address, err)
 	}

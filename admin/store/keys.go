@@ -35,7 +35,7 @@ func (s *Store) SetControlKeys(ctx context.Context, use string, ids []string) er
 			return err
 		}
 		for _, id := range ids {
-			if _, err := tx.NewInsert().Model(&controlKey{Use: use, ID: id, CreatedAt: Time{s.now()}}).Exec(ctx); err != nil {
+			if _, err := tx.NewInsert().Model(&controlKey{Use: use, ID: id, CreatedAt: Time{Time: s.now()}}).Exec(ctx); err != nil {
 				return err
 			}
 		}

@@ -63,7 +63,7 @@ func (l *Learned) Uses() float64 { return float64(l.Milli) / learnedUse }
 func (l *Learned) age(now time.Time) {
 	if d := now.Sub(l.LastAt.Time); d > 0 {
 		l.Milli = int64(math.Round(float64(l.Milli) * math.Exp2(-float64(d)/float64(LearnedHalfLife))))
-		l.LastAt = Time{now}
+		l.LastAt = Time{Time: now}
 	}
 }
 
@@ -118,7 +118,7 @@ func learn(rows []Learned, workspace, id string, found []*registry.UsageFound, n
 		at[rows[i].key()] = &rows[i]
 	}
 	for _, f := range found {
-		l := Learned{InWorkspace: InWorkspace{workspace}, ToolsetID: id, Connector: f.Connector, Method: f.Method, Path: f.Path, Digest: learnedDigest(f.Query), Query: f.Query, FirstAt: Time{now}, LastAt: Time{now}}
+		l := Learned{InWorkspace: InWorkspace{WorkspaceID: workspace}, ToolsetID: id, Connector: f.Connector, Method: f.Method, Path: f.Path, Digest: learnedDigest(f.Query), Query: f.Query, FirstAt: Time{Time: now}, LastAt: Time{Time: now}}
 		known := at[l.key()]
 		if known == nil {
 			known = &l
@@ -188,7 +188,7 @@ func (t *Tx) DeleteLearned(ctx context.Context, toolset, connector string) error
 func (t *Tx) BlockLearned(ctx context.Context, rows []Learned) error {
 	for i := range rows {
 		row := rows[i]
-		row.Query, row.Milli, row.Blocked, row.LastAt = "", 0, true, Time{t.Now()}
+		row.Query, row.Milli, row.Blocked, row.LastAt = "", 0, true, Time{Time: t.Now()}
 		if _, err := t.updateOf(&row).Column("query", "uses", "blocked", "last_at").WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("deleting what toolset %s learned: %w", row.ToolsetID, err)
 		}

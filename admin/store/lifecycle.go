@@ -129,7 +129,7 @@ func (t *Tx) UnpublishRevision(ctx context.Context, toolset string, n, live uint
 // not among the newest keep of their toolset and older than age. It returns them.
 func (t *Tx) ArchiveRevisions(ctx context.Context, keep int, age time.Duration) ([]Revision, error) {
 	var rows, out []Revision
-	err := t.from(&rows).Where("state IN (?, ?)", Superseded, RolledBack).Where("created_at < ?", Time{t.Now().Add(-age)}).
+	err := t.from(&rows).Where("state IN (?, ?)", Superseded, RolledBack).Where("created_at < ?", Time{Time: t.Now().Add(-age)}).
 		Order("toolset_id", "n DESC").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing old revisions: %w", err)
@@ -170,7 +170,7 @@ func (s *Store) NeededBundles(ctx context.Context) ([]Bundle, error) {
 		return nil, fmt.Errorf("listing toolsets: %w", err)
 	}
 	var previews []Preview
-	if err := s.read.NewSelect().Model(&previews).Column("repository", "digest").Where("expires_at > ?", Time{s.now()}).Scan(ctx); err != nil {
+	if err := s.read.NewSelect().Model(&previews).Column("repository", "digest").Where("expires_at > ?", Time{Time: s.now()}).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing previews: %w", err)
 	}
 	out, err := trialBundles(ctx, s.read)

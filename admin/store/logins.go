@@ -9,6 +9,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -103,7 +104,7 @@ func (t *Tx) SealOAuthClient(ctx context.Context, ring *secrets.Keyring, credent
 	if err != nil {
 		return err
 	}
-	row := &OAuthClient{CredentialID: credential, Version: 1, UpdatedAt: Time{t.Now()}}
+	row := &OAuthClient{CredentialID: credential, Version: 1, UpdatedAt: Time{Time: t.Now()}}
 	if old != nil {
 		row.Version = old.Version + 1
 	}
@@ -139,7 +140,7 @@ func (c *scope) OAuthLogin(ctx context.Context, id string) (*OAuthLogin, error) 
 // back to. It fails with [problem.NotFound] also when its time is over.
 func (s *Store) AnyOAuthLogin(ctx context.Context, id string) (*OAuthLogin, error) {
 	row := new(OAuthLogin)
-	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{s.now()}).Scan(ctx), "login", id)
+	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{Time: s.now()}).Scan(ctx), "login", id)
 }
 
 // SealOAuthLogin writes a login: one with version 0 is new and fails with
@@ -155,7 +156,7 @@ func (t *Tx) SealOAuthLogin(ctx context.Context, ring *secrets.Keyring, row *OAu
 	}
 	var n int64
 	if was == 0 {
-		row.CreatedAt = Time{t.Now()}
+		row.CreatedAt = Time{Time: t.Now()}
 		n, err = affected(t.insert(row).On("CONFLICT (workspace_id, id) DO NOTHING").Exec(ctx))
 	} else {
 		n, err = affected(t.updateOf(row).ExcludeColumn("workspace_id", "id", "created_at").Where("id = ?", row.ID).Where("version = ?", was).Exec(ctx))
@@ -220,14 +221,14 @@ func (c *scope) OAuthToken(ctx context.Context, credential, userKey string) (*OA
 // id.
 func (c *scope) UserTokens(ctx context.Context, credential string, p Page) ([]OAuthToken, string, error) {
 	var rows []OAuthToken
-	return readList(ctx, c.db, c.from(&rows).Where("credential_id = ?", credential).Where("user_key <> ''"), &rows, UserTokenList, p, "the callers of credential "+credential)
+	return table.Read(ctx, c.db, c.from(&rows).Where("credential_id = ?", credential).Where("user_key <> ''"), &rows, UserTokenList, p, "the callers of credential "+credential)
 }
 
 // ExpiringTokens lists the tokens of toolsets of every workspace that expire before a
 // time and were not refused, the first to expire first, at most limit.
 func (s *Store) ExpiringTokens(ctx context.Context, before time.Time, limit int64) ([]OAuthToken, error) {
 	var rows []OAuthToken
-	err := s.read.NewSelect().Model(&rows).Where("user_key = ''").Where("expires_at > 0").Where("expires_at < ?", Time{before}).Where("error = ''").
+	err := s.read.NewSelect().Model(&rows).Where("user_key = ''").Where("expires_at > 0").Where("expires_at < ?", Time{Time: before}).Where("error = ''").
 		Order("expires_at").Limit(limit).Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the tokens that expire: %w", err)
@@ -238,7 +239,7 @@ func (s *Store) ExpiringTokens(ctx context.Context, before time.Time, limit int6
 // SaveOAuthToken writes tokens, which may be the first of their holder. The caller raises
 // the version when they change.
 func (t *Tx) SaveOAuthToken(ctx context.Context, row *OAuthToken) error {
-	row.WorkspaceID, row.UpdatedAt = t.id, Time{t.Now()}
+	row.WorkspaceID, row.UpdatedAt = t.id, Time{Time: t.Now()}
 	if row.Sealed == nil {
 		row.Sealed = []byte{}
 	}
@@ -281,7 +282,7 @@ func (t *Tx) DeleteTokenUser(ctx context.Context, accessToken string) (int64, er
 // sweepLogins removes the logins whose time is over. The last one of a credential stays
 // until the next begins: that it never came back is a reason to register another client.
 func (s *Store) sweepLogins(ctx context.Context) error {
-	if _, err := s.write.NewDelete().Model((*OAuthLogin)(nil)).Where("expires_at <= ?", Time{s.now()}).Where("purpose <> ?", LoginCredential).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*OAuthLogin)(nil)).Where("expires_at <= ?", Time{Time: s.now()}).Where("purpose <> ?", LoginCredential).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping logins: %w", err)
 	}
 	return nil

@@ -36,7 +36,7 @@ func (s *Store) ReleaseMark(ctx context.Context, group string) (epoch, revision 
 // MarkRelease notes that a release of a group is about to be published. A mark never
 // goes back. It is durable when MarkRelease returns.
 func (s *Store) MarkRelease(ctx context.Context, group string, epoch, revision uint64) error {
-	row := releaseMark{Group: group, Epoch: epoch, Revision: revision, NotedAt: Time{s.now()}}
+	row := releaseMark{Group: group, Epoch: epoch, Revision: revision, NotedAt: Time{Time: s.now()}}
 	_, err := s.write.NewInsert().Model(&row).
 		On("CONFLICT (group_name) DO UPDATE").
 		Set("epoch = EXCLUDED.epoch").Set("revision = EXCLUDED.revision").Set("noted_at = EXCLUDED.noted_at").

@@ -7,6 +7,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -36,7 +37,7 @@ func (c *scope) Member(ctx context.Context, id string) (*Member, error) {
 // Members lists the members, newest first.
 func (c *scope) Members(ctx context.Context, p Page) ([]Member, string, error) {
 	var rows []Member
-	return readList(ctx, c.db, c.from(&rows), &rows, MemberList, p, "members")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, MemberList, p, "members")
 }
 
 // AddMember writes a new member. It fails with [problem.Conflict] when the address is
@@ -46,7 +47,7 @@ func (t *Tx) AddMember(ctx context.Context, row *Member) error {
 		return problem.New(problem.InvalidArgument, "there is no role %.40q", row.Role)
 	}
 	row.ID, row.Version, row.Email = t.NewID("mem"), 1, strings.ToLower(row.Email)
-	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
+	row.CreatedAt, row.UpdatedAt = Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "%.200s is a member already", row.Email).Fix("change the role of that member")
 	} else if err != nil {
@@ -63,7 +64,7 @@ func (t *Tx) SaveMember(ctx context.Context, row *Member) error {
 		return problem.New(problem.InvalidArgument, "there is no role %.40q", row.Role)
 	}
 	return t.keepAdministrators(ctx, func() error {
-		row.UpdatedAt = Time{t.Now()}
+		row.UpdatedAt = Time{Time: t.Now()}
 		n, err := affected(t.updateOf(row).Column("name", "role", "updated_at").Set("version = version + 1").
 			Where("id = ?", row.ID).Where("version = ?", row.Version).Exec(ctx))
 		if err != nil {
@@ -88,7 +89,7 @@ func (t *Tx) RemoveMember(ctx context.Context, id string, version uint64) (revok
 		if n == 0 {
 			return t.staleMember(ctx, id)
 		}
-		revoked, err = affected(t.updateOf((*Token)(nil)).Set("revoked_at = ?", Time{t.Now()}).
+		revoked, err = affected(t.updateOf((*Token)(nil)).Set("revoked_at = ?", Time{Time: t.Now()}).
 			Where("member_id = ?", id).Where("revoked_at = 0").Exec(ctx))
 		if err != nil {
 			return fmt.Errorf("revoking the tokens of member %s: %w", id, err)

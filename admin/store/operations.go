@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
@@ -28,7 +29,7 @@ func (t *Tx) AddToken(ctx context.Context, row *Token) error {
 	if row.ID == "" {
 		row.ID = t.NewID("tok")
 	}
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "this token is stored already")
 	} else if err != nil {
@@ -39,7 +40,7 @@ func (t *Tx) AddToken(ctx context.Context, row *Token) error {
 
 // RevokeToken ends a token. It fails with [problem.NotFound].
 func (t *Tx) RevokeToken(ctx context.Context, id string) error {
-	n, err := affected(t.updateOf((*Token)(nil)).Set("revoked_at = ?", Time{t.Now()}).Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
+	n, err := affected(t.updateOf((*Token)(nil)).Set("revoked_at = ?", Time{Time: t.Now()}).Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("revoking token %s: %w", id, err)
 	}
@@ -97,13 +98,13 @@ func (c *scope) Job(ctx context.Context, id string) (*Job, error) {
 // Jobs lists jobs, newest first.
 func (c *scope) Jobs(ctx context.Context, p Page) ([]Job, string, error) {
 	var rows []Job
-	return readList(ctx, c.db, c.from(&rows), &rows, JobList, p, "jobs")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, JobList, p, "jobs")
 }
 
 // AddJob writes a new running job.
 func (t *Tx) AddJob(ctx context.Context, row *Job) error {
 	row.ID, row.State = t.NewID("job"), JobRunning
-	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
+	row.CreatedAt, row.UpdatedAt = Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing job %s: %w", row.Kind, err)
 	}
@@ -113,7 +114,7 @@ func (t *Tx) AddJob(ctx context.Context, row *Job) error {
 // SaveJob writes phase, state and outcome of a job that runs. It fails with
 // [problem.Conflict] when the job ended before.
 func (t *Tx) SaveJob(ctx context.Context, row *Job) error {
-	row.UpdatedAt = Time{t.Now()}
+	row.UpdatedAt = Time{Time: t.Now()}
 	n, err := affected(t.updateOf(row).Column("state", "phase", "resource", "result", "error", "updated_at").
 		Where("id = ?", row.ID).Where("state = ?", JobRunning).Exec(ctx))
 	if err != nil {
@@ -129,7 +130,7 @@ func (t *Tx) SaveJob(ctx context.Context, row *Job) error {
 // is new (or older than [IdempotencyTTL]) and the caller must handle the request
 // and call EndKey or DropKey; otherwise what is stored under the key.
 func (t *Tx) BeginKey(ctx context.Context, row *IdempotencyKey) (*IdempotencyKey, error) {
-	row.State, row.CreatedAt, row.Sealed = KeyRunning, Time{t.Now()}, []byte{}
+	row.State, row.CreatedAt, row.Sealed = KeyRunning, Time{Time: t.Now()}, []byte{}
 	old := new(IdempotencyKey)
 	err := t.from(old).Where("token_id = ?", row.TokenID).Where("key = ?", row.Key).Scan(ctx)
 	switch {
@@ -199,7 +200,7 @@ func (t *Tx) DropKey(ctx context.Context, token, key string) error {
 // requests are served, by the only process on the database.
 func (s *Store) Recover(ctx context.Context, jobError string) (jobs int64, err error) {
 	jobs, err = affected(s.write.NewUpdate().Model((*Job)(nil)).Set("state = ?", JobFailed).Set("error = ?", jobError).
-		Set("updated_at = ?", Time{s.now()}).Where("state = ?", JobRunning).Exec(ctx))
+		Set("updated_at = ?", Time{Time: s.now()}).Where("state = ?", JobRunning).Exec(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("ending the jobs of the last process: %w", err)
 	}
@@ -212,13 +213,13 @@ func (s *Store) Recover(ctx context.Context, jobError string) (jobs int64, err e
 // Sweep removes idempotency keys, finished jobs, logins, events and usage that are past their
 // time, in every workspace.
 func (s *Store) Sweep(ctx context.Context) error {
-	if _, err := s.write.NewDelete().Model((*IdempotencyKey)(nil)).Where("created_at < ?", Time{s.now().Add(-IdempotencyTTL)}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*IdempotencyKey)(nil)).Where("created_at < ?", Time{Time: s.now().Add(-IdempotencyTTL)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping idempotency keys: %w", err)
 	}
-	if _, err := s.write.NewDelete().Model((*Job)(nil)).Where("state <> ?", JobRunning).Where("updated_at < ?", Time{s.now().Add(-jobTTL)}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*Job)(nil)).Where("state <> ?", JobRunning).Where("updated_at < ?", Time{Time: s.now().Add(-jobTTL)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping jobs: %w", err)
 	}
-	if _, err := s.write.NewDelete().Model((*Preview)(nil)).Where("expires_at <= ?", Time{s.now()}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*Preview)(nil)).Where("expires_at <= ?", Time{Time: s.now()}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping previews: %w", err)
 	}
 	if err := s.sweepLogins(ctx); err != nil {
@@ -248,7 +249,7 @@ func (t *Tx) Audit(ctx context.Context, row *Audit) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	row.WorkspaceID, row.Seq, row.ID, row.At = t.id, last.Seq+1, t.NewID("aud"), Time{t.Now().Truncate(time.Millisecond)}
+	row.WorkspaceID, row.Seq, row.ID, row.At = t.id, last.Seq+1, t.NewID("aud"), Time{Time: t.Now().Truncate(time.Millisecond)}
 	row.Previous = last.Hash
 	if row.Previous == nil {
 		row.Previous = []byte{}
@@ -313,7 +314,7 @@ func (a *Audit) sum() []byte {
 // AuditLog lists the audit log, newest first. Page.After is a record's id.
 func (c *scope) AuditLog(ctx context.Context, p Page) ([]Audit, string, error) {
 	var rows []Audit
-	return readList(ctx, c.db, c.from(&rows), &rows, AuditList, p, "the audit log")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, AuditList, p, "the audit log")
 }
 
 // VerifyAudit checks the whole chain of the workspace and returns how many

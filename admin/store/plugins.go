@@ -11,6 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -84,7 +85,7 @@ func (t *Tx) AddPublisherKey(ctx context.Context, row *PublisherKey) error {
 	if n >= MaxPublisherKeys {
 		return problem.New(problem.Conflict, "the workspace has %d publisher keys, which is the most", n).Fix("revoke some")
 	}
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "the workspace has the publisher key %.16s already", row.ID).Fix("a revoked key does not come back: make a new one")
 	} else if err != nil {
@@ -102,7 +103,7 @@ func (c *scope) PublisherKey(ctx context.Context, id string) (*PublisherKey, err
 // PublisherKeys lists the keys, revoked ones too, by id.
 func (c *scope) PublisherKeys(ctx context.Context, p Page) ([]PublisherKey, string, error) {
 	var rows []PublisherKey
-	return readList(ctx, c.db, c.from(&rows), &rows, PublisherKeyList, p, "publisher keys")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, PublisherKeyList, p, "publisher keys")
 }
 
 // ValidPublisherKeys lists the keys that are not revoked.
@@ -118,7 +119,7 @@ func (c *scope) ValidPublisherKeys(ctx context.Context) ([]PublisherKey, error) 
 // how many. It fails with [problem.NotFound] when there is none or it was revoked
 // before.
 func (t *Tx) RevokePublisherKey(ctx context.Context, id, reason string) (yanked int64, err error) {
-	n, err := affected(t.updateOf((*PublisherKey)(nil)).Set("revoked_at = ?", Time{t.Now()}).Set("reason = ?", reason).
+	n, err := affected(t.updateOf((*PublisherKey)(nil)).Set("revoked_at = ?", Time{Time: t.Now()}).Set("reason = ?", reason).
 		Where("id = ?", id).Where("revoked_at = 0").Exec(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("revoking publisher key %s: %w", id, err)
@@ -126,7 +127,7 @@ func (t *Tx) RevokePublisherKey(ctx context.Context, id, reason string) (yanked 
 	if n == 0 {
 		return 0, problem.New(problem.NotFound, "the workspace has no valid publisher key %.80q", id)
 	}
-	yanked, err = affected(t.updateOf((*PluginVersion)(nil)).Set("yanked_at = ?", Time{t.Now()}).
+	yanked, err = affected(t.updateOf((*PluginVersion)(nil)).Set("yanked_at = ?", Time{Time: t.Now()}).
 		Set("yank_reason = ?", "the publisher key that signed it was revoked").Where("key_id = ?", id).Where("yanked_at = 0").Exec(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("yanking what publisher key %s signed: %w", id, err)
@@ -156,7 +157,7 @@ func (t *Tx) AddPluginVersion(ctx context.Context, row *PluginVersion) error {
 		return fmt.Errorf("compressing the golden cases of %s: %w", row.Name, err)
 	}
 	packed := *row
-	packed.Cases, packed.CreatedAt = z.Bytes(), Time{t.Now()}
+	packed.Cases, packed.CreatedAt = z.Bytes(), Time{Time: t.Now()}
 	if _, err := t.insert(&packed).Exec(ctx); isUnique(err) {
 		return problem.New(problem.Conflict, "plugin %s %s was published before", row.Name, row.Version).Fix("a version never changes: publish it under the next one")
 	} else if err != nil {
@@ -207,7 +208,7 @@ func (c *scope) PluginVersions(ctx context.Context, name string) ([]PluginVersio
 // PluginNames lists the names of plugins, sorted.
 func (c *scope) PluginNames(ctx context.Context, p Page) ([]string, string, error) {
 	var rows []PluginVersion
-	rows, next, err := readList(ctx, c.db, c.from(&rows).ColumnExpr("DISTINCT name"), &rows, PluginList, p, "plugins")
+	rows, next, err := table.Read(ctx, c.db, c.from(&rows).ColumnExpr("DISTINCT name"), &rows, PluginList, p, "plugins")
 	names := make([]string, len(rows))
 	for i := range rows {
 		names[i] = rows[i].Name
@@ -218,7 +219,7 @@ func (c *scope) PluginNames(ctx context.Context, p Page) ([]string, string, erro
 // Yank takes a version out of what toolsets can newly bind, or puts it back when
 // reason is "". It fails with [problem.NotFound].
 func (t *Tx) Yank(ctx context.Context, name, version, reason string) error {
-	at := Time{t.Now()}
+	at := Time{Time: t.Now()}
 	if reason == "" {
 		at = Time{}
 	}
@@ -255,7 +256,7 @@ func (t *Tx) AddPluginUsage(ctx context.Context, c *registry.PluginCalls) error 
 	} else if err != nil {
 		return err
 	}
-	u := &PluginUsage{Name: c.Name, Version: c.Version, PluginCounts: c.PluginCounts, UpdatedAt: Time{t.Now()}}
+	u := &PluginUsage{Name: c.Name, Version: c.Version, PluginCounts: c.PluginCounts, UpdatedAt: Time{Time: t.Now()}}
 	q := t.insert(u).On("CONFLICT (workspace_id, name, version) DO UPDATE").Set("updated_at = EXCLUDED.updated_at")
 	for _, c := range []string{"calls", "errors", "traps", "deadlines", "unbound", "micros", "bytes_in", "bytes_out"} {
 		q = q.Set("? = plugin_usage.? + EXCLUDED.?", bun.Ident(c), bun.Ident(c), bun.Ident(c))

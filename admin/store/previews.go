@@ -51,7 +51,7 @@ func (c *scope) Preview(ctx context.Context, toolset string, now Time) (*Preview
 // of a URL. It fails with [problem.NotFound] when there is none or its time is over.
 func (s *Store) PreviewByID(ctx context.Context, id string) (*Preview, error) {
 	row := new(Preview)
-	err := s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{s.now()}).Scan(ctx)
+	err := s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{Time: s.now()}).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noPreview()
 	}
@@ -64,7 +64,7 @@ func (s *Store) PreviewByID(ctx context.Context, id string) (*Preview, error) {
 // PutPreview writes the preview of a toolset in place of the one it had. It fails with
 // [problem.Conflict] when the workspace has [MaxPreviews] others.
 func (t *Tx) PutPreview(ctx context.Context, row *Preview) error {
-	if _, err := t.deleteOf((*Preview)(nil)).Where("toolset_id = ? OR expires_at <= ?", row.ToolsetID, Time{t.Now()}).Exec(ctx); err != nil {
+	if _, err := t.deleteOf((*Preview)(nil)).Where("toolset_id = ? OR expires_at <= ?", row.ToolsetID, Time{Time: t.Now()}).Exec(ctx); err != nil {
 		return fmt.Errorf("removing previews: %w", err)
 	}
 	var n int
@@ -74,7 +74,7 @@ func (t *Tx) PutPreview(ctx context.Context, row *Preview) error {
 	if n >= MaxPreviews {
 		return problem.New(problem.Conflict, "the workspace has %d previews", n).Fix("end one of them, or wait until one has ended")
 	}
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing the preview of %s: %w", row.ToolsetID, err)
 	}

@@ -1,45 +1,21 @@
 package store
 
 import (
-	"database/sql/driver"
-	"fmt"
-	"time"
-
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// Time is a time in UTC, stored in whole milliseconds; the zero time is 0.
-type Time struct{ time.Time }
-
-// Value implements [driver.Valuer].
-func (t Time) Value() (driver.Value, error) {
-	if t.IsZero() {
-		return int64(0), nil
-	}
-	return t.UnixMilli(), nil
-}
-
-// Scan implements sql.Scanner.
-func (t *Time) Scan(src any) error {
-	ms, ok := src.(int64)
-	if !ok {
-		return fmt.Errorf("a time is stored as %T, not as an integer", src)
-	}
-	if t.Time = (time.Time{}); ms != 0 {
-		t.Time = time.UnixMilli(ms).UTC()
-	}
-	return nil
-}
-
-// InWorkspace is the first key column of every record but a workspace. The store
-// sets it; what a caller puts there is overwritten.
-type InWorkspace struct {
-	WorkspaceID string `bun:"workspace_id,pk"`
-}
-
-func (w *InWorkspace) workspace() *string { return &w.WorkspaceID }
+// What every table is made of.
+type (
+	// Time is a time in UTC, stored in whole milliseconds; the zero time is 0.
+	Time = table.Time
+	// InWorkspace is the first key column of every record but a workspace.
+	InWorkspace = table.InWorkspace
+	// Page says which part of a list is wanted.
+	Page = table.Page
+)
 
 type workspaceRow struct {
 	bun.BaseModel `bun:"table:workspaces"`

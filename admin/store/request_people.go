@@ -47,7 +47,7 @@ func (c *scope) RequestPerson(ctx context.Context, id string) (*RequestPerson, e
 
 // AddRequestPerson writes somebody whose id and sealed address are set.
 func (t *Tx) AddRequestPerson(ctx context.Context, row *RequestPerson) error {
-	row.CreatedAt = Time{t.Now()}
+	row.CreatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing a person of the page of requests: %w", err)
 	}

@@ -17,7 +17,7 @@ const (
 // SetSchedule sets how often the source of a toolset's connector is read again by
 // itself; 0: never.
 func (t *Tx) SetSchedule(ctx context.Context, toolset, connector string, every time.Duration) error {
-	row := &ToolsetSource{ToolsetID: toolset, Connector: connector, EverySeconds: int64(every / time.Second), CheckedAt: Time{t.Now()}}
+	row := &ToolsetSource{ToolsetID: toolset, Connector: connector, EverySeconds: int64(every / time.Second), CheckedAt: Time{Time: t.Now()}}
 	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id, connector) DO UPDATE").Set("every_seconds = EXCLUDED.every_seconds").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing the schedule of toolset %s: %w", toolset, err)
@@ -42,7 +42,7 @@ func (s *Store) DueSources(ctx context.Context) ([]ToolsetSource, error) {
 // ClaimSource notes that a source is being read, and reports whether nobody else, such
 // as another control plane on this database, did since row was read.
 func (t *Tx) ClaimSource(ctx context.Context, row *ToolsetSource) (bool, error) {
-	n, err := affected(t.updateOf((*ToolsetSource)(nil)).Set("tried_at = ?", Time{t.Now()}).Where("toolset_id = ?", row.ToolsetID).
+	n, err := affected(t.updateOf((*ToolsetSource)(nil)).Set("tried_at = ?", Time{Time: t.Now()}).Where("toolset_id = ?", row.ToolsetID).
 		Where("connector = ?", row.Connector).Where("tried_at = ?", row.TriedAt).Exec(ctx))
 	if err != nil {
 		return false, fmt.Errorf("claiming the source of toolset %s: %w", row.ToolsetID, err)
@@ -52,7 +52,7 @@ func (t *Tx) ClaimSource(ctx context.Context, row *ToolsetSource) (bool, error) 
 
 // SourceChecked notes that a source was read and nothing of it was taken over.
 func (t *Tx) SourceChecked(ctx context.Context, toolset, connector string) error {
-	_, err := t.updateOf((*ToolsetSource)(nil)).Set("checked_at = ?", Time{t.Now()}).Set("failures = 0").Set("fault = ''").
+	_, err := t.updateOf((*ToolsetSource)(nil)).Set("checked_at = ?", Time{Time: t.Now()}).Set("failures = 0").Set("fault = ''").
 		Where("toolset_id = ?", toolset).Where("connector = ?", connector).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("writing the source of toolset %s: %w", toolset, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -124,12 +125,12 @@ func (m *Member) DisplayName() string {
 // of everybody when both are empty.
 func (w *Workspace) Sessions(ctx context.Context, member, token string, p Page) ([]Session, string, error) {
 	var rows []Session
-	now := Time{w.Now()}
+	now := Time{Time: w.Now()}
 	q := w.from(&rows).Where("idle_at > ?", now).Where("expires_at > ?", now)
 	if member != "" || token != "" {
 		q = q.Where("member_id = ?", member).Where("token_id = ?", token)
 	}
-	return readList(ctx, w.db, q, &rows, SessionList, p, "sessions")
+	return table.Read(ctx, w.db, q, &rows, SessionList, p, "sessions")
 }
 
 // Session reads a session. It fails with [problem.NotFound].
@@ -153,7 +154,7 @@ func (t *Tx) AddSession(ctx context.Context, row *Session) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return fmt.Errorf("ending the oldest session: %w", err)
 	}
-	row.ID, row.CreatedAt, row.SeenAt = t.NewID("ses"), Time{t.Now()}, Time{t.Now()}
+	row.ID, row.CreatedAt, row.SeenAt = t.NewID("ses"), Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing session %s: %w", row.ID, err)
 	}
@@ -202,7 +203,7 @@ func (t *Tx) PutLoginLink(ctx context.Context, row *LoginLink) error {
 	if err := t.dropLinks(ctx, row.MemberID, row.TokenID); err != nil {
 		return err
 	}
-	row.ID, row.CreatedAt = t.NewID("link"), Time{t.Now()}
+	row.ID, row.CreatedAt = t.NewID("link"), Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing login link %s: %w", row.ID, err)
 	}
@@ -220,7 +221,7 @@ func (s *Store) LoginLinkByHash(ctx context.Context, hash []byte) (*LoginLink, e
 // expired, or when its member or token is no more.
 func (t *Tx) TakeLoginLink(ctx context.Context, row *LoginLink) error {
 	gone := problem.New(problem.NotFound, "the login link was used or has expired")
-	n, err := affected(t.deleteOf((*LoginLink)(nil)).Where("id = ?", row.ID).Where("expires_at > ?", Time{t.Now()}).Exec(ctx))
+	n, err := affected(t.deleteOf((*LoginLink)(nil)).Where("id = ?", row.ID).Where("expires_at > ?", Time{Time: t.Now()}).Exec(ctx))
 	switch {
 	case err != nil:
 		return fmt.Errorf("using login link %s: %w", row.ID, err)
@@ -259,7 +260,7 @@ func (t *Tx) PutPassword(ctx context.Context, row *Password) error {
 	if err != nil {
 		return fmt.Errorf("writing the sessions of member %s: %w", row.MemberID, err)
 	}
-	row.UpdatedAt = Time{t.Now()}
+	row.UpdatedAt = Time{Time: t.Now()}
 	if _, err := t.insert(row).On("CONFLICT (workspace_id, member_id) DO UPDATE").Set("hash = EXCLUDED.hash, updated_at = EXCLUDED.updated_at").Exec(ctx); err != nil {
 		return fmt.Errorf("writing the password of member %s: %w", row.MemberID, err)
 	}
@@ -284,10 +285,10 @@ func (c *scope) WorkspaceName(ctx context.Context) (string, error) {
 
 // sweepSessions removes sessions and links that have ended.
 func (s *Store) sweepSessions(ctx context.Context, now time.Time) error {
-	if _, err := s.write.NewDelete().Model((*Session)(nil)).Where("expires_at <= ? OR idle_at <= ?", Time{now}, Time{now}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*Session)(nil)).Where("expires_at <= ? OR idle_at <= ?", Time{Time: now}, Time{Time: now}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping sessions: %w", err)
 	}
-	if _, err := s.write.NewDelete().Model((*LoginLink)(nil)).Where("expires_at <= ?", Time{now}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*LoginLink)(nil)).Where("expires_at <= ?", Time{Time: now}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping login links: %w", err)
 	}
 	return nil

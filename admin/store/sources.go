@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/admin/store/table"
 )
 
 // ToolsetSource is what reading the source of a toolset's connector again needs
@@ -44,7 +46,7 @@ type ToolsetChange struct {
 
 // PutToolsetSource writes how a toolset's specification was read.
 func (t *Tx) PutToolsetSource(ctx context.Context, row *ToolsetSource) error {
-	row.CheckedAt, row.Failures, row.Fault = Time{t.Now()}, 0, ""
+	row.CheckedAt, row.Failures, row.Fault = Time{Time: t.Now()}, 0, ""
 	_, err := t.insert(row).On("CONFLICT (workspace_id, toolset_id, connector) DO UPDATE").Set("etag = EXCLUDED.etag").
 		Set("last_modified = EXCLUDED.last_modified").Set("overlays = EXCLUDED.overlays").Set("checked_at = EXCLUDED.checked_at").Set("failures = 0").Set("fault = ''").Exec(ctx)
 	if err != nil {
@@ -69,7 +71,7 @@ func (c *scope) ToolsetSource(ctx context.Context, toolset, connector string) (*
 
 // AddToolsetChange keeps what a new version changed.
 func (t *Tx) AddToolsetChange(ctx context.Context, row *ToolsetChange) error {
-	row.ID, row.CreatedAt = t.NewID("chg"), Time{t.Now()}
+	row.ID, row.CreatedAt = t.NewID("chg"), Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing a change of toolset %s: %w", row.ToolsetID, err)
 	}
@@ -90,7 +92,7 @@ func (c *scope) ToolsetChanges(ctx context.Context, toolset, connector string, p
 	if connector != "" {
 		q = q.Where("connector = ?", connector)
 	}
-	return readList(ctx, c.db, q, &rows, ChangeList, p, "the changes of toolset "+toolset)
+	return table.Read(ctx, c.db, q, &rows, ChangeList, p, "the changes of toolset "+toolset)
 }
 
 // WaitingChanges lists the newest change of each connector of a toolset that may wait to

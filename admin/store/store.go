@@ -20,6 +20,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/sluicegate/sluice/admin/store/claim"
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/probe"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -30,10 +31,9 @@ var migrations embed.FS
 // Bounds of lists.
 const (
 	// DefaultLimit is how many records a list returns when nothing is said.
-	DefaultLimit = 50
-	// MaxLimit is the most a list returns at once: what a table on a screen
-	// shows, and a bound for the memory of one request.
-	MaxLimit = 200
+	DefaultLimit = table.DefaultSize
+	// MaxLimit is the most a list returns at once.
+	MaxLimit = table.MaxSize
 )
 
 // Options of a store.
@@ -273,7 +273,7 @@ func (s *Store) Workspace(id string) *Workspace {
 
 // EnsureWorkspace makes the workspace when it does not exist.
 func (s *Store) EnsureWorkspace(ctx context.Context, id, name string) error {
-	row := workspaceRow{ID: id, Name: name, CreatedAt: Time{s.now()}}
+	row := workspaceRow{ID: id, Name: name, CreatedAt: Time{Time: s.now()}}
 	if _, err := s.write.NewInsert().Model(&row).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
 		return fmt.Errorf("making workspace %s: %w", id, err)
 	}
@@ -292,7 +292,7 @@ func (s *Store) Workspaces(ctx context.Context) ([]string, error) {
 // WorkspacesPage lists workspaces by id.
 func (s *Store) WorkspacesPage(ctx context.Context, p Page) ([]string, string, error) {
 	var rows []workspaceRow
-	rows, next, err := readList(ctx, s.read, s.read.NewSelect().Model(&rows), &rows, WorkspaceList, p, "workspaces")
+	rows, next, err := table.Read(ctx, s.read, s.read.NewSelect().Model(&rows), &rows, WorkspaceList, p, "workspaces")
 	ids := make([]string, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].ID
@@ -382,12 +382,12 @@ func (t *Tx) NewID(prefix string) string { return t.store.NewID(prefix) }
 // insert starts the insertion of one row; the row's workspace is overwritten with
 // the transaction's.
 func (t *Tx) insert(row scoped) *bun.InsertQuery {
-	*row.workspace() = t.id
+	*row.Workspace() = t.id
 	return t.tx.NewInsert().Model(row)
 }
 
 // scoped is a row that belongs to a workspace.
-type scoped interface{ workspace() *string }
+type scoped interface{ Workspace() *string }
 
 // updateOf and deleteOf start statements that are restricted to the workspace.
 func (t *Tx) updateOf(model any) *bun.UpdateQuery {
@@ -417,24 +417,6 @@ func found(err error, what, id string) error {
 	return nil
 }
 
-// Page says which part of a list is wanted.
-type Page struct {
-	After string // last key of the previous page; empty: from the beginning
-	Limit int    // 1 to MaxLimit; 0: DefaultLimit
-	// What package listing reads; empty: everything, in the list's own order.
-	Q, Filter, OrderBy string
-}
-
-func (p Page) limit() int64 {
-	switch {
-	case p.Limit <= 0:
-		return DefaultLimit
-	case p.Limit > MaxLimit:
-		return MaxLimit
-	}
-	return int64(p.Limit)
-}
-
 // All reads every page of a list of the store, such as that of [Workspace.Toolsets].
 func All[T any](ctx context.Context, read func(context.Context, Page) ([]T, string, error)) ([]T, error) {
 	var all []T
@@ -448,13 +430,4 @@ func All[T any](ctx context.Context, read func(context.Context, Page) ([]T, stri
 			return all, nil
 		}
 	}
-}
-
-// cut takes the extra record off that tells of a next page, and returns the key
-// to continue after, or "".
-func cut[T any](rows []T, p Page, key func(*T) string) ([]T, string) {
-	if n := int(p.limit()); len(rows) > n {
-		return rows[:n], key(&rows[n-1])
-	}
-	return rows, ""
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -40,7 +41,7 @@ func (c *scope) ToolsetBySlug(ctx context.Context, slug string) (*Toolset, error
 // first, and returns the key of the next page or "".
 func (c *scope) Toolsets(ctx context.Context, p Page) ([]Toolset, string, error) {
 	var rows []Toolset
-	return readList(ctx, c.db, c.from(&rows), &rows, ToolsetList, p, "toolsets")
+	return table.Read(ctx, c.db, c.from(&rows), &rows, ToolsetList, p, "toolsets")
 }
 
 // CreateToolset writes a new toolset with version 1, an id when it has none, and the
@@ -54,7 +55,7 @@ func (t *Tx) CreateToolset(ctx context.Context, row *Toolset) error {
 		row.ConnectorName = row.Connector
 	}
 	row.Version = 1
-	row.CreatedAt, row.UpdatedAt = Time{t.Now()}, Time{t.Now()}
+	row.CreatedAt, row.UpdatedAt = Time{Time: t.Now()}, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); isUnique(err) {
 		return slugTaken(row.Slug).Because(ErrStale)
 	} else if err != nil {
@@ -74,7 +75,7 @@ func slugTaken(slug string) *problem.Error {
 func (t *Tx) SaveToolset(ctx context.Context, row *Toolset) error {
 	next := *row
 	next.Version++
-	next.UpdatedAt = Time{t.Now()}
+	next.UpdatedAt = Time{Time: t.Now()}
 	next.WorkspaceID = t.id
 	n, err := affected(t.updateOf(&next).ExcludeColumn("workspace_id", "id", "created_at").
 		Where("id = ?", row.ID).Where("version = ?", row.Version).Exec(ctx))
@@ -183,7 +184,7 @@ func (t *Tx) ReplaceToolEdits(ctx context.Context, toolset string, edits []ToolE
 // is the revision's number.
 func (c *scope) Revisions(ctx context.Context, toolset string, p Page) ([]Revision, string, error) {
 	var rows []Revision
-	return readList(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, RevisionList, p, "the revisions of "+toolset)
+	return table.Read(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, RevisionList, p, "the revisions of "+toolset)
 }
 
 // AddRevision records that a digest became live, as the next revision of its
@@ -193,7 +194,7 @@ func (t *Tx) AddRevision(ctx context.Context, row *Revision) error {
 	if err := t.from((*Revision)(nil)).ColumnExpr("COALESCE(MAX(n), 0)").Where("toolset_id = ?", row.ToolsetID).Scan(ctx, &last); err != nil {
 		return fmt.Errorf("reading the revisions of %s: %w", row.ToolsetID, err)
 	}
-	row.N, row.CreatedAt = last+1, Time{t.Now()}
+	row.N, row.CreatedAt = last+1, Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("adding revision %d of %s: %w", row.N, row.ToolsetID, err)
 	}
@@ -211,7 +212,7 @@ func (t *Tx) DropRevision(ctx context.Context, toolset string, n uint64) error {
 
 // AddTestRun records a test.
 func (t *Tx) AddTestRun(ctx context.Context, row *TestRun) error {
-	row.ID, row.CreatedAt = t.NewID("test"), Time{t.Now()}
+	row.ID, row.CreatedAt = t.NewID("test"), Time{Time: t.Now()}
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("recording a test of %s: %w", row.ToolsetID, err)
 	}

@@ -97,7 +97,7 @@ func (c *scope) RunningTrial(ctx context.Context, toolset string) (*Trial, error
 // candidate was worse, of toolsets that had no other since.
 func (c *scope) RolledBackTrials(ctx context.Context, since time.Time) ([]Trial, error) {
 	var rows []Trial
-	err := c.from(&rows).Where("state = ?", TrialRolledBack).Where("ended_at > ?", Time{since}).
+	err := c.from(&rows).Where("state = ?", TrialRolledBack).Where("ended_at > ?", Time{Time: since}).
 		Where("NOT EXISTS (SELECT 1 FROM trials AS n WHERE n.workspace_id = t.workspace_id AND n.toolset_id = t.toolset_id AND " +
 			"(n.started_at > t.started_at OR n.started_at = t.started_at AND n.id > t.id))").Order("id").Scan(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *Tx) AddTrial(ctx context.Context, row *Trial) error {
 		return problem.New(problem.Conflict, "%d roll-outs run in this installation already, and gateways count no more", running).
 			Fix("promote or abort one of another toolset first: sluice toolset rollout promote TOOLSET")
 	}
-	row.ID, row.State, row.StartedAt, row.Counts = t.NewID("roll"), TrialRunning, Time{t.Now()}, "{}"
+	row.ID, row.State, row.StartedAt, row.Counts = t.NewID("roll"), TrialRunning, Time{Time: t.Now()}, "{}"
 	switch _, err := t.insert(row).Exec(ctx); {
 	case isUnique(err):
 		return problem.New(problem.Conflict, "another roll-out of this toolset runs").Fix("promote or abort it first")
@@ -142,7 +142,7 @@ func (t *Tx) AddTrial(ctx context.Context, row *Trial) error {
 // EndTrial ends a trial that runs, with a state and why; revision is what it became. It
 // fails with [problem.Conflict] when it has ended.
 func (t *Tx) EndTrial(ctx context.Context, row *Trial, state, reason string, revision uint64) error {
-	now := Time{t.Now()}
+	now := Time{Time: t.Now()}
 	n, err := affected(t.updateOf((*Trial)(nil)).Set("state = ?", state).Set("reason = ?", reason).Set("revision = ?", revision).Set("ended_at = ?", now).
 		Where("id = ?", row.ID).Where("state = ?", TrialRunning).Exec(ctx))
 	if err != nil {
@@ -229,7 +229,7 @@ func addTrials(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
 // time and said nothing of reading releases with trials.
 func (s *Store) EdgesWithoutTrials(ctx context.Context, workspace string, since time.Time) ([]string, error) {
 	var rows []Edge
-	err := s.read.NewSelect().Model(&rows).Where("revoked_at = ?", Time{}).Where("seen_at > ?", Time{since}).
+	err := s.read.NewSelect().Model(&rows).Where("revoked_at = ?", Time{}).Where("seen_at > ?", Time{Time: since}).
 		Where("all_workspaces = ? OR workspace_id = ?", true, workspace).Order("name").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing edges: %w", err)

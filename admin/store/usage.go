@@ -70,7 +70,7 @@ func (r *usageRow) counts() registry.UsageCounts {
 
 func newUsageRow(minute int64, k registry.UsageKey, c *registry.UsageCounts) usageRow {
 	r := usageRow{
-		InWorkspace: InWorkspace{k.Workspace}, Minute: minute, ToolsetID: k.Toolset, Tool: k.Tool, Outcome: k.Outcome, Credential: k.Credential,
+		InWorkspace: InWorkspace{WorkspaceID: k.Workspace}, Minute: minute, ToolsetID: k.Toolset, Tool: k.Tool, Outcome: k.Outcome, Credential: k.Credential,
 		Calls: c.Calls, Inner: c.Inner, Cached: c.Cached, BytesBefore: c.BytesBefore, BytesAfter: c.BytesAfter, TokensBefore: c.TokensBefore, TokensAfter: c.TokensAfter,
 		Duration: c.Duration, Upstream: c.Upstream, Plugins: c.Plugins, Latency: c.Latency, UpstreamLatency: c.UpstreamLatency,
 	}
@@ -199,7 +199,7 @@ func (s *Store) ApplyUsage(ctx context.Context, node string, r *registry.UsageRe
 	if err != nil || !fresh {
 		return false, err
 	}
-	n.UpdatedAt = Time{s.now()}
+	n.UpdatedAt = Time{Time: s.now()}
 	if _, err := tx.NewInsert().Model(n).On("CONFLICT (node, epoch) DO UPDATE").Set("floor = EXCLUDED.floor").Set("ahead = EXCLUDED.ahead").
 		Set("updated_at = EXCLUDED.updated_at").Exec(ctx); err != nil {
 		return false, fmt.Errorf("marking usage of node %s: %w", node, err)
@@ -296,7 +296,7 @@ func (s *Store) addFailures(ctx context.Context, tx bun.Tx, node string, r *regi
 	sums := map[usageCauseRow]uint64{}
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		sums[usageCauseRow{InWorkspace: InWorkspace{c.Workspace}, Minute: r.Minute, ToolsetID: c.Toolset, Tool: c.Tool, Cause: c.Cause}] += c.Calls
+		sums[usageCauseRow{InWorkspace: InWorkspace{WorkspaceID: c.Workspace}, Minute: r.Minute, ToolsetID: c.Toolset, Tool: c.Tool, Cause: c.Cause}] += c.Calls
 	}
 	causes := make([]usageCauseRow, 0, len(sums))
 	for row, n := range sums {
@@ -313,8 +313,8 @@ func (s *Store) addFailures(ctx context.Context, tx bun.Tx, node string, r *regi
 	for i := range r.Samples {
 		x := &r.Samples[i]
 		samples[i] = UsageSample{
-			InWorkspace: InWorkspace{x.Workspace}, ID: s.NewID("use"), Node: node, ToolsetID: x.Toolset, Tool: x.Tool,
-			Outcome: x.Outcome, Cause: x.Cause, Status: x.Status, At: Time{x.At}, Text: x.Text,
+			InWorkspace: InWorkspace{WorkspaceID: x.Workspace}, ID: s.NewID("use"), Node: node, ToolsetID: x.Toolset, Tool: x.Tool,
+			Outcome: x.Outcome, Cause: x.Cause, Status: x.Status, At: Time{Time: x.At}, Text: x.Text,
 		}
 	}
 	if len(samples) == 0 {
@@ -452,7 +452,7 @@ func (c *scope) UsageCauses(ctx context.Context, from, to time.Time, toolset, to
 // UsageSamples lists failed calls, newest first. Empty toolset and tool: of all.
 func (c *scope) UsageSamples(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]UsageSample, error) {
 	var rows []UsageSample
-	q := c.from(&rows).Where("at >= ?", Time{from}).Where("at < ?", Time{to}).OrderExpr("at DESC, id DESC").Limit(limit)
+	q := c.from(&rows).Where("at >= ?", Time{Time: from}).Where("at < ?", Time{Time: to}).OrderExpr("at DESC, id DESC").Limit(limit)
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
 	}
@@ -483,8 +483,8 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 			{"usage_hours", "minute", hours},
 			{"usage_causes", "minute", minutes},
 			{"usage_marks", "minute", minutes},
-			{"usage_samples", "at", Time{now.Add(-usageSampleAge)}},
-			{"calls", "at", Time{now.Add(-s.callAge)}},
+			{"usage_samples", "at", Time{Time: now.Add(-usageSampleAge)}},
+			{"calls", "at", Time{Time: now.Add(-s.callAge)}},
 			{"calls_omitted", "minute", now.Add(-s.callAge).Unix()},
 			{"caller_minutes", "minute", now.Add(-callerMinuteAge).Unix()},
 			{"caller_hours", "minute", now.Add(-callerHourAge).Unix()},
@@ -493,7 +493,7 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 				return fmt.Errorf("sweeping %s: %w", t.table, err)
 			}
 		}
-		if _, err := s.write.NewUpdate().Model((*Call)(nil)).Set("run = ?", []byte{}).Where("workspace_id = ?", id).Where("at < ?", Time{now.Add(-ScriptRunAge)}).
+		if _, err := s.write.NewUpdate().Model((*Call)(nil)).Set("run = ?", []byte{}).Where("workspace_id = ?", id).Where("at < ?", Time{Time: now.Add(-ScriptRunAge)}).
 			Where("script <> ''").Where("LENGTH(run) > 0").Exec(ctx); err != nil {
 			return fmt.Errorf("sweeping runs of scripts: %w", err)
 		}
@@ -503,7 +503,7 @@ func (s *Store) sweepUsage(ctx context.Context) error {
 		}
 	}
 	// A day more than reports are taken, so that none is taken twice.
-	if _, err := s.write.NewDelete().Model((*usageNode)(nil)).Where("updated_at < ?", Time{now.Add(-registry.UsageMinuteAge - 24*time.Hour)}).Exec(ctx); err != nil {
+	if _, err := s.write.NewDelete().Model((*usageNode)(nil)).Where("updated_at < ?", Time{Time: now.Add(-registry.UsageMinuteAge - 24*time.Hour)}).Exec(ctx); err != nil {
 		return fmt.Errorf("sweeping usage_nodes: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package table
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// readList reads a page of a list: q selects its rows into rows, without order and limit.
+// Read reads a page of a list: q selects its rows into rows, without order and limit.
 // It fails with [problem.InvalidArgument] when the page asks for what spec does not have.
-func readList[T any](ctx context.Context, db bun.IDB, q *bun.SelectQuery, rows *[]T, spec *listing.Spec, p Page, what string) ([]T, string, error) {
+func Read[T any](ctx context.Context, db bun.IDB, q *bun.SelectQuery, rows *[]T, spec *listing.Spec, p Page, what string) ([]T, string, error) {
 	asked, err := listing.Parse(spec, p.Q, p.Filter, p.OrderBy, time.Now())
 	if err != nil {
 		return nil, "", err
@@ -46,7 +46,7 @@ func readList[T any](ctx context.Context, db bun.IDB, q *bun.SelectQuery, rows *
 		}
 		q = q.OrderExpr(sortedBy(&order[i].Field) + direction)
 	}
-	if err := q.Limit(p.limit() + 1).Scan(ctx); err != nil {
+	if err := q.Limit(p.Size() + 1).Scan(ctx); err != nil {
 		return nil, "", fmt.Errorf("listing %s: %w", what, err)
 	}
 	out, next := cut(*rows, p, func(r *T) string { return keyOf(db, order, r) })
@@ -92,7 +92,11 @@ func keyOf[T any](db bun.IDB, order []listing.Order, row *T) string {
 	if len(values) == 1 {
 		return values[0]
 	}
-	return JSON(values)
+	key, err := json.Marshal(values)
+	if err != nil {
+		panic("BUG: " + err.Error()) // texts can always be written
+	}
+	return string(key)
 }
 
 // afterKey is the condition of the rows that come after a key of keyOf.
