@@ -101,7 +101,7 @@ func (s *Store) accessDigests(ctx context.Context) (map[string]registry.Digest, 
 // AccessToken reads a token of a toolset. It fails with [problem.NotFound].
 func (c *scope) AccessToken(ctx context.Context, toolset, id string) (*AccessToken, error) {
 	row := new(AccessToken)
-	return row, found(c.from(row).Where("id = ?", id).Where("toolset_id = ?", toolset).Scan(ctx), "access token", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Where("toolset_id = ?", toolset).Scan(ctx), "access token", id)
 }
 
 // AccessTokens lists the tokens of a toolset, also those that ended, oldest first.

@@ -91,7 +91,7 @@ func (c *scope) LastResolved(ctx context.Context, key string) (*Alert, error) {
 // Alert reads an alert. It fails with [problem.NotFound].
 func (c *scope) Alert(ctx context.Context, id string) (*Alert, error) {
 	row := new(Alert)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "alert", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "alert", id)
 }
 
 // AddAlert writes a new alert. It fails with [problem.Conflict] when there is an open one

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sluicegate/sluice/admin/store/usage"
 )
 
 // Subjects are the kinds of records whose changes [Workspace.ChangeMarks] tells apart, in the order of its texts.
@@ -26,7 +28,7 @@ func (w *Workspace) ChangeMarks(ctx context.Context) ([]string, error) {
 		{(*Job)(nil), "COUNT(*) AS a, COALESCE(MAX(updated_at), 0) AS b, CAST(COALESCE(SUM(CASE WHEN state = 'running' THEN 1 ELSE 0 END), 0) AS BIGINT) AS c", "", nil},
 		{(*Alert)(nil), "COUNT(*) AS a, CAST(COALESCE(SUM(version), 0) AS BIGINT) AS b, COALESCE(MAX(updated_at), 0) AS c", "resolved_at = 0", nil},
 		{(*Toolset)(nil), "COUNT(*) AS a, CAST(COALESCE(SUM(version), 0) AS BIGINT) AS b, COALESCE(MAX(updated_at), 0) AS c", "", nil},
-		{(*usageMark)(nil), "CAST(COALESCE(SUM(reports), 0) AS BIGINT) AS a, COALESCE(MAX(minute), 0) AS b, 0 AS c", "minute >= ?", []any{hour}},
+		{(*usage.Mark)(nil), "CAST(COALESCE(SUM(reports), 0) AS BIGINT) AS a, COALESCE(MAX(minute), 0) AS b, 0 AS c", "minute >= ?", []any{hour}},
 		{(*Audit)(nil), "COALESCE(MAX(seq), 0) AS a, 0 AS b, 0 AS c", "", nil},
 	} {
 		var m struct {

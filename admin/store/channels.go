@@ -44,7 +44,7 @@ func (c *scope) Channels(ctx context.Context, p Page) ([]Channel, string, error)
 // Channel reads a channel by id or name. It fails with [problem.NotFound].
 func (c *scope) Channel(ctx context.Context, id string) (*Channel, error) {
 	row := new(Channel)
-	return row, found(c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN id = ? THEN 0 ELSE 1 END", id).Limit(1).Scan(ctx), "channel", id)
+	return row, table.Found(c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN id = ? THEN 0 ELSE 1 END", id).Limit(1).Scan(ctx), "channel", id)
 }
 
 // AddChannel writes a new channel, whose id is set. It fails with [problem.Conflict] when
@@ -248,7 +248,7 @@ func (t *Tx) ReviveDelivery(ctx context.Context, id string) (bool, error) {
 // Delivery reads a delivery. It fails with [problem.NotFound].
 func (c *scope) Delivery(ctx context.Context, id string) (*Delivery, error) {
 	row := new(Delivery)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "delivery", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "delivery", id)
 }
 
 // DeliveryFilter says which deliveries are wanted. Zero fields do not restrict.

@@ -53,7 +53,7 @@ func (c *scope) ConnectorRequests(ctx context.Context, states []string, p Page) 
 // ConnectorRequest reads a request. It fails with [problem.NotFound].
 func (c *scope) ConnectorRequest(ctx context.Context, id string) (*ConnectorRequest, error) {
 	row := new(ConnectorRequest)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "connector request", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "connector request", id)
 }
 
 // CountConnectorRequests counts all requests, and those that somebody made since a time.

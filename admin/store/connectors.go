@@ -44,7 +44,7 @@ func (t *Tx) PutSpecification(ctx context.Context, row *Specification) error {
 // [problem.NotFound].
 func (c *scope) Specification(ctx context.Context, digest string) (*Specification, error) {
 	row := new(Specification)
-	if err := found(c.from(row).Where("digest = ?", digest).Scan(ctx), "specification", digest); err != nil {
+	if err := table.Found(c.from(row).Where("digest = ?", digest).Scan(ctx), "specification", digest); err != nil {
 		return nil, err
 	}
 	r, err := gzip.NewReader(bytes.NewReader(row.Content))
@@ -76,7 +76,7 @@ func (t *Tx) PutConnector(ctx context.Context, row *Connector, version *Connecto
 // Connector reads a connector. It fails with [problem.NotFound].
 func (c *scope) Connector(ctx context.Context, name string) (*Connector, error) {
 	row := new(Connector)
-	return row, found(c.from(row).Where("name = ?", name).Scan(ctx), "connector", name)
+	return row, table.Found(c.from(row).Where("name = ?", name).Scan(ctx), "connector", name)
 }
 
 // Connectors lists connectors by name.
@@ -88,7 +88,7 @@ func (c *scope) Connectors(ctx context.Context, p Page) ([]Connector, string, er
 // ConnectorVersion reads a version. It fails with [problem.NotFound].
 func (c *scope) ConnectorVersion(ctx context.Context, connector, digest string) (*ConnectorVersion, error) {
 	row := new(ConnectorVersion)
-	return row, found(c.from(row).Where("connector = ?", connector).Where("digest = ?", digest).Scan(ctx), "connector version", connector+"@"+digest)
+	return row, table.Found(c.from(row).Where("connector = ?", connector).Where("digest = ?", digest).Scan(ctx), "connector version", connector+"@"+digest)
 }
 
 // ConnectorVersions lists the versions of a connector by digest.

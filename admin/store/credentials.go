@@ -25,7 +25,7 @@ func (c *scope) CredentialsOf(ctx context.Context, toolset, connector string) ([
 // CredentialByID reads a credential. It fails with [problem.NotFound].
 func (c *scope) CredentialByID(ctx context.Context, id string) (*Credential, error) {
 	row := new(Credential)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "credential", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "credential", id)
 }
 
 // SealedCredential reads a credential of any workspace, for the gateway that runs
@@ -33,7 +33,7 @@ func (c *scope) CredentialByID(ctx context.Context, id string) (*Credential, err
 // [problem.NotFound].
 func (s *Store) SealedCredential(ctx context.Context, id string) (*Credential, error) {
 	row := new(Credential)
-	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Scan(ctx), "credential", id)
+	return row, table.Found(s.read.NewSelect().Model(row).Where("id = ?", id).Scan(ctx), "credential", id)
 }
 
 // UnboundCredentials lists the credentials of every workspace that are from before it was

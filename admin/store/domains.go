@@ -50,7 +50,7 @@ func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, 
 // Domain reads a domain by its host. It fails with [problem.NotFound].
 func (c *scope) Domain(ctx context.Context, host string) (*Domain, error) {
 	row := new(Domain)
-	return row, found(c.from(row).Where("host = ?", host).Scan(ctx), "domain", host)
+	return row, table.Found(c.from(row).Where("host = ?", host).Scan(ctx), "domain", host)
 }
 
 // CountDomains counts the domains of the workspace.
@@ -134,7 +134,7 @@ func (t *Tx) DeleteDomain(ctx context.Context, host string) error {
 	if err == nil && n == 0 {
 		err = sql.ErrNoRows
 	}
-	return found(err, "domain", host)
+	return table.Found(err, "domain", host)
 }
 
 // DomainsDue lists the domains of every workspace whose turn it is, in any of the states,

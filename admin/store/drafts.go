@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
+
+	"github.com/sluicegate/sluice/admin/store/table"
 )
 
 // Kinds of draft copies.
@@ -61,7 +63,7 @@ func (t *Tx) DropDraftCopy(ctx context.Context, toolset, kind, name string) erro
 // DraftCopy reads a copy. It fails with [problem.NotFound].
 func (c *scope) DraftCopy(ctx context.Context, toolset, kind, name string) (*DraftCopy, error) {
 	row := new(DraftCopy)
-	return row, found(c.from(row).Where("toolset_id = ?", toolset).Where("kind = ?", kind).Where("name = ?", name).Scan(ctx), "draft", name)
+	return row, table.Found(c.from(row).Where("toolset_id = ?", toolset).Where("kind = ?", kind).Where("name = ?", name).Scan(ctx), "draft", name)
 }
 
 // DraftCopies lists the copies of a kind of a toolset, newest first.

@@ -87,7 +87,7 @@ func (c *scope) Events(ctx context.Context, alert string, p Page) ([]Event, stri
 // EventAt reads an event by its number. It fails with [problem.NotFound].
 func (c *scope) EventAt(ctx context.Context, seq uint64) (*Event, error) {
 	row := new(Event)
-	return row, found(c.from(row).Where("seq = ?", seq).Scan(ctx), "event", fmt.Sprint(seq))
+	return row, table.Found(c.from(row).Where("seq = ?", seq).Scan(ctx), "event", fmt.Sprint(seq))
 }
 
 // sweepEvents removes what is past its time; what is still to be delivered stays.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -91,7 +92,7 @@ func (s *Store) addFound(ctx context.Context, tx bun.Tx, r *registry.UsageReport
 			return err
 		}
 		changed, gone := learn(rows, ts.workspace, ts.id, list, s.now())
-		for chunk := range slices.Chunk(changed, usageChunk) {
+		for chunk := range slices.Chunk(changed, table.Chunk) {
 			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (workspace_id, toolset_id, connector, method, path, digest) DO UPDATE").
 				Set("uses = EXCLUDED.uses").Set("last_at = EXCLUDED.last_at").Exec(ctx); err != nil {
 				return err

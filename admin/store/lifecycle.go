@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -62,7 +63,7 @@ func Next(from State, step Step) (State, error) {
 // Revision reads one revision of a toolset. It fails with [problem.NotFound].
 func (c *scope) Revision(ctx context.Context, toolset string, n uint64) (*Revision, error) {
 	row := new(Revision)
-	return row, found(c.from(row).Where("toolset_id = ?", toolset).Where("n = ?", n).Scan(ctx), "revision", fmt.Sprint(n))
+	return row, table.Found(c.from(row).Where("toolset_id = ?", toolset).Where("n = ?", n).Scan(ctx), "revision", fmt.Sprint(n))
 }
 
 // LastRevisionBefore reads the newest revision below n that can be restored and
@@ -71,7 +72,7 @@ func (c *scope) LastRevisionBefore(ctx context.Context, toolset string, n uint64
 	row := new(Revision)
 	err := c.from(row).Where("toolset_id = ?", toolset).Where("n < ?", n).Where("digest <> ?", digest).
 		Where("state <> ?", Archived).Order("n DESC").Limit(1).Scan(ctx)
-	return row, found(err, "older revision of", toolset)
+	return row, table.Found(err, "older revision of", toolset)
 }
 
 // PublishRevision records that a digest becomes live as the next revision of its

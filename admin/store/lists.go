@@ -1,6 +1,9 @@
 package store
 
-import "github.com/sluicegate/sluice/admin/listing"
+import (
+	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/store/usage"
+)
 
 // What can be done with each list. The names are those of the API's answers.
 var (
@@ -54,9 +57,7 @@ var (
 		text("subject", "subject"), word("issuer", "issuer"), word("kind", "kind"), created, updated, when("expiresAt", "expires_at"))
 	ChangeList = spec(newest,
 		word("connector", "connector"), word("actor", "actor"), text("from", "from_version"), text("to", "to_version"), when("at", "created_at"))
-	CallList = spec([]listing.Order{{Field: when("at", "at"), Desc: true}, {Field: number("seq", "seq"), Desc: true}},
-		text("tool", "tool"), word("outcome", "outcome"), word("cause", "cause"), text("caller", "caller"), word("node", "node"), word("toolsetId", "toolset_id"),
-		number("status", "status"), when("at", "at"), number("durationMs", "duration").Scaled(1000))
+	CallList       = usage.CallList
 	WorkspaceList  = spec(by("id", "id"), listing.Field{Name: "id", Kind: listing.Word, Search: true, Column: "id"})
 	credentialList = spec(by("id", "id"))
 )

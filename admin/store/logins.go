@@ -133,14 +133,14 @@ func (t *Tx) DeleteOAuthClient(ctx context.Context, credential string) error {
 // [problem.NotFound].
 func (c *scope) OAuthLogin(ctx context.Context, id string) (*OAuthLogin, error) {
 	row := new(OAuthLogin)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "login", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "login", id)
 }
 
 // AnyOAuthLogin reads a login of any workspace, for the page that a browser comes
 // back to. It fails with [problem.NotFound] also when its time is over.
 func (s *Store) AnyOAuthLogin(ctx context.Context, id string) (*OAuthLogin, error) {
 	row := new(OAuthLogin)
-	return row, found(s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{Time: s.now()}).Scan(ctx), "login", id)
+	return row, table.Found(s.read.NewSelect().Model(row).Where("id = ?", id).Where("expires_at > ?", Time{Time: s.now()}).Scan(ctx), "login", id)
 }
 
 // SealOAuthLogin writes a login: one with version 0 is new and fails with

@@ -31,7 +31,7 @@ func (c *scope) Member(ctx context.Context, id string) (*Member, error) {
 	if strings.Contains(id, "@") {
 		column, id = "email", strings.ToLower(id)
 	}
-	return row, found(c.from(row).Where("? = ?", bun.Ident(column), id).Scan(ctx), "member", id)
+	return row, table.Found(c.from(row).Where("? = ?", bun.Ident(column), id).Scan(ctx), "member", id)
 }
 
 // Members lists the members, newest first.

@@ -92,7 +92,7 @@ func (c *scope) limit(ctx context.Context, now time.Time, row *Token) error {
 // Job reads a job. It fails with [problem.NotFound].
 func (c *scope) Job(ctx context.Context, id string) (*Job, error) {
 	row := new(Job)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "job", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "job", id)
 }
 
 // Jobs lists jobs, newest first.

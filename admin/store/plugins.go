@@ -97,7 +97,7 @@ func (t *Tx) AddPublisherKey(ctx context.Context, row *PublisherKey) error {
 // PublisherKey reads a key. It fails with [problem.NotFound].
 func (c *scope) PublisherKey(ctx context.Context, id string) (*PublisherKey, error) {
 	row := new(PublisherKey)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "publisher key", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "publisher key", id)
 }
 
 // PublisherKeys lists the keys, revoked ones too, by id.
@@ -171,13 +171,13 @@ func (t *Tx) AddPluginVersion(ctx context.Context, row *PluginVersion) error {
 // [problem.NotFound].
 func (c *scope) PluginVersion(ctx context.Context, name, version string) (*PluginVersion, error) {
 	row := new(PluginVersion)
-	return row, found(c.from(row).ExcludeColumn("cases").Where("name = ?", name).Where("version = ?", version).Scan(ctx), "plugin", name+"@"+version)
+	return row, table.Found(c.from(row).ExcludeColumn("cases").Where("name = ?", name).Where("version = ?", version).Scan(ctx), "plugin", name+"@"+version)
 }
 
 // PluginCases reads the golden cases of a version. It fails with [problem.NotFound].
 func (c *scope) PluginCases(ctx context.Context, name, version string) ([]byte, error) {
 	row := new(PluginVersion)
-	if err := found(c.from(row).Column("cases").Where("name = ?", name).Where("version = ?", version).Scan(ctx), "plugin", name+"@"+version); err != nil {
+	if err := table.Found(c.from(row).Column("cases").Where("name = ?", name).Where("version = ?", version).Scan(ctx), "plugin", name+"@"+version); err != nil {
 		return nil, err
 	}
 	r, err := gzip.NewReader(bytes.NewReader(row.Cases))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -42,7 +43,7 @@ func (c *scope) RequestPeople(ctx context.Context) ([]RequestPerson, error) {
 // RequestPerson reads who confirmed an address. It fails with [problem.NotFound].
 func (c *scope) RequestPerson(ctx context.Context, id string) (*RequestPerson, error) {
 	row := new(RequestPerson)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "person", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "person", id)
 }
 
 // AddRequestPerson writes somebody whose id and sealed address are set.

@@ -101,7 +101,7 @@ func (c *scope) actsAs(ctx context.Context, now time.Time, member, token string)
 		return &Token{Name: m.DisplayName(), Role: m.Role, MemberID: m.ID}, nil
 	}
 	row := new(Token)
-	if err := found(c.from(row).Where("id = ?", token).Scan(ctx), "token", token); err != nil {
+	if err := table.Found(c.from(row).Where("id = ?", token).Scan(ctx), "token", token); err != nil {
 		return nil, err
 	}
 	return row, c.limit(ctx, now, row)
@@ -136,7 +136,7 @@ func (w *Workspace) Sessions(ctx context.Context, member, token string, p Page) 
 // Session reads a session. It fails with [problem.NotFound].
 func (c *scope) Session(ctx context.Context, id string) (*Session, error) {
 	row := new(Session)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "session", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "session", id)
 }
 
 // MaxSessions of one member or token: more browsers than anybody has. One more ends the
@@ -214,7 +214,7 @@ func (t *Tx) PutLoginLink(ctx context.Context, row *LoginLink) error {
 // known. It fails with [problem.NotFound]; [Tx.TakeLoginLink] says whether it is still good.
 func (s *Store) LoginLinkByHash(ctx context.Context, hash []byte) (*LoginLink, error) {
 	row := new(LoginLink)
-	return row, found(s.read.NewSelect().Model(row).Where("hash = ?", hash).Scan(ctx), "login link", "of the request")
+	return row, table.Found(s.read.NewSelect().Model(row).Where("hash = ?", hash).Scan(ctx), "login link", "of the request")
 }
 
 // TakeLoginLink uses a link up. It fails with [problem.NotFound] when it was used or has
@@ -280,7 +280,7 @@ func (w *Workspace) CanSignIn(ctx context.Context) (bool, error) {
 // WorkspaceName is the name of the workspace.
 func (c *scope) WorkspaceName(ctx context.Context) (string, error) {
 	row := new(workspaceRow)
-	return row.Name, found(c.db.NewSelect().Model(row).Where("id = ?", c.id).Scan(ctx), "workspace", c.id)
+	return row.Name, table.Found(c.db.NewSelect().Model(row).Where("id = ?", c.id).Scan(ctx), "workspace", c.id)
 }
 
 // sweepSessions removes sessions and links that have ended.

@@ -81,7 +81,7 @@ func (t *Tx) AddToolsetChange(ctx context.Context, row *ToolsetChange) error {
 // ToolsetChange reads one of them. It fails with [problem.NotFound].
 func (c *scope) ToolsetChange(ctx context.Context, toolset, id string) (*ToolsetChange, error) {
 	row := new(ToolsetChange)
-	return row, found(c.from(row).Where("toolset_id = ?", toolset).Where("id = ?", id).Scan(ctx), "change", id)
+	return row, table.Found(c.from(row).Where("toolset_id = ?", toolset).Where("id = ?", id).Scan(ctx), "change", id)
 }
 
 // ToolsetChanges lists what new versions changed, newest first: of one connector of

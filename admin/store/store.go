@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store/claim"
 	"github.com/sluicegate/sluice/admin/store/table"
+	"github.com/sluicegate/sluice/admin/store/usage"
 	"github.com/sluicegate/sluice/internal/probe"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -88,8 +89,7 @@ type Store struct {
 	// postgres: both are the same pool, and writers of a workspace queue on a lock.
 	postgres bool
 	claim    *claim.Claim // nil: none was asked for
-	callRows uint64
-	callAge  time.Duration
+	usage    usage.Writer
 	watch    watcher
 	probe    *probe.Probe
 
@@ -139,7 +139,8 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // connect opens the database as it is.
 func connect(ctx context.Context, opts Options) (*Store, error) {
-	s := &Store{now: opts.Now, callRows: opts.CallLogRows, callAge: opts.CallLogAge, entropy: ulid.Monotonic(rand.Reader, 0)}
+	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
+	s.usage = usage.Writer{Now: opts.Now, NewID: s.NewID, CallRows: opts.CallLogRows, CallAge: opts.CallLogAge}
 	open := func() error { return s.openSQLite(opts.Path) }
 	if opts.URL != "" {
 		open = func() error { return s.openPostgres(opts.URL) }
@@ -268,7 +269,7 @@ func (s *Store) NewID(prefix string) string {
 // read and written. The workspace must exist for writes; see
 // [Store.EnsureWorkspace].
 func (s *Store) Workspace(id string) *Workspace {
-	return &Workspace{scope{db: s.read, id: id}, s}
+	return &Workspace{newScope(s.read, id), s}
 }
 
 // EnsureWorkspace makes the workspace when it does not exist.
@@ -303,9 +304,12 @@ func (s *Store) WorkspacesPage(ctx context.Context, p Page) ([]string, string, e
 // scope is the part of both handles that reads: a connection or transaction and
 // the workspace that every statement is restricted to.
 type scope struct {
+	usage.Reader
 	db bun.IDB
 	id string
 }
+
+func newScope(db bun.IDB, id string) scope { return scope{usage.Of(db, id), db, id} }
 
 // ID returns the workspace's id.
 func (c *scope) ID() string { return c.id }
@@ -349,7 +353,7 @@ func (w *Workspace) Update(ctx context.Context, fn func(*Tx) error) error {
 			return err
 		}
 	}
-	t := &Tx{scope: scope{db: tx, id: w.id}, tx: tx, store: w.store}
+	t := &Tx{scope: newScope(tx, w.id), tx: tx, store: w.store}
 	if err := fn(t); err != nil {
 		return err
 	}
@@ -404,17 +408,6 @@ func affected(res sql.Result, err error) (int64, error) {
 		return 0, err
 	}
 	return res.RowsAffected()
-}
-
-// found turns sql.ErrNoRows into a problem of kind NotFound.
-func found(err error, what, id string) error {
-	if errors.Is(err, sql.ErrNoRows) {
-		return problem.New(problem.NotFound, "there is no %s %.80q in this workspace", what, id)
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s %s: %w", what, id, err)
-	}
-	return nil
 }
 
 // All reads every page of a list of the store, such as that of [Workspace.Toolsets].

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/usage"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -65,7 +66,7 @@ func testCallers(t *testing.T, h harness) {
 	}
 	// Two are there, so MaxCallers-2 more are told apart, and those that are stay so.
 	var many []registry.UsageCall
-	for i := range store.MaxCallers {
+	for i := range usage.MaxCallers {
 		many = append(many, call("jwt", fmt.Sprintf("u%06d", i), "list", ""))
 	}
 	report(many[:store.MaxCallers-2]...)

@@ -19,7 +19,7 @@ var ErrStale = errors.New("the record has changed")
 // Toolset reads one toolset. It fails with [problem.NotFound].
 func (c *scope) Toolset(ctx context.Context, id string) (*Toolset, error) {
 	row := new(Toolset)
-	return row, found(c.from(row).Where("id = ?", id).Scan(ctx), "toolset", id)
+	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "toolset", id)
 }
 
 // FindToolset reads a toolset by its id, which begins with ts_, or its slug.
@@ -34,7 +34,7 @@ func (c *scope) FindToolset(ctx context.Context, ref string) (*Toolset, error) {
 // another workspace has the slug.
 func (c *scope) ToolsetBySlug(ctx context.Context, slug string) (*Toolset, error) {
 	row := new(Toolset)
-	return row, found(c.from(row).Where("slug = ?", slug).Scan(ctx), "toolset", slug)
+	return row, table.Found(c.from(row).Where("slug = ?", slug).Scan(ctx), "toolset", slug)
 }
 
 // Toolsets lists toolsets by id, which is the order of their creation, newest

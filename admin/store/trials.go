@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -77,7 +78,7 @@ func (c *scope) Trials(ctx context.Context, toolset string) ([]Trial, error) {
 // Trial reads a trial of a toolset. It fails with [problem.NotFound].
 func (c *scope) Trial(ctx context.Context, toolset, id string) (*Trial, error) {
 	row := new(Trial)
-	return row, found(c.from(row).Where("toolset_id = ?", toolset).Where("id = ?", id).Scan(ctx), "roll-out", id)
+	return row, table.Found(c.from(row).Where("toolset_id = ?", toolset).Where("id = ?", id).Scan(ctx), "roll-out", id)
 }
 
 // RunningTrial reads the trial of a toolset that runs; nil: none does.

@@ -1,10 +1,18 @@
 package table
 
 import (
+	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
 )
+
+// Chunk is how many rows one statement writes: under the megabyte that SQLite takes as
+// one statement.
+const Chunk = 200
 
 // Bounds of lists.
 const (
@@ -73,4 +81,15 @@ func cut[T any](rows []T, p Page, key func(*T) string) ([]T, string) {
 		return rows[:n], key(&rows[n-1])
 	}
 	return rows, ""
+}
+
+// Found turns sql.ErrNoRows into a problem of kind NotFound.
+func Found(err error, what, id string) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return problem.New(problem.NotFound, "there is no %s %.80q in this workspace", what, id)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s %s: %w", what, id, err)
+	}
+	return nil
 }

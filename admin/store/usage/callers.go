@@ -1,4 +1,4 @@
-package store
+package usage
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -32,7 +33,7 @@ const (
 // callerRow is a row of caller_minutes or caller_hours; minute is where its time begins.
 type callerRow struct {
 	bun.BaseModel `bun:"table:caller_minutes,alias:u"`
-	InWorkspace
+	table.InWorkspace
 	Minute     int64  `bun:"minute,pk"`
 	ToolsetID  string `bun:"toolset_id,pk"`
 	Tool       string `bun:"tool,pk"` // of an hour it is empty
@@ -77,7 +78,7 @@ func addCallers(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
 		}{{"caller_minutes", r.Minute, true}, {"caller_hours", hour, false}} {
 			sums := map[callerRow]*callerRow{}
 			for _, c := range calls {
-				k := callerRow{InWorkspace: InWorkspace{WorkspaceID: ws}, Minute: t.at, ToolsetID: c.Toolset, CallerKind: CallerOther}
+				k := callerRow{InWorkspace: table.InWorkspace{WorkspaceID: ws}, Minute: t.at, ToolsetID: c.Toolset, CallerKind: CallerOther}
 				if t.tools {
 					k.Tool = c.Tool
 				}
@@ -95,7 +96,7 @@ func addCallers(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
 				}
 			}
 			rows := slices.Collect(maps.Values(sums))
-			for chunk := range slices.Chunk(rows, usageChunk) {
+			for chunk := range slices.Chunk(rows, table.Chunk) {
 				q := tx.NewInsert().Model(&chunk).ModelTableExpr(t.table + " AS u").On("CONFLICT (workspace_id, minute, toolset_id, tool, caller_kind, caller) DO UPDATE")
 				for _, c := range []string{"calls", "errors", "tokens"} {
 					q = q.Set("? = u.? + EXCLUDED.?", bun.Ident(c), bun.Ident(c), bun.Ident(c))
@@ -124,7 +125,7 @@ func callersApart(ctx context.Context, tx bun.Tx, ws string, hour int64, calls [
 	hours := func() *bun.SelectQuery {
 		return tx.NewSelect().Table("caller_hours").Where("workspace_id = ?", ws).Where("minute = ?", hour).Where("caller_kind <> ?", CallerOther)
 	}
-	for chunk := range slices.Chunk(all, usageChunk) {
+	for chunk := range slices.Chunk(all, table.Chunk) {
 		ids := make([]string, len(chunk))
 		for i, k := range chunk {
 			ids[i] = k.caller
@@ -155,10 +156,10 @@ func callersApart(ctx context.Context, tx bun.Tx, ws string, hour int64, calls [
 
 // MinuteCallers is the usage of callers in the minute that begins at a second, by toolset,
 // tool and caller.
-func (c *scope) MinuteCallers(ctx context.Context, minute int64) ([]CallerUsage, error) {
+func (r *Reader) MinuteCallers(ctx context.Context, minute int64) ([]CallerUsage, error) {
 	var out []CallerUsage
-	err := c.db.NewSelect().Table("caller_minutes").Column("toolset_id", "tool", "caller_kind", "caller", "calls", "errors", "tokens").
-		Where("workspace_id = ?", c.id).Where("minute = ?", minute).Order("toolset_id", "tool", "caller_kind", "caller").Scan(ctx, &out)
+	err := r.db.NewSelect().Table("caller_minutes").Column("toolset_id", "tool", "caller_kind", "caller", "calls", "errors", "tokens").
+		Where("workspace_id = ?", r.workspace).Where("minute = ?", minute).Order("toolset_id", "tool", "caller_kind", "caller").Scan(ctx, &out)
 	if err != nil {
 		return nil, fmt.Errorf("reading the usage of callers: %w", err)
 	}
@@ -167,11 +168,11 @@ func (c *scope) MinuteCallers(ctx context.Context, minute int64) ([]CallerUsage,
 
 // CallerTotals sums up the usage of callers in the hours from one on, by toolset and caller;
 // to is not part of it.
-func (c *scope) CallerTotals(ctx context.Context, from, to time.Time) ([]CallerUsage, error) {
+func (r *Reader) CallerTotals(ctx context.Context, from, to time.Time) ([]CallerUsage, error) {
 	var out []CallerUsage
-	err := c.db.NewSelect().Table("caller_hours").Column("toolset_id", "caller_kind", "caller").
+	err := r.db.NewSelect().Table("caller_hours").Column("toolset_id", "caller_kind", "caller").
 		ColumnExpr("CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(tokens) AS BIGINT) AS tokens").
-		Where("workspace_id = ?", c.id).Where("minute >= ?", from.Truncate(time.Hour).Unix()).Where("minute < ?", endSecond(to)).
+		Where("workspace_id = ?", r.workspace).Where("minute >= ?", from.Truncate(time.Hour).Unix()).Where("minute < ?", endSecond(to)).
 		Group("toolset_id", "caller_kind", "caller").Order("toolset_id", "caller_kind", "caller").Scan(ctx, &out)
 	if err != nil {
 		return nil, fmt.Errorf("reading the usage of callers: %w", err)

@@ -1,4 +1,4 @@
-package store
+package usage
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"github.com/sluicegate/sluice/admin/listing"
 	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -31,38 +32,38 @@ const (
 // Call is one call of a tool. Durations are microseconds.
 type Call struct {
 	bun.BaseModel `bun:"table:calls,alias:c"`
-	InWorkspace
-	Seq          uint64 `bun:"seq,pk"` // 1, 2, … in its workspace as they arrived
-	Node         string `bun:"node"`
-	At           Time   `bun:"at"`
-	ToolsetID    string `bun:"toolset_id"`
-	Tool         string `bun:"tool"`
-	Connector    string `bun:"connector"` // that served it; empty: a workflow, or not known
-	Revision     uint64 `bun:"revision"`
-	Outcome      string `bun:"outcome"`
-	Cause        string `bun:"cause"`
-	Credential   string `bun:"credential"`
-	Status       int    `bun:"status"`
-	Cached       bool   `bun:"cached"`
-	CallerKind   string `bun:"caller_kind"`
-	Caller       string `bun:"caller"`
-	Request      string `bun:"request"`
-	Trace        string `bun:"trace"`
-	Duration     uint64 `bun:"duration"`
-	Prepare      uint64 `bun:"prepare"`
-	Upstream     uint64 `bun:"upstream"`
-	Shape        uint64 `bun:"shape"`
-	Encode       uint64 `bun:"encode"`
-	BytesBefore  uint64 `bun:"bytes_before"`
-	BytesAfter   uint64 `bun:"bytes_after"`
-	TokensBefore uint64 `bun:"tokens_before"`
-	TokensAfter  uint64 `bun:"tokens_after"`
-	Captured     bool   `bun:"captured"`
-	Arguments    string `bun:"arguments"` // redacted
-	Answer       string `bun:"answer"`    // redacted
-	Inner        bool   `bun:"inner_call"`
-	Script       string `bun:"script"` // digest of the script that ran
-	Run          []byte `bun:"run"`    // of a script that succeeded, sealed; empty: none was kept
+	table.InWorkspace
+	Seq          uint64     `bun:"seq,pk"` // 1, 2, … in its workspace as they arrived
+	Node         string     `bun:"node"`
+	At           table.Time `bun:"at"`
+	ToolsetID    string     `bun:"toolset_id"`
+	Tool         string     `bun:"tool"`
+	Connector    string     `bun:"connector"` // that served it; empty: a workflow, or not known
+	Revision     uint64     `bun:"revision"`
+	Outcome      string     `bun:"outcome"`
+	Cause        string     `bun:"cause"`
+	Credential   string     `bun:"credential"`
+	Status       int        `bun:"status"`
+	Cached       bool       `bun:"cached"`
+	CallerKind   string     `bun:"caller_kind"`
+	Caller       string     `bun:"caller"`
+	Request      string     `bun:"request"`
+	Trace        string     `bun:"trace"`
+	Duration     uint64     `bun:"duration"`
+	Prepare      uint64     `bun:"prepare"`
+	Upstream     uint64     `bun:"upstream"`
+	Shape        uint64     `bun:"shape"`
+	Encode       uint64     `bun:"encode"`
+	BytesBefore  uint64     `bun:"bytes_before"`
+	BytesAfter   uint64     `bun:"bytes_after"`
+	TokensBefore uint64     `bun:"tokens_before"`
+	TokensAfter  uint64     `bun:"tokens_after"`
+	Captured     bool       `bun:"captured"`
+	Arguments    string     `bun:"arguments"` // redacted
+	Answer       string     `bun:"answer"`    // redacted
+	Inner        bool       `bun:"inner_call"`
+	Script       string     `bun:"script"` // digest of the script that ran
+	Run          []byte     `bun:"run"`    // of a script that succeeded, sealed; empty: none was kept
 }
 
 // ScriptRunAge is how long the run of a script can be made a tool.
@@ -74,18 +75,36 @@ func RunRecord(workspace, toolset, script string) secrets.Record {
 	return secrets.Record{Key: "workspaces/" + workspace + "/toolsets/" + toolset + "/runs/" + script, Version: 1}
 }
 
+// CallList is what can be done with the list of calls.
+var CallList = &listing.Spec{
+	Fields: []listing.Field{
+		{Name: "tool", Kind: listing.Text, Search: true, Column: "tool"},
+		{Name: "outcome", Column: "outcome"},
+		{Name: "cause", Column: "cause"},
+		{Name: "caller", Kind: listing.Text, Search: true, Column: "caller"},
+		{Name: "node", Column: "node"},
+		{Name: "toolsetId", Column: "toolset_id"},
+		{Name: "status", Kind: listing.Number, Column: "status"},
+		callAt,
+		{Name: "durationMs", Kind: listing.Number, Column: "duration", Scale: 1000},
+	},
+	Default: []listing.Order{{Field: callAt, Desc: true}, {Field: listing.Field{Name: "seq", Kind: listing.Number, Column: "seq"}, Desc: true}},
+}
+
+var callAt = listing.Field{Name: "at", Kind: listing.Time, Column: "at"}
+
 // ID names the call in its workspace: call_1, call_2, …
 func (c *Call) ID() string { return callPrefix + strconv.FormatUint(c.Seq, 10) }
 
 type callCounter struct {
 	bun.BaseModel `bun:"table:call_counters"`
-	InWorkspace
+	table.InWorkspace
 	Seq uint64 `bun:"seq"`
 }
 
 type callsOmitted struct {
 	bun.BaseModel `bun:"table:calls_omitted,alias:o"`
-	InWorkspace
+	table.InWorkspace
 	Minute    int64  `bun:"minute,pk"`
 	ToolsetID string `bun:"toolset_id,pk"`
 	Calls     uint64 `bun:"calls"`
@@ -94,12 +113,12 @@ type callsOmitted struct {
 // addCalls appends the calls of a report to the log, and removes as many of the oldest
 // as there are beyond the bound. The writers of each workspace run one after the other,
 // so a reader who has seen a number has seen all below it.
-func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registry.UsageReport) error {
+func (w *Writer) addCalls(ctx context.Context, tx bun.Tx, node string, r *registry.UsageReport) error {
 	byWorkspace := map[string][]Call{}
 	for i := range r.Calls {
 		x := &r.Calls[i]
 		byWorkspace[x.Workspace] = append(byWorkspace[x.Workspace], Call{
-			InWorkspace: InWorkspace{WorkspaceID: x.Workspace}, Node: node, At: Time{Time: x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
+			InWorkspace: table.InWorkspace{WorkspaceID: x.Workspace}, Node: node, At: table.Time{Time: x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
 			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
 			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
 			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
@@ -109,7 +128,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 	for _, ws := range slices.Sorted(maps.Keys(byWorkspace)) {
 		rows := byWorkspace[ws]
 		slices.SortStableFunc(rows, func(a, b Call) int { return a.At.Compare(b.At.Time) })
-		n := callCounter{InWorkspace: InWorkspace{WorkspaceID: ws}}
+		n := callCounter{InWorkspace: table.InWorkspace{WorkspaceID: ws}}
 		if err := tx.NewSelect().Model(&n).WherePK().Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -117,7 +136,7 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 			n.Seq++
 			rows[i].Seq = n.Seq
 		}
-		for chunk := range slices.Chunk(rows, usageChunk) {
+		for chunk := range slices.Chunk(rows, table.Chunk) {
 			if _, err := tx.NewInsert().Model(&chunk).Exec(ctx); err != nil {
 				return err
 			}
@@ -125,24 +144,24 @@ func (s *Store) addCalls(ctx context.Context, tx bun.Tx, node string, r *registr
 		if _, err := tx.NewInsert().Model(&n).On("CONFLICT (workspace_id) DO UPDATE").Set("seq = EXCLUDED.seq").Exec(ctx); err != nil {
 			return err
 		}
-		if n.Seq <= s.callRows {
+		if n.Seq <= w.CallRows {
 			continue
 		}
-		if _, err := tx.NewDelete().Table("calls").Where("workspace_id = ?", ws).Where("seq <= ?", n.Seq-s.callRows).Exec(ctx); err != nil {
+		if _, err := tx.NewDelete().Table("calls").Where("workspace_id = ?", ws).Where("seq <= ?", n.Seq-w.CallRows).Exec(ctx); err != nil {
 			return err
 		}
 	}
 	omitted := make([]callsOmitted, 0, len(r.Omitted))
 	for i := range r.Omitted {
 		o := &r.Omitted[i]
-		row := callsOmitted{InWorkspace: InWorkspace{WorkspaceID: o.Workspace}, Minute: r.Minute, ToolsetID: o.Toolset, Calls: o.Calls}
+		row := callsOmitted{InWorkspace: table.InWorkspace{WorkspaceID: o.Workspace}, Minute: r.Minute, ToolsetID: o.Toolset, Calls: o.Calls}
 		if i := slices.IndexFunc(omitted, func(x callsOmitted) bool { return x.WorkspaceID == row.WorkspaceID && x.ToolsetID == row.ToolsetID }); i >= 0 {
 			omitted[i].Calls += row.Calls // two workspaces became one
 			continue
 		}
 		omitted = append(omitted, row)
 	}
-	for chunk := range slices.Chunk(omitted, usageChunk) {
+	for chunk := range slices.Chunk(omitted, table.Chunk) {
 		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (workspace_id, minute, toolset_id) DO UPDATE").
 			Set("calls = o.calls + EXCLUDED.calls").Exec(ctx); err != nil {
 			return err
@@ -169,10 +188,10 @@ type CallFilter struct {
 // where adds the filter to a query.
 func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 	if !f.From.IsZero() {
-		q = q.Where("at >= ?", Time{Time: f.From})
+		q = q.Where("at >= ?", table.Time{Time: f.From})
 	}
 	if !f.To.IsZero() {
-		q = q.Where("at < ?", Time{Time: f.To})
+		q = q.Where("at < ?", table.Time{Time: f.To})
 	}
 	for _, x := range []struct{ column, value string }{
 		{"toolset_id", f.Toolset},
@@ -201,22 +220,22 @@ func (f *CallFilter) where(q *bun.SelectQuery) *bun.SelectQuery {
 }
 
 // Calls lists calls, newest first. Keys of the page are those of this method.
-func (c *scope) Calls(ctx context.Context, f *CallFilter, p Page) ([]Call, string, error) {
+func (r *Reader) Calls(ctx context.Context, f *CallFilter, p table.Page) ([]Call, string, error) {
 	var rows []Call
-	return table.Read(ctx, c.db, f.where(c.from(&rows).ExcludeColumn("run")), &rows, CallList, p, "calls")
+	return table.Read(ctx, r.db, f.where(r.from(&rows).ExcludeColumn("run")), &rows, CallList, p, "calls")
 }
 
 // CallsAfter lists calls that arrived after the one with number seq, in the order in
 // which they arrived, and the number to go on after: the last that was looked at.
-func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit int) (rows []Call, last uint64, err error) {
-	if last, err = c.LastCall(ctx); err != nil || last <= seq {
+func (r *Reader) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit int) (rows []Call, last uint64, err error) {
+	if last, err = r.LastCall(ctx); err != nil || last <= seq {
 		return nil, seq, err
 	}
-	q := f.where(c.from(&rows).ExcludeColumn("run")).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(Page{Limit: limit}.Size())
+	q := f.where(r.from(&rows).ExcludeColumn("run")).Where("seq > ?", seq).Where("seq <= ?", last).Order("seq").Limit(table.Page{Limit: limit}.Size())
 	if err := q.Scan(ctx); err != nil {
 		return nil, seq, fmt.Errorf("listing calls: %w", err)
 	}
-	if int64(len(rows)) == (Page{Limit: limit}).Size() {
+	if int64(len(rows)) == (table.Page{Limit: limit}).Size() {
 		last = rows[len(rows)-1].Seq
 	}
 	return rows, last, nil
@@ -225,11 +244,11 @@ func (c *scope) CallsAfter(ctx context.Context, f *CallFilter, seq uint64, limit
 // CallsRefused lists the calls after the one with number seq whose credential the upstream
 // refused, in the order in which they arrived, without their texts, at most limit; and the
 // number to go on after.
-func (c *scope) CallsRefused(ctx context.Context, seq uint64, limit int) (rows []Call, last uint64, err error) {
-	if last, err = c.LastCall(ctx); err != nil || last <= seq {
+func (r *Reader) CallsRefused(ctx context.Context, seq uint64, limit int) (rows []Call, last uint64, err error) {
+	if last, err = r.LastCall(ctx); err != nil || last <= seq {
 		return nil, min(seq, last), err
 	}
-	err = c.from(&rows).Column("seq", "node", "at", "toolset_id", "tool", "connector", "revision", "outcome", "cause", "credential", "status", "caller_kind", "caller").
+	err = r.from(&rows).Column("seq", "node", "at", "toolset_id", "tool", "connector", "revision", "outcome", "cause", "credential", "status", "caller_kind", "caller").
 		Where("seq > ?", seq).Where("seq <= ?", last).Where("credential = 'refused'").Order("seq").Limit(int64(limit)).Scan(ctx)
 	if err != nil {
 		return nil, seq, fmt.Errorf("reading the call log: %w", err)
@@ -241,33 +260,33 @@ func (c *scope) CallsRefused(ctx context.Context, seq uint64, limit int) (rows [
 }
 
 // LastCall is the number of the call that arrived last; 0: none ever did.
-func (c *scope) LastCall(ctx context.Context) (uint64, error) {
+func (r *Reader) LastCall(ctx context.Context) (uint64, error) {
 	var n callCounter
-	if err := c.from(&n).Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := r.from(&n).Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("reading the call log: %w", err)
 	}
 	return n.Seq, nil
 }
 
 // Call returns a call by its identifier. It fails with [problem.NotFound].
-func (c *scope) Call(ctx context.Context, id string) (*Call, error) {
+func (r *Reader) Call(ctx context.Context, id string) (*Call, error) {
 	number, ok := strings.CutPrefix(id, callPrefix)
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if !ok || err != nil {
-		return nil, found(sql.ErrNoRows, "call", id)
+		return nil, table.Found(sql.ErrNoRows, "call", id)
 	}
 	row := new(Call)
-	if err := c.from(row).Where("seq = ?", seq).Scan(ctx); err != nil {
-		return nil, found(err, "call", id)
+	if err := r.from(row).Where("seq = ?", seq).Scan(ctx); err != nil {
+		return nil, table.Found(err, "call", id)
 	}
 	return row, nil
 }
 
 // CallsOmitted is how many calls of a range are counted in usage and not in the log.
 // Empty toolset: of all.
-func (c *scope) CallsOmitted(ctx context.Context, from, to time.Time, toolset string) (uint64, error) {
-	q := c.db.NewSelect().Model((*callsOmitted)(nil)).ColumnExpr("CAST(COALESCE(SUM(calls), 0) AS BIGINT)").
-		Where("workspace_id = ?", c.id).Where("minute < ?", endSecond(to))
+func (r *Reader) CallsOmitted(ctx context.Context, from, to time.Time, toolset string) (uint64, error) {
+	q := r.db.NewSelect().Model((*callsOmitted)(nil)).ColumnExpr("CAST(COALESCE(SUM(calls), 0) AS BIGINT)").
+		Where("workspace_id = ?", r.workspace).Where("minute < ?", endSecond(to))
 	if !from.IsZero() {
 		q = q.Where("minute >= ?", from.Truncate(time.Minute).Unix())
 	}
@@ -283,17 +302,17 @@ func (c *scope) CallsOmitted(ctx context.Context, from, to time.Time, toolset st
 
 // RefusedCalls sums up the calls of a connector of a toolset that were refused with a
 // status since a time: how many, of how many callers, and by which tools, at most 20.
-func (c *scope) RefusedCalls(ctx context.Context, toolset, connector string, status int, since time.Time) (calls, callers uint64, tools []string, err error) {
+func (r *Reader) RefusedCalls(ctx context.Context, toolset, connector string, status int, since time.Time) (calls, callers uint64, tools []string, err error) {
 	refused := func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("toolset_id = ?", toolset).Where("connector = ?", connector).Where("credential = 'refused'").Where("status = ?", status).Where("at >= ?", Time{Time: since})
+		return q.Where("toolset_id = ?", toolset).Where("connector = ?", connector).Where("credential = 'refused'").Where("status = ?", status).Where("at >= ?", table.Time{Time: since})
 	}
 	var sums struct {
 		Calls   uint64 `bun:"calls"`
 		Callers uint64 `bun:"callers"`
 	}
-	err = refused(c.from((*Call)(nil)).ColumnExpr("COUNT(*) AS calls, COUNT(DISTINCT caller_kind || ' ' || caller) AS callers")).Scan(ctx, &sums)
+	err = refused(r.from((*Call)(nil)).ColumnExpr("COUNT(*) AS calls, COUNT(DISTINCT caller_kind || ' ' || caller) AS callers")).Scan(ctx, &sums)
 	if err == nil {
-		err = refused(c.from((*Call)(nil)).Distinct().Column("tool")).Order("tool").Limit(20).Scan(ctx, &tools)
+		err = refused(r.from((*Call)(nil)).Distinct().Column("tool")).Order("tool").Limit(20).Scan(ctx, &tools)
 	}
 	if err != nil {
 		return 0, 0, nil, fmt.Errorf("reading the call log: %w", err)
@@ -303,9 +322,9 @@ func (c *scope) RefusedCalls(ctx context.Context, toolset, connector string, sta
 
 // LastAccepted returns the newest call of a connector of a toolset since a time whose
 // credential the upstream took; nil when there is none.
-func (c *scope) LastAccepted(ctx context.Context, toolset, connector string, since time.Time) (*Call, error) {
+func (r *Reader) LastAccepted(ctx context.Context, toolset, connector string, since time.Time) (*Call, error) {
 	row := new(Call)
-	err := c.from(row).Column("seq", "at").Where("at > ?", Time{Time: since}).Where("toolset_id = ?", toolset).Where("connector = ?", connector).
+	err := r.from(row).Column("seq", "at").Where("at > ?", table.Time{Time: since}).Where("toolset_id = ?", toolset).Where("connector = ?", connector).
 		Where("credential = 'accepted'").Where("cached = ?", false).Where("outcome = 'ok'").OrderExpr("at DESC, seq DESC").Limit(1).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // nil: there is none
@@ -316,11 +335,12 @@ func (c *scope) LastAccepted(ctx context.Context, toolset, connector string, sin
 	return row, nil
 }
 
-// RewrapRuns puts the runs of scripts that are kept under the current key-encryption key and
-// returns how many it changed. One whose key is gone is removed.
-func (t *Tx) RewrapRuns(ctx context.Context, ring *secrets.Keyring) (int, error) {
+// RewrapRuns puts the runs of scripts that a workspace keeps under the current key-encryption
+// key and returns how many it changed. One whose key is gone is removed.
+func RewrapRuns(ctx context.Context, tx bun.IDB, workspace string, ring *secrets.Keyring) (int, error) {
+	r := Of(tx, workspace)
 	var rows []Call
-	if err := t.from(&rows).Column("workspace_id", "seq", "toolset_id", "script", "run").Where("script <> ''").Where("LENGTH(run) > 0").Scan(ctx); err != nil {
+	if err := r.from(&rows).Column("workspace_id", "seq", "toolset_id", "script", "run").Where("script <> ''").Where("LENGTH(run) > 0").Scan(ctx); err != nil {
 		return 0, fmt.Errorf("reading runs of scripts: %w", err)
 	}
 	changed := 0
@@ -336,7 +356,7 @@ func (t *Tx) RewrapRuns(ctx context.Context, ring *secrets.Keyring) (int, error)
 		default:
 			continue
 		}
-		if _, err := t.updateOf((*Call)(nil)).Set("run = ?", row.Run).Where("seq = ?", row.Seq).Exec(ctx); err != nil {
+		if _, err := tx.NewUpdate().Model((*Call)(nil)).Where("workspace_id = ?", workspace).Set("run = ?", row.Run).Where("seq = ?", row.Seq).Exec(ctx); err != nil {
 			return changed, fmt.Errorf("sealing the run of a script again: %w", err)
 		}
 	}
