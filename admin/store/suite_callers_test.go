@@ -69,15 +69,15 @@ func testCallers(t *testing.T, h harness) {
 	for i := range usage.MaxCallers {
 		many = append(many, call("jwt", fmt.Sprintf("u%06d", i), "list", ""))
 	}
-	report(many[:store.MaxCallers-2]...)
+	report(many[:usage.MaxCallers-2]...)
 	rows, err := w.CallerTotals(ctx, hour, now)
-	if err != nil || len(rows) != store.MaxCallers || slices.ContainsFunc(rows, func(r store.CallerUsage) bool { return r.CallerKind == store.CallerOther }) {
+	if err != nil || len(rows) != usage.MaxCallers || slices.ContainsFunc(rows, func(r store.CallerUsage) bool { return r.CallerKind == store.CallerOther }) {
 		t.Errorf("%d callers, %v", len(rows), err)
 	}
-	report(append(many[store.MaxCallers-3:], call("jwt", "ann", "list", ""))...)
+	report(append(many[usage.MaxCallers-3:], call("jwt", "ann", "list", ""))...)
 	rows, err = w.CallerTotals(ctx, hour, now)
 	others := slices.IndexFunc(rows, func(r store.CallerUsage) bool { return r.CallerKind == store.CallerOther })
-	if err != nil || len(rows) != store.MaxCallers+1 || others < 0 || rows[others].Calls != 2 || rows[others].Caller != "" {
+	if err != nil || len(rows) != usage.MaxCallers+1 || others < 0 || rows[others].Calls != 2 || rows[others].Caller != "" {
 		t.Errorf("%d callers, others %d, %v", len(rows), others, err)
 	}
 	if i := slices.IndexFunc(rows, func(r store.CallerUsage) bool { return r.Caller == "ann" }); rows[i].Calls != 5 {

@@ -25,17 +25,17 @@ type (
 	// MinuteSeries is the usage of a tool in one minute that ended in one way.
 	MinuteSeries = usage.MinuteSeries
 	// UsageCause counts failed calls by cause.
-	UsageCause = usage.UsageCause
+	UsageCause = usage.Cause
 	// UsageGroup says what the rows of a usage query are divided by, besides time.
-	UsageGroup = usage.UsageGroup
+	UsageGroup = usage.Group
 	// UsagePoint is the usage of a group in a step.
-	UsagePoint = usage.UsagePoint
+	UsagePoint = usage.Point
 	// UsageQuery asks for usage of a workspace.
-	UsageQuery = usage.UsageQuery
+	UsageQuery = usage.Query
 	// UsageSample is a failed call that was kept for people to read.
-	UsageSample = usage.UsageSample
+	UsageSample = usage.Sample
 	// UsageTotal sums up the usage of a tool.
-	UsageTotal = usage.UsageTotal
+	UsageTotal = usage.Total
 )
 
 // Bounds and ages of usage; see package usage.
@@ -43,9 +43,8 @@ const (
 	CallerOther        = usage.CallerOther
 	DefaultCallLogAge  = usage.DefaultCallLogAge
 	DefaultCallLogRows = usage.DefaultCallLogRows
-	MaxCallers         = usage.MaxCallers
 	ScriptRunAge       = usage.ScriptRunAge
-	UsageHourAge       = usage.UsageHourAge
+	UsageHourAge       = usage.HourAge
 )
 
 // RunRecord is what the run of a script is sealed for.

@@ -76,8 +76,8 @@ func (r *Reader) MinuteUsage(ctx context.Context, minute int64, each func(*Minut
 }
 
 // MinuteCauses reads what calls of a minute failed of.
-func (r *Reader) MinuteCauses(ctx context.Context, minute int64) ([]UsageCause, error) {
-	var out []UsageCause
+func (r *Reader) MinuteCauses(ctx context.Context, minute int64) ([]Cause, error) {
+	var out []Cause
 	if err := r.db.NewSelect().Model((*usageCauseRow)(nil)).Column("toolset_id", "tool", "cause", "calls").
 		Where("workspace_id = ?", r.workspace).Where("minute = ?", minute).Scan(ctx, &out); err != nil {
 		return nil, fmt.Errorf("reading causes of failed calls: %w", err)
@@ -85,8 +85,8 @@ func (r *Reader) MinuteCauses(ctx context.Context, minute int64) ([]UsageCause, 
 	return out, nil
 }
 
-// UsageTotal sums up the usage of a tool.
-type UsageTotal struct {
+// Total sums up the usage of a tool.
+type Total struct {
 	ToolsetID string `bun:"toolset_id"`
 	Tool      string `bun:"tool"`
 	Calls     uint64 `bun:"calls"`
@@ -96,8 +96,8 @@ type UsageTotal struct {
 
 // UsageTotals sums up the usage of the hours from one on, by toolset and tool; to is not part
 // of it.
-func (r *Reader) UsageTotals(ctx context.Context, from, to time.Time) ([]UsageTotal, error) {
-	var out []UsageTotal
+func (r *Reader) UsageTotals(ctx context.Context, from, to time.Time) ([]Total, error) {
+	var out []Total
 	err := r.db.NewSelect().Table("usage_hours").Column("toolset_id", "tool").
 		ColumnExpr("CAST(SUM(calls) AS BIGINT) AS calls, CAST(SUM(CASE WHEN outcome = 'ok' THEN 0 ELSE calls END) AS BIGINT) AS errors, CAST(SUM(tokens_after) AS BIGINT) AS tokens").
 		Where("workspace_id = ?", r.workspace).Where("minute >= ?", from.Truncate(time.Hour).Unix()).Where("minute < ?", endSecond(to)).Group("toolset_id", "tool").Scan(ctx, &out)

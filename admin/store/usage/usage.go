@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// UsageHourAge is how long hours are kept: thirteen months, so that a month can be
+	// HourAge is how long hours are kept: thirteen months, so that a month can be
 	// compared with the one a year before.
-	UsageHourAge = 400 * 24 * time.Hour
+	HourAge = 400 * 24 * time.Hour
 	// usageSampleAge is how long failed calls are kept for people to read.
 	usageSampleAge = 7 * 24 * time.Hour
 	// maxUsageSamples of one workspace; the oldest go first.
@@ -113,8 +113,8 @@ type usageCauseRow struct {
 	Calls     uint64 `bun:"calls"`
 }
 
-// UsageSample is a failed call that was kept for people to read.
-type UsageSample struct {
+// Sample is a failed call that was kept for people to read.
+type Sample struct {
 	bun.BaseModel `bun:"table:usage_samples"`
 	table.InWorkspace
 	ID        string     `bun:"id,pk"` // use_…
@@ -301,10 +301,10 @@ func (w *Writer) addFailures(ctx context.Context, tx bun.Tx, node string, r *reg
 			return err
 		}
 	}
-	samples := make([]UsageSample, len(r.Samples))
+	samples := make([]Sample, len(r.Samples))
 	for i := range r.Samples {
 		x := &r.Samples[i]
-		samples[i] = UsageSample{
+		samples[i] = Sample{
 			InWorkspace: table.InWorkspace{WorkspaceID: x.Workspace}, ID: w.NewID("use"), Node: node, ToolsetID: x.Toolset, Tool: x.Tool,
 			Outcome: x.Outcome, Cause: x.Cause, Status: x.Status, At: table.Time{Time: x.At}, Text: x.Text,
 		}
@@ -316,11 +316,11 @@ func (w *Writer) addFailures(ctx context.Context, tx bun.Tx, node string, r *reg
 	return err
 }
 
-// UsageGroup says what the rows of a usage query are divided by, besides time.
-type UsageGroup struct{ Toolset, Tool, Outcome, Credential bool }
+// Group says what the rows of a usage query are divided by, besides time.
+type Group struct{ Toolset, Tool, Outcome, Credential bool }
 
-// UsageQuery asks for usage of a workspace.
-type UsageQuery struct {
+// Query asks for usage of a workspace.
+type Query struct {
 	From, To time.Time // the second is not part of it
 	// Step is the width of a point: whole minutes up to 35 days back, whole hours
 	// beyond. 0: one point.
@@ -328,11 +328,11 @@ type UsageQuery struct {
 	Hours   bool   // of the hour table
 	Toolset string // identifier; empty: all
 	Tool    string // empty: all
-	Group   UsageGroup
+	Group   Group
 }
 
-// UsagePoint is the usage of a group in a step.
-type UsagePoint struct {
+// Point is the usage of a group in a step.
+type Point struct {
 	At time.Time // when the step begins
 	registry.UsageKey
 	// UsageCounts without the encoded histograms, which are in those below.
@@ -342,7 +342,7 @@ type UsagePoint struct {
 }
 
 // add adds a row.
-func (p *UsagePoint) add(r *usageRow) error {
+func (p *Point) add(r *usageRow) error {
 	n := r.counts()
 	if err := errors.Join(p.Latencies.MergeBinary(n.Latency), p.UpstreamLatencies.MergeBinary(n.UpstreamLatency)); err != nil {
 		return err
@@ -353,7 +353,7 @@ func (p *UsagePoint) add(r *usageRow) error {
 
 // Usage adds up what a query asks for, by group and then by time. Fields of the key
 // that it is not divided by are empty.
-func (r *Reader) Usage(ctx context.Context, q *UsageQuery) ([]*UsagePoint, error) {
+func (r *Reader) Usage(ctx context.Context, q *Query) ([]*Point, error) {
 	from := "usage_minutes"
 	if q.Hours {
 		from = "usage_hours"
@@ -371,7 +371,7 @@ func (r *Reader) Usage(ctx context.Context, q *UsageQuery) ([]*UsagePoint, error
 		key  registry.UsageKey
 		time int64
 	}
-	sums := map[at]*UsagePoint{}
+	sums := map[at]*Point{}
 	rows, err := sel.Rows(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading usage: %w", err)
@@ -397,7 +397,7 @@ func (r *Reader) Usage(ctx context.Context, q *UsageQuery) ([]*UsagePoint, error
 			k.time = row.Minute - row.Minute%step
 		}
 		if sums[k] == nil {
-			sums[k] = &UsagePoint{At: time.Unix(k.time, 0).UTC(), UsageKey: k.key}
+			sums[k] = &Point{At: time.Unix(k.time, 0).UTC(), UsageKey: k.key}
 		}
 		if err := sums[k].add(&row); err != nil {
 			return nil, fmt.Errorf("reading usage: %w", err)
@@ -407,15 +407,15 @@ func (r *Reader) Usage(ctx context.Context, q *UsageQuery) ([]*UsagePoint, error
 		return nil, fmt.Errorf("reading usage: %w", err)
 	}
 	points := slices.Collect(maps.Values(sums))
-	slices.SortFunc(points, func(a, b *UsagePoint) int {
+	slices.SortFunc(points, func(a, b *Point) int {
 		return cmp.Or(cmp.Compare(a.Toolset, b.Toolset), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Outcome, b.Outcome),
 			cmp.Compare(a.Credential, b.Credential), a.At.Compare(b.At))
 	})
 	return points, nil
 }
 
-// UsageCause counts failed calls by cause.
-type UsageCause struct {
+// Cause counts failed calls by cause.
+type Cause struct {
 	ToolsetID string `bun:"toolset_id"`
 	Tool      string `bun:"tool"`
 	Cause     string `bun:"cause"`
@@ -424,8 +424,8 @@ type UsageCause struct {
 
 // UsageCauses lists what calls failed of, the most frequent first, at most limit.
 // Empty toolset and tool: of all.
-func (r *Reader) UsageCauses(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]UsageCause, error) {
-	var out []UsageCause
+func (r *Reader) UsageCauses(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]Cause, error) {
+	var out []Cause
 	q := r.db.NewSelect().Model((*usageCauseRow)(nil)).Column("toolset_id", "tool", "cause").ColumnExpr("CAST(SUM(calls) AS BIGINT) AS calls").
 		Where("workspace_id = ?", r.workspace).Where("minute >= ?", from.Unix()).Where("minute < ?", endSecond(to)).
 		Group("toolset_id", "tool", "cause").OrderExpr("calls DESC, toolset_id, tool, cause").Limit(limit)
@@ -442,8 +442,8 @@ func (r *Reader) UsageCauses(ctx context.Context, from, to time.Time, toolset, t
 }
 
 // UsageSamples lists failed calls, newest first. Empty toolset and tool: of all.
-func (r *Reader) UsageSamples(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]UsageSample, error) {
-	var rows []UsageSample
+func (r *Reader) UsageSamples(ctx context.Context, from, to time.Time, toolset, tool string, limit int64) ([]Sample, error) {
+	var rows []Sample
 	q := r.from(&rows).Where("at >= ?", table.Time{Time: from}).Where("at < ?", table.Time{Time: to}).OrderExpr("at DESC, id DESC").Limit(limit)
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
@@ -461,7 +461,7 @@ func (r *Reader) UsageSamples(ctx context.Context, from, to time.Time, toolset, 
 // workspace's part of each key, so that it costs what it removes.
 func (w *Writer) Sweep(ctx context.Context, db bun.IDB, workspaces []string) error {
 	now := w.Now()
-	minutes, hours := now.Add(-registry.UsageMinuteAge).Unix(), now.Add(-UsageHourAge).Unix()
+	minutes, hours := now.Add(-registry.UsageMinuteAge).Unix(), now.Add(-HourAge).Unix()
 	for _, id := range workspaces {
 		for _, t := range []struct {
 			table, column string
