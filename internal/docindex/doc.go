@@ -1,3 +1,4 @@
 // Package docindex has no code: its tests check that the links of the documentation lead
-// somewhere, that each page can be found, and that docs/llms.txt (llmstxt.org) lists them.
+// somewhere, that each page can be found, that docs/llms.txt (llmstxt.org) lists them, and
+// that docs/packages.md has every package of the tree.
 package docindex

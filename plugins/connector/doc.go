@@ -2,7 +2,7 @@
 // standalone WebAssembly module that holds the engine, a response program for each
 // tool and the manifest with everything else; and opens such modules.
 //
-// It runs neither programs (package host) nor requests (package gateway/call), and
+// It runs neither programs (package enginepool) nor requests (package gateway/call), and
 // does not read specifications (package openapi). Modules that Sluice did not
 // generate are refused: third parties publish the other kinds of plugins.
 //

@@ -4,7 +4,7 @@
 //
 // It does not verify signatures, read manifests or decide what a plugin may do:
 // its caller grants capabilities. It is no sandbox for first-party programs,
-// which package host runs on the engine.
+// which package enginepool runs on the engine.
 //
 // The ABI's memory functions are a small WebAssembly module of our own, the
 // kernel (kernel.c), bound to the plugin by wazero's import resolver, so that

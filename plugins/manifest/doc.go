@@ -3,7 +3,7 @@
 // the plugin is, what it wants of its host, and, for a connector, the upstream and
 // the tools.
 //
-// It does not take modules apart (package engine does for our own, package host
+// It does not take modules apart (package engine does for our own, package module
 // for third parties), does not interpret request plans (package operation) and
 // grants nothing: what a manifest asks for, the operator decides.
 //

@@ -2,7 +2,7 @@
 // program of an operation from its response schema and a list of rules, each with
 // its reason (rules.go).
 //
-// It runs nothing (package engine compiles programs, package host runs them) and
+// It runs nothing (package engine compiles programs, package enginepool runs them) and
 // never asks a model: the same operation gives the same program.
 //
 // In the flow: plugins/connector calls [Compile] for each operation it packs,

@@ -290,7 +290,7 @@ func (c *Claim) Close() error {
 
 // Keepalives let the server and this process see within ten seconds that the other's machine
 // is gone: the locks of a session end with it.
-var Keepalives = map[string]string{"tcp_Keepalives_idle": "3", "tcp_Keepalives_interval": "2", "tcp_Keepalives_count": "2"}
+var Keepalives = map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"}
 
 // BadURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
 func BadURL() error {

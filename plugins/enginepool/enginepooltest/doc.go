@@ -1,5 +1,5 @@
 // Package enginepooltest looks into the linear memories of WebAssembly instances:
-// [Memories] makes them for package host or extism and keeps each one, also when its
+// [Memories] makes them for package enginepool or extism and keeps each one, also when its
 // instance is closed, so that a test can search what plugins could read.
 //
 // It is for tests only.
