@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,23 +18,11 @@ const (
 // benchDemo loads "sluice run --demo" with calls of its safe tools and takes the
 // largest resident set that the process reached.
 func benchDemo(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "sluice-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := b.node(dir, "--demo")
+	n, slug, tools, err := b.demoNode(ctx)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	if err := n.ready(ctx); err != nil {
-		return err
-	}
-	slug, tools, err := n.safeTools(ctx)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, demoDuration)
 	defer cancel()
 	var (

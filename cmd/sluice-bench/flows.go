@@ -228,20 +228,11 @@ func benchScriptEngine(ctx context.Context, b *bench) error {
 // benchSignatures counts what the definitions of the demo API cost as TypeScript, and as
 // the JSON Schema of tools/list.
 func benchSignatures(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "sluice-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := b.node(dir, "--demo")
+	n, slug, tools, err := b.demoNode(ctx)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	slug, tools, err := n.safeTools(ctx)
-	if err != nil {
-		return err
-	}
 	measure := func() (ratio float64, note string, err error) {
 		var listed struct {
 			Tools []struct {

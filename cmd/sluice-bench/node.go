@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,7 +22,57 @@ type node struct {
 	gateway, admin string // host:port
 	scheme         string // of the gateway's URLs
 	data           string
+	temp           bool // data is removed with the node
 	client         *http.Client
+}
+
+// tempNode starts "sluice run" with args on a data directory of its own, which Close removes.
+func (b *bench) tempNode(args ...string) (*node, error) {
+	dir, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
+	}
+	n, err := b.node(dir, args...)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	n.temp = true
+	return n, nil
+}
+
+// Close ends the process and removes a data directory of its own.
+func (n *node) Close() {
+	n.child.Close()
+	if n.temp {
+		_ = os.RemoveAll(n.data) // a temporary one
+	}
+}
+
+// demoNode starts a node with the demo API, and names its toolset and the safe tools of it.
+func (b *bench) demoNode(ctx context.Context) (n *node, slug string, tools []string, err error) {
+	if n, err = b.tempNode("--demo"); err != nil {
+		return nil, "", nil, err
+	}
+	if slug, tools, err = n.safeTools(ctx); err != nil {
+		n.Close()
+		return nil, "", nil, err
+	}
+	return n, slug, tools, nil
+}
+
+// proxyNode starts an MCP server of the official SDK, and a node with a toolset of it, acme.
+func (b *bench) proxyNode(ctx context.Context) (server *child, n *node, err error) {
+	if server, err = b.role(ctx, "mcp-gosdk"); err != nil {
+		return nil, nil, err
+	}
+	if n, err = b.tempNode(); err == nil {
+		if err = n.addServer(ctx, "acme", "http://"+server.addr+"/"); err == nil {
+			return server, n, nil
+		}
+		n.Close()
+	}
+	server.Close()
+	return nil, nil, err
 }
 
 // node starts "sluice run" with args on a data directory.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -16,24 +15,12 @@ func benchMCPProxy(ctx context.Context, b *bench) error {
 	const body = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"get_users","arguments":{"q":"x"},"_meta":{` +
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"bench","title":"Bench","version":"1"}}}}`
-	server, err := b.role(ctx, "mcp-gosdk")
+	server, n, err := b.proxyNode(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	dir, err := os.MkdirTemp("", "sluice-bench")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := b.node(dir)
-	if err != nil {
-		return err
-	}
 	defer n.Close()
-	if err := n.addServer(ctx, "acme", "http://"+server.addr+"/"); err != nil {
-		return err
-	}
 	// measure returns calls a second, and what a call took of the processors.
 	measure := func(addr, path string, connections int) (perSecond float64, ofServer, ofGateway time.Duration, err error) {
 		l := &load{addr: addr, connections: connections, duration: mcpDuration / 3, want: []byte(`@example.com`)}

@@ -5,31 +5,18 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 )
 
 // benchSessions opens 10,000 sessions at the binary, each with its stream, as clients of 2025
 // do, and reads what its process then occupies.
 func benchSessions(ctx context.Context, b *bench) error {
-	server, err := b.role(ctx, "mcp-gosdk")
+	server, n, err := b.proxyNode(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	dir, err := os.MkdirTemp("", "sluice-bench")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := b.node(dir)
-	if err != nil {
-		return err
-	}
 	defer n.Close()
-	if err := n.addServer(ctx, "acme", "http://"+server.addr+"/"); err != nil {
-		return err
-	}
 	body := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}`
 	begin := fmt.Appendf(nil, "POST /t/acme HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", n.gateway, len(body), body)
 	conns, rss, err := openStreams(ctx, n.child, n.gateway, func(conn net.Conn) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -76,20 +75,11 @@ func (n *node) defined(ctx context.Context, slug string) (int, error) {
 // benchTasks counts what three tasks cost an agent in tokens at their end, as all single
 // calls of concise tools, and in code mode: the definitions, what it wrote and what it read.
 func benchTasks(ctx context.Context, b *bench) error {
-	dir, err := os.MkdirTemp("", "sluice-bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	n, err := b.node(dir, "--demo")
+	n, slug, tools, err := b.demoNode(ctx)
 	if err != nil {
 		return err
 	}
 	defer n.Close()
-	slug, tools, err := n.safeTools(ctx)
-	if err != nil {
-		return err
-	}
 	deploy := func(selection string) error {
 		patch := map[string]any{"selection": selection}
 		if err := n.api(ctx, http.MethodPatch, "/v1/toolsets/"+slug, patch, nil); err != nil {

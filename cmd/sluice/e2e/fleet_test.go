@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -81,16 +82,7 @@ func (e *follower) again() {
 
 // says is what the edge says of itself.
 func (e *follower) says() string {
-	res, err := http.Get("http://" + e.ops + "/readyz?verbose")
-	if err != nil {
-		return err.Error()
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
+	return bodyOf(http.Get("http://" + e.ops + "/readyz?verbose"))
 }
 
 // row is the line of the edge in "sluice edge list".
@@ -106,7 +98,12 @@ func (e *follower) row() string {
 
 // call calls a tool of things and returns the answer.
 func (e *follower) call(toolset string, header ...string) string {
-	req, err := http.NewRequest(http.MethodPost, "http://"+e.serve+"/t/"+toolset, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_things","arguments":{}}}`))
+	return e.post(context.Background(), toolset, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_things","arguments":{}}}`, header...)
+}
+
+// post sends a request to a toolset and returns the body of the answer, or why there is none.
+func (e *follower) post(ctx context.Context, toolset, body string, header ...string) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+e.serve+"/t/"+toolset, strings.NewReader(body))
 	if err != nil {
 		return err.Error()
 	}
@@ -114,7 +111,11 @@ func (e *follower) call(toolset string, header ...string) string {
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	return bodyOf(http.DefaultClient.Do(req))
+}
+
+// bodyOf is the body of an answer, or why there is none.
+func bodyOf(res *http.Response, err error) string {
 	if err != nil {
 		return err.Error()
 	}

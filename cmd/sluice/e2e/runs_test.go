@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -124,21 +123,7 @@ func (e *follower) mcp(ctx context.Context, method string, params any) string {
 	if err != nil {
 		return err.Error()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+e.serve+"/t/orders", bytes.NewReader(body))
-	if err != nil {
-		return err.Error()
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err.Error()
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
+	return e.post(ctx, "orders", string(body))
 }
 
 // runAll calls all the tools at once; the map has the answers when wait returns.
