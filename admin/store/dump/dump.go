@@ -360,26 +360,32 @@ func Open(r io.Reader) (*Reader, error) {
 	return d, nil
 }
 
+// next reads a line into a value.
 func (d *Reader) next(to any) error {
-	var line []byte
-	for {
-		part, err := d.lines.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxLine {
-			return notADump("a row is too long")
-		}
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			if errors.Is(err, io.EOF) {
-				return notADump("it ends early")
-			}
-			return fmt.Errorf("reading the records: %w", err)
-		}
+	line, err := d.line()
+	if err != nil {
+		return err
 	}
 	if json.Unmarshal(line, to) != nil {
 		return notADump("a line is not JSON")
 	}
 	return nil
+}
+
+// line is the next line with its end.
+func (d *Reader) line() (line []byte, err error) {
+	for {
+		part, err := d.lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxLine:
+			return nil, notADump("a row is too long")
+		case err == nil:
+			return line, nil
+		case errors.Is(err, io.EOF):
+			return nil, notADump("it ends early")
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, fmt.Errorf("reading the records: %w", err)
+		}
+	}
 }

@@ -1,0 +1,19 @@
+package claim
+
+import "context"
+
+// Name is how a process names itself to the server.
+var Name = claimName
+
+// Unwatch ends the watcher, for tests that look at the lock themselves.
+func (c *Claim) Unwatch() {
+	c.stop()
+	<-c.done
+}
+
+// Take tries to take the lock, as the watcher does.
+func (c *Claim) Take(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.takeLocked(ctx)
+}
