@@ -1,5 +1,5 @@
-// Package backup writes a control plane into one encrypted file and makes one of it
-// again: the records of either database as of one moment, the contents of the
+// Package backup writes a backup of a control plane, one encrypted file, and restores
+// a control plane from it: the records of either database as of one moment, the contents of the
 // embedded registry, and the keys, without which nothing that was sealed can be
 // opened. The file is a tar archive in the age format (https://age-encryption.org/v1).
 //

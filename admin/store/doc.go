@@ -4,7 +4,7 @@
 // grants. Artifacts (modules, bundles, releases) are not here; package registry
 // has them, and records name them by digest.
 //
-// It decides nothing: what may be written when is the business of package admin.
+// It decides nothing: what may be written when is decided by the packages that use it.
 // It guarantees that a write it acknowledged survives a crash and a power cut
 // (SQLite in WAL mode with synchronous=FULL), that a record changed meanwhile is
 // not overwritten (version numbers), and that no query leaves its workspace:

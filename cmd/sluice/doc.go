@@ -2,11 +2,12 @@
 // URLs, the admin REST API with the registry behind it, and the command line that
 // talks to them.
 //
-// There is one file for each subcommand. config.go is the only place that reads
-// the environment and configuration files; package node joins the packages into
-// a running node. Nothing here decides how a specification is read, a call is made
+// Commands about one subject are packages below cmd/internal; those that need the whole
+// program are files here, each named after its command.
+// Package config is the only place that reads the environment and configuration
+// files; package node joins the packages into a running node. Nothing here decides how a specification is read, a call is made
 // or a release is signed: those are packages of their own.
 //
 // The result of a command goes to stdout, everything else to stderr. What the
-// exit codes mean is in exit.go and in "sluice help exit-codes".
+// exit codes mean is in package exit and in "sluice help exit-codes".
 package main

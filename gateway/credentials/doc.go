@@ -5,7 +5,7 @@
 // It does not keep, refresh or decrypt secrets (the control plane does, behind
 // Source) and decides nothing about access to a toolset URL (package access
 // does). A secret is put on a request to the origin of the connector's base URL
-// and nowhere else; package upstream takes it off again before it follows a
+// and nowhere else; package upstream removes it before it follows a
 // redirect to another origin. Values that would break out of their place, such as
 // a header value with a line feed, are refused and never quoted in an error.
 //

@@ -9,7 +9,7 @@
 // needs into a [Target]), and does not interpret results. Connections, the guarded
 // dialer, limits and cancellation are package upstream's.
 //
-// Spoken are MCP 2026-07-28 (no session; every request says what it is), the
+// It speaks MCP 2026-07-28 (no session; every request says what it is), the
 // revisions with a handshake over Streamable HTTP (2025-11-25, 2025-06-18,
 // 2025-03-26), and HTTP with SSE of 2024-11-05. Which of them is found out on the
 // first call, in the order of the specification ("Backward Compatibility"), and

@@ -2,7 +2,7 @@
 // system, an index of repositories, tags and referrers, and the HTTP endpoints
 // of the OCI Distribution Specification over both.
 //
-// It believes nothing: what is put has its digest checked before it is kept, and
+// It trusts nothing: what is put has its digest checked before it is kept, and
 // what is read may be checked again ([Blobs.Read]); package oci checks whatever
 // leaves it as an artifact. It does not know what a plugin or a release is, and
 // it does not decide who may push: the handler is given that decision.

@@ -1,4 +1,4 @@
-// Package rule says which usage is told of: the presets that are on from the start, their
+// Package rule says which usage raises alerts: the presets that are on from the start, their
 // settings for a workspace or a toolset, and the rules that people add. [Evaluate] compares
 // them with the usage of the last minutes and says what is wrong now.
 //

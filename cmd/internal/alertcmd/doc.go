@@ -1,3 +1,3 @@
-// Package alertcmd has the commands for what is wrong (alert) and for who is told of it
+// Package alertcmd has the commands for what is wrong (alert) and for who is notified
 // (notify).
 package alertcmd
