@@ -162,7 +162,7 @@ func toolAnswer(d *draft.Draft, name string) (*toolOutput, error) {
 			return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: t}, nil
 		}
 	}
-	return nil, draft.NoSuchTool(name)
+	return nil, d.NoSuchTool(name)
 }
 
 // toolAfter is the answer for the tool that had a name before the update.
@@ -179,5 +179,5 @@ func toolAfter(ctx context.Context, s *Server, d *draft.Draft, name string) (*to
 			return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: now[j]}, nil
 		}
 	}
-	return nil, draft.NoSuchTool(name)
+	return nil, d.NoSuchTool(name)
 }

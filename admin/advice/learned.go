@@ -71,7 +71,7 @@ func (r *Room) learnedOf(ctx context.Context, ws *store.Workspace, d *draft.Draf
 		named = named || t.Name == tool
 	}
 	if tool != "" && !named {
-		return nil, nil, draft.NoSuchTool(tool)
+		return nil, nil, d.NoSuchTool(tool)
 	}
 	rows, err := ws.Learned(ctx, d.Toolset.ID)
 	if err != nil {

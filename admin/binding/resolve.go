@@ -393,16 +393,7 @@ func CompactJSON(raw json.RawMessage) string {
 
 // noTool says that there is no tool of a name, and which one may be meant.
 func noTool(d *draft.Draft, name, at string) error {
-	all := d.Tools(false)
-	names := make([]string, len(all))
-	for i := range all {
-		names[i] = all[i].Name
-	}
-	p := problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at)
-	if near := nearest.Name(name, slices.Values(names)); near != "" {
-		return p.Fix("did you mean %s?", near)
-	}
-	return p.Fix("see: sluice toolset tools %s", d.Toolset.Slug)
+	return problem.New(problem.InvalidArgument, "the toolset has no tool %.80q", name).At("", 0, 0, at).Fix("%s", d.Meant(name))
 }
 
 // operationOf finds a tool by its present or original name.

@@ -10,6 +10,7 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -136,7 +137,7 @@ func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error
 		})
 		return nil
 	}
-	return NoSuchTool(in.Tool)
+	return d.NoSuchTool(in.Tool)
 }
 
 // patchedFixed is the record of a tool's fixed values after a change.
@@ -221,9 +222,22 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 	return b, a
 }
 
-// NoSuchTool says that a toolset has no tool of a name.
-func NoSuchTool(name string) error {
-	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name)
+// NoSuchTool says that the toolset has no tool of a name, and which one has nearly that.
+func (d *Draft) NoSuchTool(name string) error {
+	return problem.New(problem.NotFound, "the toolset has no tool %.80q", name).Fix("%s", d.Meant(name))
+}
+
+// Meant says what to do about the name of a tool that the toolset does not have.
+func (d *Draft) Meant(name string) string {
+	all := d.Tools(false)
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	if near := nearest.Name(name, slices.Values(names)); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "see: sluice toolset tools " + d.Toolset.Slug
 }
 
 // PatchTool changes one tool; absent fields stay, "" restores what was generated.

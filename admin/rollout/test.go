@@ -94,7 +94,7 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 			}
 			return &candidate{&tools[i], args}, "", nil
 		}
-		return nil, "", draft.NoSuchTool(req.Tool)
+		return nil, "", d.NoSuchTool(req.Tool)
 	}
 	var withExamples *candidate
 	safe, locked := 0, 0

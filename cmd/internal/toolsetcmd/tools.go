@@ -23,13 +23,14 @@ import (
 func toolsCommand(cli *command.Session) *cobra.Command {
 	var filter *command.Filter
 	cmd := &cobra.Command{
-		Use:   "tools TOOLSET [list | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
+		Use:   "tools TOOLSET [list | get TOOL | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
-		Long: "List the tools of a toolset, or change what clients list of them. arguments lists only those arguments of\n" +
+		Long: "List the tools of a toolset, show one with its arguments, or change what clients list of them. arguments lists only those arguments of\n" +
 			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +
 			"body is body.member. What is not listed is not refused: to decide a value, use sluice toolset fix.",
 		Example: `  sluice toolset tools petstore
   sluice toolset tools petstore --filter 'enabled:true tokens:>500' --sort -tokens
+  sluice toolset tools petstore get add_pet
   sluice toolset tools petstore enable 'list_*' get_pet_by_id
   sluice toolset tools petstore rename get_pet_by_id get_pet
   sluice toolset tools petstore describe get_pet "One pet by its identifier"
@@ -48,6 +49,8 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			switch {
 			case verb == "list" && len(rest) == 0:
 				return e.list(cmd.Context(), filter)
+			case (verb == "get" || verb == "show") && len(rest) == 1:
+				return e.showTool(cmd.Context(), rest[0])
 			case verb == "suggest" && len(rest) == 0:
 				return (&suggesting{e}).run(cmd.Context(), nil, false, false)
 			case verb == "enable" && len(rest) > 0:
