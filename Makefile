@@ -68,7 +68,7 @@ flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run 
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: fmt lint layers platforms generated api-lint console-check sdk licences deb-test vulncheck ## check format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, vulnerabilities
+check: fmt lint layers platforms generated api-lint console-check sdk licences deb-test helm vulncheck ## check format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, the Helm chart, vulnerabilities
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
@@ -306,12 +306,17 @@ alerts: ## time 50 refused keys from an edge to a webhook; deliver 10,000 notice
 	go test -count=1 -v -tags chaos -timeout 30m -run TestChaosAlertLatency ./cmd/sluice/e2e
 	go test -count=1 -v -timeout 40m -run TestKilledWhileDelivering ./admin/notify -args -notices 10000 -kills 20
 
-# PostgreSQL runs beside it. Results belong in docs/reliability.md.
-BACKUPS ?= 100
+# PostgreSQL runs beside it. A run of the same binary goes on where the one before it ended:
+# make backups BACKUPS=100 BACKUPS_GB=0 BACKUPS_FOR=5m. Results belong in docs/reliability.md.
+BACKUPS     ?= 100
+BACKUPS_GB  ?= 3
+BACKUPS_FOR ?= 0
+BACKUPS_RUN  = go test -count=1 -v -tags chaos -timeout 3h -run TestChaosBackup ./cmd/sluice/e2e -backup.log $(CURDIR)/bin/backups.log -backup.for $(BACKUPS_FOR)
 .PHONY: backups
-backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and 3 of 1 GB under publishing
-	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups $(BACKUPS)
-	go test -count=1 -v -tags chaos -timeout 90m -run TestChaosBackup ./cmd/sluice/e2e -backups 3 -backup.mb 1000
+backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and BACKUPS_GB (default 3) of 1 GB under publishing, for at most BACKUPS_FOR with each database
+	@mkdir -p bin
+	$(BACKUPS_RUN) -backups $(BACKUPS)
+	$(BACKUPS_RUN) -backups $(BACKUPS_GB) -backup.mb 1000
 
 # Replay a seed that failed: go test ./cmd/sluice/sim -run TestSimulation -v -sim.seeds 1 -sim.trace -sim.first SEED
 SEEDS ?= 1000
@@ -360,6 +365,12 @@ deb-test: build ## install, upgrade, remove and purge the Debian package below a
 	@if command -v dpkg-deb >/dev/null; then deploy/deb-test.sh bin/sluice; \
 	elif [ -n "$${CI:-}" ]; then echo "dpkg-deb is missing" >&2; exit 1; else echo "the Debian package was left out: no dpkg-deb"; fi
 
+# A module of its own: Helm and the types of Kubernetes take a minute to build, once. What it
+# reads is outside of that module, so that Go would not see a change of it.
+.PHONY: helm
+helm: ## render and lint the Helm chart, and compare it with the kustomizations
+	cd deploy/helm/test && go vet ./... && go test -count=1 ./...
+
 # Who builds, for the provenance: an address, and an id of the run where there is one.
 BUILDER    ?= https://github.com/sluicegate/sluice/blob/main/Makefile
 INVOCATION ?=
@@ -386,6 +397,7 @@ release: ## build the binaries of all platforms into dist/, with SBOMs, provenan
 	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
 	docs/llms-full.sh >dist/release/llms-full.txt; \
 	$(MAKE) share SHARE=dist/release/sluice-share.tar.gz; \
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) deploy/chart.sh "$(VERSION)" dist/release/sluice-chart.tgz; \
 	cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean

@@ -159,15 +159,7 @@ func kubernetesObjects(t *testing.T, dir string) (out []kubernetesObject) {
 	var k struct{ Resources []string }
 	read("kustomization.yaml", &k)
 	for _, name := range k.Resources {
-		for d := read(name, nil); ; {
-			var o kubernetesObject
-			if err := d.Decode(&o); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			out = append(out, o)
-		}
+		out = append(out, objectsIn(t, name, read(name, nil))...)
 	}
 	return out
 }
@@ -175,11 +167,40 @@ func kubernetesObjects(t *testing.T, dir string) (out []kubernetesObject) {
 // kubernetesContainers checks that the objects fit together and returns the containers.
 func kubernetesContainers(t *testing.T, dir string) map[string]container {
 	t.Helper()
+	return containersOf(t, "kubernetes", kubernetesObjects(t, dir))
+}
+
+// chartContainers are those that the Helm chart makes of a set of values, as deploy/helm/test
+// rendered it.
+func chartContainers(t *testing.T, set string) map[string]container {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../deploy/helm/test/testdata/rendered", set+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return containersOf(t, "helm "+set, objectsIn(t, set, yaml.NewDecoder(bytes.NewReader(b))))
+}
+
+func objectsIn(t *testing.T, name string, d *yaml.Decoder) (out []kubernetesObject) {
+	t.Helper()
+	for {
+		var o kubernetesObject
+		if err := d.Decode(&o); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out = append(out, o)
+	}
+}
+
+func containersOf(t *testing.T, kind string, objects []kubernetesObject) map[string]container {
+	t.Helper()
 	out, ports, workloads := map[string]container{}, []string{}, []string{}
-	objects := kubernetesObjects(t, dir)
 	for _, o := range objects {
 		pod := o.Spec.Template.Spec
 		for _, c := range pod.Containers {
+			ours := regexp.MustCompile(`(^|/)sluice([:@]|$)`).MatchString(c.Image)
 			workloads = append(workloads, o.Kind+" "+o.Metadata.Name, o.Spec.Template.Metadata.Labels["app.kubernetes.io/component"])
 			var names, volumes []string
 			for _, p := range c.Ports {
@@ -203,15 +224,15 @@ func kubernetesContainers(t *testing.T, dir string) map[string]container {
 			}
 			for _, probe := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 				p := probe.HTTPGet
-				if p.Path == "" && c.Image != "sluice" {
+				if p.Path == "" && !ours {
 					continue // it asks in another way
 				}
 				if r.probes[p.Path], r.https = p.Port, p.Scheme == "HTTPS"; !slices.Contains(names, p.Port) {
 					t.Errorf("%s %s has no port %s for %s", o.Kind, o.Metadata.Name, p.Port, p.Path)
 				}
 			}
-			if c.Image == "sluice" {
-				out["kubernetes "+o.Metadata.Name] = r
+			if ours {
+				out[kind+" "+o.Metadata.Name] = r
 			}
 		}
 	}
@@ -261,24 +282,28 @@ func writeCertificate(t *testing.T, certificate, key string) {
 	}
 }
 
-// TestContainers starts what compose.yaml and the Kubernetes objects start: exactly their
-// arguments, with directories in the place of their volumes and other ports.
+// TestContainers starts what compose.yaml, the Kubernetes objects and an edge of the Helm chart
+// start: exactly their arguments, with directories in the place of their volumes and other ports.
+// With fewer values the chart makes what the Kubernetes objects are (deploy/helm/test).
 func TestContainers(t *testing.T) {
 	all := composeContainers(t, "compose.yaml")
 	maps.Copy(all, kubernetesContainers(t, ""))
-	if len(all) != 5 {
-		t.Fatalf("%d containers, want 3 of compose and 2 of Kubernetes", len(all))
+	chart := chartContainers(t, "tls")
+	all["helm tls edge"] = chart["helm tls xq-sluice-edge"]
+	if len(all) != 6 || len(chart) != 2 {
+		t.Fatalf("%d containers, want 3 of compose, 2 of Kubernetes and one of Helm, which has %d", len(all), len(chart))
 	}
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			for _, dir := range []string{"data", "tls", "ca", "join", "run/secrets"} {
+			for _, dir := range []string{"data", "tls", "gateway-tls", "ca", "join", "run/secrets"} {
 				if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
 			writeCertificate(t, filepath.Join(root, "ca/control.pem"), filepath.Join(root, "tls/control.key"))
 			writeCertificate(t, filepath.Join(root, "tls/tls.crt"), filepath.Join(root, "tls/tls.key"))
+			writeCertificate(t, filepath.Join(root, "gateway-tls/tls.crt"), filepath.Join(root, "gateway-tls/tls.key"))
 			writeCertificate(t, filepath.Join(root, "ca/ca.crt"), filepath.Join(root, "ca/none"))
 			for _, file := range []string{"join/join-token", "join/metrics-token", "run/secrets/join-token", "run/secrets/metrics-token"} {
 				if err := os.WriteFile(filepath.Join(root, file), []byte("a token that nobody is asked about\n"), 0o600); err != nil {

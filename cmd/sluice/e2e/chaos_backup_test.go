@@ -5,9 +5,11 @@ package e2e
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -34,12 +36,15 @@ import (
 var (
 	backups    = flag.Int("backups", 10, "how many backups TestChaosBackup makes")
 	backupSize = flag.Int("backup.mb", 50, "how large they are at least, in MiB")
+	backupFor  = flag.Duration("backup.for", 0, "with each database begin no backup after this `TIME`; 0 for no end")
+	// A line of it is of one backup that restored and served, or of the publishes of a run.
+	backupLog = flag.String("backup.log", "", "a `FILE` that keeps what was done: a later run of the same binary goes on there")
 )
 
 // TestChaosBackup backs up a control plane that publishes ten times a second, restores
 // each backup, and calls a tool through what was restored.
 func TestChaosBackup(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) { backUp(t, func() string { return "" }) })
+	t.Run("SQLite", func(t *testing.T) { backUp(t, "SQLite", func() string { return "" }) })
 	t.Run("PostgreSQL", func(t *testing.T) {
 		server := storetest.Postgres(t)
 		db, err := sql.Open("pgx", server)
@@ -48,7 +53,7 @@ func TestChaosBackup(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = db.Close() })
 		n := 0
-		backUp(t, func() string {
+		backUp(t, "PostgreSQL", func() string {
 			if n > 1 { // the records of the restore before
 				if _, err := db.ExecContext(t.Context(), fmt.Sprintf("DROP DATABASE b%d WITH (FORCE)", n)); err != nil {
 					t.Fatal(err)
@@ -64,7 +69,12 @@ func TestChaosBackup(t *testing.T) {
 }
 
 // backUp runs the test on databases that database makes; the empty name is a file.
-func backUp(t *testing.T, database func() string) {
+func backUp(t *testing.T, kind string, database func() string) {
+	done := openBackups(t, kind)
+	if len(done.sizes) >= *backups {
+		done.tell(t)
+		return
+	}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `[{"id":1,"name":"anvil"},{"id":2,"name":"bolt"}]`)
@@ -117,18 +127,24 @@ func backUp(t *testing.T, database func() string) {
 			<-tick.C
 		}
 	})
-	var bytes int64
-	var writing time.Duration
-	for i := range *backups {
+	defer func() {
+		stop()
+		wg.Wait()
+		done.add(t, "published", int64(published), time.Since(began))
+		done.tell(t)
+		if published == 0 {
+			t.Error("nothing was published meanwhile")
+		}
+	}()
+	for i := len(done.sizes); i < *backups && (*backupFor == 0 || time.Since(began) < *backupFor); i++ {
 		file := filepath.Join(dir, "sluice.backup")
 		began := time.Now()
 		sluice(t, append([]string{"backup", file, "--data", n.data, "--recipient", identity.Recipient().String()}, withDatabase(first)...)...)
-		writing += time.Since(began)
+		wrote := time.Since(began)
 		info, err := os.Stat(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes += info.Size()
 		if info.Size() < int64(*backupSize)<<20 {
 			t.Fatalf("a backup of %d bytes, want %d MiB at least", info.Size(), *backupSize)
 		}
@@ -145,15 +161,82 @@ func backUp(t *testing.T, database func() string) {
 		if err := os.RemoveAll(fresh); err != nil {
 			t.Fatal(err)
 		}
+		done.add(t, "backup", info.Size(), wrote)
 	}
-	stop()
-	wg.Wait()
-	rate := float64(published) / time.Since(began).Seconds()
-	t.Logf("%d of %d backups of %d MB restore and serve; written in %s on average; %d publishes meanwhile, %.1f a second",
-		*backups, *backups, bytes/int64(*backups)/1e6, (writing / time.Duration(*backups)).Round(time.Millisecond), published, rate)
-	if published == 0 {
-		t.Error("nothing was published meanwhile")
+}
+
+// backupsDone is what runs of the same binary did with one kind of database and one size.
+type backupsDone struct {
+	kind      string
+	head      string // of its lines in backup.log
+	sizes     []int64
+	writing   time.Duration
+	published int64
+	publishes time.Duration // how long somebody published
+}
+
+// openBackups reads what was done before.
+func openBackups(t *testing.T, kind string) *backupsDone {
+	t.Helper()
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
 	}
+	d := &backupsDone{kind: kind, head: fmt.Sprintf("%.6x %s %d MiB", sha256.Sum256(program), kind, *backupSize)}
+	if *backupLog == "" {
+		return d
+	}
+	b, err := os.ReadFile(*backupLog)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		var what string
+		var n, took int64
+		rest, ours := strings.CutPrefix(line, d.head+" ")
+		if _, err := fmt.Sscan(rest, &what, &n, &took); ours && err == nil { // the last line may be cut off
+			d.count(what, n, time.Duration(took)*time.Millisecond)
+		}
+	}
+	return d
+}
+
+func (d *backupsDone) count(what string, n int64, took time.Duration) {
+	if what == "backup" {
+		d.sizes, d.writing = append(d.sizes, n), d.writing+took
+	} else {
+		d.published, d.publishes = d.published+n, d.publishes+took
+	}
+}
+
+// add keeps one line.
+func (d *backupsDone) add(t *testing.T, what string, n int64, took time.Duration) {
+	d.count(what, n, took)
+	if *backupLog == "" {
+		return
+	}
+	f, err := os.OpenFile(*backupLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(f, "%s %s %d %d\n", d.head, what, n, took.Milliseconds())
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d *backupsDone) tell(t *testing.T) {
+	t.Helper()
+	if len(d.sizes) == 0 {
+		return
+	}
+	var total int64
+	for _, n := range d.sizes {
+		total += n
+	}
+	n := len(d.sizes)
+	t.Logf("%s: %d of %d backups of %d MB restore and serve; written in %s on average; %d publishes meanwhile, %.1f a second",
+		d.kind, n, max(n, *backups), total/int64(n)/1e6, (d.writing / time.Duration(n)).Round(time.Millisecond), d.published, float64(d.published)/d.publishes.Seconds())
 }
 
 func withDatabase(url string) []string {
