@@ -318,6 +318,18 @@ backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and B
 	$(BACKUPS_RUN) -backups $(BACKUPS)
 	$(BACKUPS_RUN) -backups $(BACKUPS_GB) -backup.mb 1000
 
+# The previous version is built once for each commit that .ci/previous names.
+PREVIOUS := $(shell sed '/^\(\#.*\)\?$$/d' .ci/previous)
+.PHONY: upgrade
+upgrade: bin/previous/$(PREVIOUS)/sluice ## replace a control plane and edges of the previous version (.ci/previous) with this one under load, and go back
+	go test -count=1 -v -tags chaos -timeout 30m -run TestUpgrade ./cmd/sluice/e2e -previous $(CURDIR)/bin/previous/$(PREVIOUS)
+
+bin/previous/$(PREVIOUS)/sluice:
+	@rm -rf bin/previous; mkdir -p $(@D)/src
+	@git cat-file -e $(PREVIOUS) 2>/dev/null || git fetch -q --depth 1 origin $(PREVIOUS)
+	git archive $(PREVIOUS) | tar -x -C $(@D)/src
+	cd $(@D)/src && CGO_ENABLED=0 go build -trimpath -o ../sluice ./cmd/sluice
+
 # Replay a seed that failed: go test ./cmd/sluice/sim -run TestSimulation -v -sim.seeds 1 -sim.trace -sim.first SEED
 SEEDS ?= 1000
 .PHONY: sim

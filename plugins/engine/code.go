@@ -5,15 +5,24 @@ import (
 	"strings"
 )
 
+// earlier are builds of an engine version that versions of Sluice were released with, or that
+// make upgrade begins with, newest first. The programs of one version mean the same to each; only
+// the code that stands before them in a module differs, and that is never run. Before the code
+// of a released engine changes, its engine.wasm is copied there.
+var earlier = map[int][][]byte{1: {engineV1a}}
+
+//go:embed earlier/1-1.wasm
+var engineV1a []byte
+
 //go:embed engine.wasm
 var engineV1 []byte
 
 //go:embed engine.wasm.sha256
 var engineSum string
 
-// Code returns the WebAssembly engine of a released version, and whether there
-// is one. Every released version stays embedded, so that connectors made with it
-// can be opened. The caller must not change the bytes.
+// Code returns the newest WebAssembly engine of a released version, and whether there
+// is one. Every released version stays embedded, and so do its earlier builds, so that
+// connectors made with them can be opened. The caller must not change the bytes.
 func Code(version int) ([]byte, bool) {
 	if version == 1 {
 		return engineV1, true

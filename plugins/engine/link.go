@@ -47,6 +47,11 @@ func link(dst []byte, version int, programs [][]byte, section string, manifest [
 	if !ok {
 		return nil, fmt.Errorf("linking module: no engine version %d", version)
 	}
+	return linkTo(dst, code, version, programs, section, manifest)
+}
+
+// linkTo links to a build of an engine version.
+func linkTo(dst, code []byte, version int, programs [][]byte, section string, manifest []byte) ([]byte, error) {
 	if len(manifest) == 0 || section == "" {
 		return nil, errors.New("linking module: empty manifest or section name")
 	}
@@ -223,8 +228,8 @@ func programAt(set []byte, n int) (off, size uint64) {
 }
 
 // Open takes apart a module that Link made, with this or an earlier engine
-// version. It trusts nothing in it: each program passes Check, and all is linked
-// again with our own copy of the engine, which must give the same bytes. Any
+// version, or an earlier build of one. It trusts nothing in it: each program passes Check, and
+// all is linked again with our own copy of the engine, which must give the same bytes. Any
 // other module is refused with a *problem.Error of kind InvalidPlugin.
 func Open(code []byte, section string) (*Linked, error) {
 	refuse := func(format string, args ...any) (*Linked, error) {
@@ -291,7 +296,17 @@ func Open(code []byte, section string) (*Linked, error) {
 	if cap(again) <= maxKept {
 		*scratch = again
 	}
-	if !bytes.Equal(again, code) {
+	same := bytes.Equal(again, code)
+	for _, build := range earlier[l.Version] {
+		if same {
+			break
+		}
+		if again, err = linkTo((*scratch)[:0], build, l.Version, l.Programs, section, manifest); err != nil {
+			return refuse("%s", err)
+		}
+		same = bytes.Equal(again, code)
+	}
+	if !same {
 		return refuse("module is not engine version %d with programs and manifest: its code or layout differs", version)
 	}
 	return l, nil

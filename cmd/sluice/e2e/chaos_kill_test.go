@@ -37,10 +37,11 @@ const (
 
 // victim is a process that is killed and started again.
 type victim struct {
-	name  string
-	args  []string
-	ready string // URL
-	log   output
+	name    string
+	program string // "": the binary under test
+	args    []string
+	ready   string // URL
+	log     output
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // guarded by mu; nil: killed
@@ -52,7 +53,11 @@ type victim struct {
 }
 
 func (v *victim) start(ctx context.Context) error {
-	cmd := exec.Command(binary, v.args...)
+	program := v.program
+	if program == "" {
+		program = binary
+	}
+	cmd := exec.Command(program, v.args...)
 	cmd.Stdout, cmd.Stderr = &v.log, &v.log
 	if err := cmd.Start(); err != nil {
 		return err
