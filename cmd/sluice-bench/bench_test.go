@@ -42,10 +42,13 @@ func TestMissing(t *testing.T) {
 			b.report(g.name, 1, "")
 		}
 	}
-	if got := missing(nil, b.lines); !slices.Equal(got, []string{"start.warm"}) {
+	if got := missing(nil, b.lines, nil); !slices.Equal(got, []string{"start.warm"}) {
 		t.Fatalf("missing = %q; want start.warm only", got)
 	}
-	if got := missing([]string{"engine."}, b.lines); got != nil {
+	if got := missing(nil, b.lines, []string{"start.warm"}); got != nil {
+		t.Fatalf("missing = %q although start.warm was left out", got)
+	}
+	if got := missing([]string{"engine."}, b.lines, nil); got != nil {
 		t.Fatalf("missing with -only engine. = %q; want none", got)
 	}
 }

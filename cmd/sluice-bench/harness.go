@@ -18,7 +18,9 @@ type bench struct {
 	only   []string  // prefixes of the names that are asked for, none for all
 	sizing string    // file that the table of docs/operate/sizing.md is written to, "" for none
 	quick  bool      // shorter rounds, see -quick
+	rows   []sized   // of that table
 	lines  []line
+	left   []string // names of figures that cannot be measured here
 }
 
 // benchmark measures the figures called names, all of them in one run.
@@ -36,6 +38,12 @@ func (b *bench) report(name string, value float64, note string) {
 	b.lines = append(b.lines, line{goals[i], value, note})
 }
 
+// skip says that figures cannot be measured on this machine, and why.
+func (b *bench) skip(why string, names ...string) {
+	b.logf("left out, %s: %s", why, strings.Join(names, " "))
+	b.left = append(b.left, names...)
+}
+
 // logf writes one line of progress.
 func (b *bench) logf(format string, args ...any) {
 	fmt.Fprintf(b.out, "# "+format+"\n", args...)
@@ -49,11 +57,11 @@ func wanted(only, names []string) bool {
 	})
 }
 
-// missing returns the goals wanted by only that no line reports.
-func missing(only []string, lines []line) []string {
+// missing returns the goals wanted by only that no line reports and that were not left out.
+func missing(only []string, lines []line, left []string) []string {
 	var out []string
 	for _, g := range goals {
-		if wanted(only, []string{g.name}) && !slices.ContainsFunc(lines, func(l line) bool { return l.name == g.name }) {
+		if wanted(only, []string{g.name}) && !slices.Contains(left, g.name) && !slices.ContainsFunc(lines, func(l line) bool { return l.name == g.name }) {
 			out = append(out, g.name)
 		}
 	}

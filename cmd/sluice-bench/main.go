@@ -44,6 +44,7 @@ var benchmarks = []benchmark{
 	{[]string{"control.edges100.p99.ms"}, benchEdges},
 	{[]string{"cluster.edges100.p99.ms"}, benchClusterEdges},
 	{[]string{"sizing.2000.page.ms", "sizing.2000.publish.ms", "sizing.2000.edge_ready.ms"}, benchSizing},
+	{[]string{"sizing.postgres.2000.page.ms", "sizing.postgres.2000.publish.ms"}, benchSizingPostgres},
 	{[]string{
 		"selection.query.1000.p95_ms", "selection.query.10000.p95_ms", "selection.query.40000.p95_ms", "selection.query.allocations",
 		"selection.index.40000.s", "selection.index.40000.mb", "selection.index.load_vs_build",
@@ -124,7 +125,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			}
 		}
 	}
-	for _, name := range missing(prefixes, b.lines) {
+	for _, name := range missing(prefixes, b.lines, b.left) {
 		faults = append(faults, fmt.Errorf("%s was not reported", name))
 	}
 	if *markdown != "" {

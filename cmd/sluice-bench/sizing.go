@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql" //nolint:depguard // asks how large the database is
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sluicegate/sluice/admin/store/storetest"
 )
 
 const (
@@ -46,8 +49,9 @@ var sizes = []int{10, 100, 500, sizingMost}
 // sized is a row of the table: what nodes need for some toolsets.
 type sized struct {
 	toolsets                    int
-	controlRSS, edgeRSS         int64 // bytes; the edge's after it was called
-	database, registry, edge    int64 // bytes on disk
+	records                     string // "": in SQLite
+	controlRSS, edgeRSS         int64  // bytes; the edge's after it was called
+	database, registry, edge    int64  // bytes on disk
 	add, page, all, publish     time.Duration
 	pageCPU, allCPU, publishCPU time.Duration // of the control plane
 	edgeReady                   time.Duration
@@ -59,52 +63,92 @@ type sized struct {
 // benchSizing grows a control plane with one edge to 2,000 toolsets, and measures at each
 // size of the table.
 func benchSizing(ctx context.Context, b *bench) error {
-	root, err := os.MkdirTemp("", "sluice-bench-")
+	rows, err := b.grown(ctx, sizes, "")
 	if err != nil {
 		return err
+	}
+	last := rows[len(rows)-1]
+	b.reportSized("sizing.2000.", &last)
+	b.report("sizing.2000.edge_ready.ms", milliseconds(last.edgeReady), fmt.Sprintf("%s with %d", rows[0].edgeReady.Round(time.Millisecond/10), rows[0].toolsets))
+	b.rows = append(b.rows, rows...)
+	return b.writeSizing()
+}
+
+// benchSizingPostgres does the same with 2,000 toolsets in a PostgreSQL on this machine.
+func benchSizingPostgres(ctx context.Context, b *bench) error {
+	database, err := storetest.StartServer(ctx)
+	if errors.Is(err, storetest.ErrNoPostgres) {
+		b.skip(err.Error(), "sizing.postgres.2000.page.ms", "sizing.postgres.2000.publish.ms")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer database.Close()
+	rows, err := b.grown(ctx, []int{sizingMost}, database.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	b.reportSized("sizing.postgres.2000.", &rows[0])
+	b.rows = append(b.rows, rows...)
+	return b.writeSizing()
+}
+
+// reportSized reports the bounds that hold for records of each kind.
+func (b *bench) reportSized(name string, s *sized) {
+	b.report(name+"page.ms", milliseconds(s.page), fmt.Sprintf("50 of them, %s of processor time; all in pages of 200: %s, %s", s.pageCPU.Round(time.Millisecond), s.all.Round(time.Millisecond), s.allCPU.Round(time.Millisecond)))
+	b.report(name+"publish.ms", milliseconds(s.publish), fmt.Sprintf("%s of processor time of the control plane", s.publishCPU.Round(time.Millisecond)))
+}
+
+// grown grows a control plane with its records in a file or, where a URL is given, in PostgreSQL,
+// and measures it at each of some sizes.
+func (b *bench) grown(ctx context.Context, sizes []int, database string) ([]sized, error) {
+	root, err := os.MkdirTemp("", "sluice-bench-")
+	if err != nil {
+		return nil, err
 	}
 	defer os.RemoveAll(root)
 	up, err := b.role(ctx, "sizing-upstream")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer up.Close()
-	control, err := b.serve(filepath.Join(root, "control"), "control")
+	var args []string
+	if database != "" {
+		args = []string{"--database", database}
+	}
+	control, err := b.serve(filepath.Join(root, "control"), "control", args...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer control.Close()
 	if err := control.answers(ctx, control.admin); err != nil {
-		return err
+		return nil, err
 	}
 	var join struct{ Token string }
 	if err := control.api(ctx, http.MethodPost, "/v1/edges/join-tokens", map[string]any{"maxUses": 1}, &join); err != nil {
-		return err
+		return nil, err
 	}
 	token := filepath.Join(root, "join")
 	if err := os.WriteFile(token, []byte(join.Token), 0o600); err != nil {
-		return err
+		return nil, err
 	}
-	r := &sizing{b: b, control: control, upstream: "http://" + up.addr, edgeArgs: []string{
+	r := &sizing{b: b, control: control, database: database, upstream: "http://" + up.addr, edgeArgs: []string{
 		"--control-plane", "http://" + control.admin, "--join-token-file", token, "--edge-name", "bench",
 	}, edgeData: filepath.Join(root, "edge")}
 	var rows []sized
 	for _, n := range sizes {
 		row, err := r.measure(ctx, n)
 		if err != nil {
-			return fmt.Errorf("%d toolsets: %w", n, err)
+			return nil, fmt.Errorf("%d toolsets: %w", n, err)
+		}
+		if database != "" {
+			row.records = "PostgreSQL"
 		}
 		b.logf("%s", row)
 		rows = append(rows, *row)
 	}
-	last := rows[len(rows)-1]
-	b.report("sizing.2000.page.ms", milliseconds(last.page), fmt.Sprintf("50 of them, %s of processor time; all in pages of 200: %s, %s", last.pageCPU.Round(time.Millisecond), last.all.Round(time.Millisecond), last.allCPU.Round(time.Millisecond)))
-	b.report("sizing.2000.publish.ms", milliseconds(last.publish), fmt.Sprintf("%s of processor time; %s with %d", last.publishCPU.Round(time.Millisecond), rows[0].publish.Round(time.Millisecond/10), rows[0].toolsets))
-	b.report("sizing.2000.edge_ready.ms", milliseconds(last.edgeReady), fmt.Sprintf("%s with %d", rows[0].edgeReady.Round(time.Millisecond/10), rows[0].toolsets))
-	if b.sizing == "" {
-		return nil
-	}
-	return writeSizing(b.sizing, rows)
+	return rows, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -113,6 +157,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 type sizing struct {
 	b        *bench
 	control  *node
+	database string // URL; "": a file of the control plane
 	upstream string
 	edgeArgs []string
 	edgeData string
@@ -161,7 +206,7 @@ func (r *sizing) measure(ctx context.Context, n int) (*sized, error) {
 	if row.controlRSS, err = r.control.memory("VmRSS"); err != nil {
 		return nil, err
 	}
-	if row.database, err = sizeOf(r.control.data, "sluice.db"); err != nil {
+	if row.database, err = r.databaseSize(ctx); err != nil {
 		return nil, err
 	}
 	if row.registry, err = sizeOf(r.control.data, "registry"); err != nil {
@@ -325,6 +370,18 @@ func idle(ctx context.Context, c *child) (float64, error) {
 	return (after - before).Seconds() / sizingIdle.Seconds(), err
 }
 
+func (r *sizing) databaseSize(ctx context.Context) (n int64, err error) {
+	if r.database == "" {
+		return sizeOf(r.control.data, "sluice.db")
+	}
+	db, err := sql.Open("pgx", r.database)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	return n, db.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&n)
+}
+
 // sizeOf is the size of the files of a directory whose path begins with name.
 func sizeOf(dir, name string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -381,14 +438,18 @@ func (s *sized) cells() []string {
 	ms := func(d time.Duration) string { return figure(milliseconds(d)) + " ms" }
 	both := func(took, cpu time.Duration) string { return ms(took) + ", " + ms(cpu) }
 	return []string{
-		strconv.Itoa(s.toolsets), strconv.Itoa(s.toolsets * toolsPerToolset),
+		strings.TrimSpace(strconv.Itoa(s.toolsets) + " " + s.records), strconv.Itoa(s.toolsets * toolsPerToolset),
 		mb(s.controlRSS) + ", " + figure(s.controlIdle*100) + " %", mb(s.database) + ", " + mb(s.registry), ms(s.add), both(s.page, s.pageCPU), both(s.all, s.allCPU), both(s.publish, s.publishCPU),
 		mb(s.edgeRSS) + ", " + figure(s.edgeIdle*100) + " %", mb(s.edge), ms(s.edgeReady), fmt.Sprintf("%.0f, %d µs", s.calls, s.callCPU.Microseconds()),
 	}
 }
 
-// writeSizing puts the table between the marks of a file.
-func writeSizing(name string, rows []sized) error {
+// writeSizing puts the table of what was measured between the marks of the file that was named.
+func (b *bench) writeSizing() error {
+	name, rows := b.sizing, b.rows
+	if name == "" {
+		return nil
+	}
 	doc, err := os.ReadFile(name)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 )
 
@@ -142,6 +143,17 @@ func (s *scripts) page(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// postgres starts a server and sets a variable to its address.
+func (s *scripts) postgres(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: postgres VAR")
+	}
+	server, err := storetest.StartServer(s.t.Context())
+	ts.Check(err)
+	ts.Defer(func() { _ = server.Close() })
+	ts.Setenv(args[0], server.Addr)
+}
+
 // shell is a command of bash in the directory and with the environment of a script.
 func (s *scripts) shell(ts *testscript.TestScript, command string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), "bash", "-c", command)
@@ -173,7 +185,7 @@ func TestPages(t *testing.T) {
 			e.Setenv("DOCS", docs)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"upstream": s.upstream, "waitready": s.waitReady, "endpoint": s.endpoint, "page": s.page},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"upstream": s.upstream, "waitready": s.waitReady, "endpoint": s.endpoint, "page": s.page, "postgres": s.postgres},
 	})
 }
 

@@ -198,9 +198,9 @@ func upgrade(t *testing.T, database string, edgesFirst bool) {
 	f.publish("published by the new version", f.urls)
 	f.served("the new version", want)
 
-	// An edge goes back, serves or not, and comes again.
+	// An edge goes back, and comes again.
 	f.edges[0].end(t)
-	f.goBack(old, f.edges[0])
+	f.goBack(old, want)
 	f.edges[0].begin(t, binary)
 	f.served("an edge that was back at the previous version", want)
 
@@ -290,19 +290,22 @@ func (f *upgraded) replace(v *victim) {
 	time.Sleep(upgradePause)
 }
 
-// goBack runs the previous version for a moment on the data directory of an edge, which may hold
-// what it cannot read.
-func (f *upgraded) goBack(old string, v *victim) {
+// goBack runs the previous version for a while on the data directory of the first edge: it serves
+// the newest release that it can read.
+func (f *upgraded) goBack(old, want string) {
 	f.t.Helper()
+	v := f.edges[0]
 	cmd := exec.Command(old, v.args...)
 	cmd.Stdout, cmd.Stderr = &v.log, &v.log
 	if err := cmd.Start(); err != nil {
 		f.t.Fatal(err)
 	}
-	time.Sleep(5 * upgradePause)
-	f.t.Logf("an edge of the previous version on data of this one is ready: %v", answers(v.ready))
+	for end := time.Now().Add(time.Minute); !answers(v.ready) && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	f.served("an edge at the previous version again", want)
 	_ = cmd.Process.Signal(syscall.SIGTERM)
-	_ = cmd.Wait() // it may have ended by itself
+	_ = cmd.Wait() // what it serves was looked at
 }
 
 // publish changes a toolset, deploys it and waits until the edges at urls serve it.
