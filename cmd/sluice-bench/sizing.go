@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql" //nolint:depguard // asks how large the database is
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 
@@ -374,12 +374,12 @@ func (r *sizing) databaseSize(ctx context.Context) (n int64, err error) {
 	if r.database == "" {
 		return sizeOf(r.control.data, "sluice.db")
 	}
-	db, err := sql.Open("pgx", r.database)
+	db, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return 0, err
 	}
-	defer db.Close()
-	return n, db.QueryRowContext(ctx, "SELECT pg_database_size(current_database())").Scan(&n)
+	err = db.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&n)
+	return n, errors.Join(err, db.Close(ctx))
 }
 
 // sizeOf is the size of the files of a directory whose path begins with name.

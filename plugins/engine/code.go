@@ -11,6 +11,8 @@ import (
 // of a released engine changes, its engine.wasm is copied there.
 var earlier = map[int][][]byte{1: {engineV1a}}
 
+// engineV1a is what engine.c of commit 73487eb2 gives.
+//
 //go:embed earlier/1-1.wasm
 var engineV1a []byte
 
