@@ -311,7 +311,7 @@ func (f *upgraded) goBack(old, want string) {
 // publish changes a toolset, deploys it and waits until the edges at urls serve it.
 func (f *upgraded) publish(what string, urls []string) {
 	f.t.Helper()
-	pub := &publisher{base: "http://" + f.cli.admin, token: adminToken(f.t, f.cli.data), toolset: "things", hc: &http.Client{Timeout: 20 * time.Second}}
+	pub := &publisher{base: "http://" + f.cli.admin, token: adminToken(f.t, f.cli.data), toolset: "things", hc: &http.Client{Timeout: 2 * time.Minute}} // of a disk that others keep busy
 	if err := pub.once(); err != nil {
 		f.t.Fatalf("%s: %v", what, err)
 	}
