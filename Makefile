@@ -325,10 +325,11 @@ upgrade: bin/previous/$(PREVIOUS)/sluice ## replace a control plane and edges of
 	go test -count=1 -v -tags chaos -timeout 30m -run TestUpgrade ./cmd/sluice/e2e -previous $(CURDIR)/bin/previous/$(PREVIOUS)
 
 bin/previous/$(PREVIOUS)/sluice:
-	@rm -rf bin/previous; mkdir -p $(@D)/src
+	@rm -rf bin/previous; mkdir -p $(@D)
 	@git cat-file -e $(PREVIOUS) 2>/dev/null || git fetch -q --depth 1 origin $(PREVIOUS)
-	git archive $(PREVIOUS) | tar -x -C $(@D)/src
-	cd $(@D)/src && CGO_ENABLED=0 go build -trimpath -o ../sluice ./cmd/sluice
+	@src=$$(mktemp -d); trap 'rm -rf "$$src"' EXIT; git archive $(PREVIOUS) | tar -x -C "$$src"; \
+	basename -a "$$src"/admin/store/migrations/*.sql | tail -1 >$(@D)/schema; \
+	cd "$$src" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(CURDIR)/$@ ./cmd/sluice
 
 # Replay a seed that failed: go test ./cmd/sluice/sim -run TestSimulation -v -sim.seeds 1 -sim.trace -sim.first SEED
 SEEDS ?= 1000
