@@ -16,7 +16,7 @@ build_c() {
 	CPATH=$PWD/../../sdk/c # where clang finds sluice.h, which authors have beside plugin.c
 	export CPATH
 	go build -o "$dir/sluice" ../../cmd/sluice
-	for p in keep mask moody reach stamp relay thread; do
+	for p in keep mask moody parrot reach stamp relay thread; do
 		cd "$p"
 		"$dir/sluice" plugin build . -q >/dev/null
 		if [ -n "$check" ]; then
