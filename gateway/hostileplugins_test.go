@@ -284,3 +284,23 @@ func TestHostileWorkflows(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkflowsCallOperationsOnly: a binding that gives a workflow itself, another workflow or
+// a tool of the gateway to call gives it nothing.
+func TestWorkflowsCallOperationsOnly(t *testing.T) {
+	x := newRelay(t)
+	for _, called := range []registry.CalledTool{
+		{Method: manifest.MethodWorkflow, Path: "/relay"}, {Connector: "api", Method: manifest.MethodWorkflow, Path: "/relay"}, {Connector: "relay", Method: manifest.MethodWorkflow, Path: "/"},
+		{Connector: "api", Method: "GET", Path: "/items/{id}/../../admin"}, {Connector: "other", Method: "GET", Path: "/items/{id}"}, {Connector: "api", Method: "DELETE", Path: "/items/{id}"},
+	} {
+		x.edit = func(ts *registry.Toolset) {
+			called.Name = "item"
+			ts.Plugins[0].Calls[0] = called
+		}
+		x.serve(callItem1)
+		x.wants(`{}`, `the toolset does not serve the tool that this workflow calls`)
+		if n := len(x.up.Requests()); n != 0 {
+			t.Errorf("%+v makes %d requests", called, n)
+		}
+	}
+}

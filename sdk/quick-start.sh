@@ -82,7 +82,7 @@ for language in "$@"; do
 		done < <(commands Run)
 		median=$(sluice plugin test drop-empty --bench -o json </dev/null | tee bench.json | sed -n 's/.*"median[A-Za-z]*": *\([0-9.]*\).*/\1/p' | head -1)
 		awk -v l="$language" -v a="$begin" -v b="$written" -v c="$called" -v u="$used" -v m="${median:-?}" -v s="$(stat -c %s drop-empty/drop-empty.wasm)" \
-			'BEGIN { printf "| `%s` | %.0f s | %.0f s | %.0f s | %.0f s | %.3g µs | %d KB |\n", l, (b - a) / 1e9, u, (c - b) / 1e9, (c - a) / 1e9, m, s / 1000 }'
+			'BEGIN { printf "| `%s` | %.0f s | %.1f s | %.0f s | %.0f s | %.3g µs | %d KB |\n", l, (b - a) / 1e9, u, (c - b) / 1e9, (c - a) / 1e9, m, s / 1000 }'
 	) || failed=1
 	chmod -R u+w "$work"
 	rm -rf "$work"
