@@ -70,7 +70,7 @@ for language in "$@"; do
 		sluice run --demo --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 >node.log 2>&1 &
 		node=$!
 		trap 'kill -INT $node; wait $node' EXIT
-		for _ in $(seq 100); do [ -e sluice-data/server.json ] && break; sleep 0.1; done
+		for _ in $(seq 100); do [ -e sluice-data/endpoint ] && break; sleep 0.1; done
 		while read -r command; do
 			step "$command" </dev/null
 			if [[ $command == *" --trace" ]]; then
