@@ -101,14 +101,14 @@ func cargo(ctx context.Context, args ...string) *exec.Cmd {
 		if err != nil {
 			continue
 		}
-		if _, err := os.Stat(strings.TrimSpace(string(libdir))); err != nil {
+		if _, err := os.Stat(strings.TrimSpace(string(libdir))); err != nil { //nolint:gosec // what the compiler said
 			continue
 		}
 		c := exec.CommandContext(ctx, program, args...) //nolint:gosec // of the PATH
 		c.Env = append(os.Environ(), "RUSTC="+compiler)
 		return c
 	}
-	return exec.CommandContext(ctx, "cargo", args...)
+	return exec.CommandContext(ctx, "cargo", args...) //nolint:gosec // our own words
 }
 
 // makeJavaScript builds plugin.js.
