@@ -226,7 +226,7 @@ func TestHostileSigners(t *testing.T) {
 		for _, r := range p.up.Requests() {
 			sent = append(sent, &r)
 			all, err := json.Marshal(r)
-			if err != nil || strings.Contains(string(all), "hunter2") || r.Method != "GET" || !strings.HasPrefix(r.Target, "/items/1") {
+			if err != nil || strings.Contains(string(all), "hunter2") || r.Method != http.MethodGet || !strings.HasPrefix(r.Target, "/items/1") {
 				t.Errorf("%s makes %s", patch, all)
 			}
 		}
@@ -290,8 +290,12 @@ func TestHostileWorkflows(t *testing.T) {
 func TestWorkflowsCallOperationsOnly(t *testing.T) {
 	x := newRelay(t)
 	for _, called := range []registry.CalledTool{
-		{Method: manifest.MethodWorkflow, Path: "/relay"}, {Connector: "api", Method: manifest.MethodWorkflow, Path: "/relay"}, {Connector: "relay", Method: manifest.MethodWorkflow, Path: "/"},
-		{Connector: "api", Method: "GET", Path: "/items/{id}/../../admin"}, {Connector: "other", Method: "GET", Path: "/items/{id}"}, {Connector: "api", Method: "DELETE", Path: "/items/{id}"},
+		{Method: manifest.MethodWorkflow, Path: "/relay"},
+		{Connector: "api", Method: manifest.MethodWorkflow, Path: "/relay"},
+		{Connector: "relay", Method: manifest.MethodWorkflow, Path: "/"},
+		{Connector: "api", Method: "GET", Path: "/items/{id}/../../admin"},
+		{Connector: "other", Method: "GET", Path: "/items/{id}"},
+		{Connector: "api", Method: "DELETE", Path: "/items/{id}"},
 	} {
 		x.edit = func(ts *registry.Toolset) {
 			called.Name = "item"
