@@ -114,7 +114,7 @@ SCRIPT_CHECK := $(if $(and $(shell command -v $${CARGO:-cargo} 2>/dev/null),$(wi
 # sources everywhere.
 .PHONY: generated
 generated:
-	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; $(SCRIPT_CHECK) testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c as $(RUST_MODULES); \
+	@if command -v "$${CLANG:-clang-14}" >/dev/null && command -v "$${WASM_LD:-wasm-ld-14}" >/dev/null; then plugins/engine/build.sh --check; plugins/extism/build.sh --check; $(SCRIPT_CHECK) testdata/plugins/build.sh --check; sdk/conformance/build.sh --check c auth as $(RUST_MODULES); \
 	elif [ "$${CI:-}" = true ]; then echo "generated: clang-14 and wasm-ld-14 are missing" >&2; exit 1; \
 	else echo "WARNING: clang-14 or wasm-ld-14 is missing: the committed .wasm files were NOT compared with their sources" >&2; fi
 
@@ -158,6 +158,11 @@ bin/schemathesis/.ready: Makefile
 	@python3 -m venv bin/schemathesis
 	@bin/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==$(SCHEMATHESIS_VERSION)
 	@touch $@
+
+# The table of docs/plugins/languages.md: QUICKSTART="c go" for some languages.
+.PHONY: quick-start
+quick-start: build ## follow the quick start of plugins for each language whose compiler is installed, and print the times
+	sdk/quick-start.sh bin/sluice $(QUICKSTART)
 
 .PHONY: sdk
 sdk:

@@ -8,6 +8,8 @@ import (
 	"github.com/sluicegate/sluice/admin/binding"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/trial"
+	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
@@ -110,4 +112,59 @@ func TestYankedStaysAway(t *testing.T) {
 	refused(rollback(with, 409)) // now it is not
 	yanked(undo)
 	rollback(with, 200)
+}
+
+// TestYankedInRollout: a roll-out neither begins with a version that was yanked nor makes one
+// live, and what ends it does not either.
+func TestYankedInRollout(t *testing.T) {
+	w := newWorld(t)
+	k := newPublisher(t)
+	w.trust(k, "Ada")
+	w.publishMask(k, "1.0.0")
+	ts := w.create("Pets", "pets.yaml")
+	etag := func() string { return w.do("GET", "/v1/toolsets/"+ts.ID, nil).Header.Get("ETag") }
+	begin := func(mode string) answer {
+		in := map[string]any{"mode": mode, "untestedReason": "a test"}
+		return w.do("POST", "/v1/toolsets/"+ts.ID+"/rollouts", in, "If-Match", etag())
+	}
+	yanked := func(in map[string]any) {
+		t.Helper()
+		want[plugin.PluginVersion](w, w.do("POST", "/v1/plugins/mask/versions/1.0.0/yank", in), 200)
+	}
+	refused := func(a answer) {
+		t.Helper()
+		if e := want[front.Problem](w, a, 409); !strings.Contains(e.Detail, "bring back plugin mask 1.0.0, which was yanked: leaks") {
+			t.Errorf("%+v", e)
+		}
+	}
+	live := func() string {
+		got := want[binding.ToolsetPlugins](w, w.do("GET", "/v1/toolsets/"+ts.ID+"/plugins", nil), 200)
+		for _, b := range got.Live {
+			if b.Plugin == "mask" {
+				return b.Version
+			}
+		}
+		return ""
+	}
+	yank, undo := map[string]any{"reason": "leaks"}, map[string]any{"undo": true}
+	want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", map[string]any{"reason": "x"}), 200)
+	want[binding.ToolsetPlugins](w, w.bind(ts.ID, map[string]any{"plugin": "mask", "version": "^1.0.0"}), 200)
+	for _, mode := range []string{"canary", "shadow"} {
+		yanked(yank)
+		refused(begin(mode))
+		yanked(undo)
+		run := want[trial.Rollout](w, begin(mode), 201)
+		yanked(yank)
+		path := "/v1/toolsets/" + ts.ID + "/rollouts/" + run.ID
+		refused(w.do("POST", path+"/promote", map[string]any{"reason": "x"}))
+		if a := w.do("POST", path+"/abort", map[string]any{"reason": "x"}); a.StatusCode >= 300 {
+			t.Fatalf("abort: %d %s", a.StatusCode, a.body)
+		}
+		refused(begin(mode)) // the same candidate again
+		refused(w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", map[string]any{"reason": "x"}))
+		if v := live(); v != "" {
+			t.Errorf("%s: mask %s is live", mode, v)
+		}
+		yanked(undo)
+	}
 }

@@ -105,13 +105,13 @@ func (x *exchange) patch(req *fasthttp.Request, answer []byte, keys *guest.Keys)
 		return err
 	}
 	for name := range p.Headers {
-		if reserved(name) {
-			return fmt.Errorf("its patch sets the header %.80q, which is the connection's", name)
+		if reserved(name) || overrides(name) {
+			return fmt.Errorf("its patch sets the header %.80q, which is the connection's, or stands for the method, the path or the host", name)
 		}
 	}
 	for name, held := range p.Tokens {
 		token, ok := keys.Token(held.Handle)
-		if !ok || reserved(name) {
+		if !ok || reserved(name) || overrides(name) {
 			return fmt.Errorf("its patch sets the header %.80q to a token that it has not, or that is the connection's", name)
 		}
 		if p.Headers == nil {
@@ -138,6 +138,20 @@ func (x *exchange) patch(req *fasthttp.Request, answer []byte, keys *guest.Keys)
 		req.SetBodyRaw(p.Body)
 	}
 	return nil
+}
+
+// overrides reports whether there are servers that take the method, the path or the host of
+// a request from a header: an auth plugin signs a request, and makes no other of it.
+func overrides(name string) bool {
+	for _, h := range [...]string{
+		"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Original-Method", "X-Original-URL", "X-Rewrite-URL", "X-Original-URI",
+		"X-Forwarded-Host", "X-Host", "X-Original-Host", "Forwarded",
+	} {
+		if strings.EqualFold(name, h) {
+			return true
+		}
+	}
+	return false
 }
 
 // queryEscape escapes everything but unreserved characters (RFC 3986 §2.3).

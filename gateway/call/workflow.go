@@ -34,9 +34,13 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 		x.flow, err = x.c.plugins.Transform(ctx, x.flow, args.Raw(), p, c)
 	}
 	_, notJSON := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth)
-	if err == nil && notJSON != nil && p.Package.Manifest.Tool.OutputSchema != nil {
-		err = guest.ErrNotJSON
-		x.c.plugins.Refuse(p, x.principalKey, err)
+	if err == nil && p.Package.Manifest.Tool.OutputSchema != nil {
+		if err = guest.ErrNotJSON; notJSON == nil {
+			err = p.Package.CheckOffered(x.flow)
+		}
+		if err != nil {
+			x.c.plugins.Refuse(p, x.principalKey, err)
+		}
 	}
 	x.upstream = c.Calls.Waited()
 	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, c.Requests, err)

@@ -58,9 +58,6 @@ func (i *Instance) httpRequest(stack []uint64) {
 	}
 	header := make(http.Header, len(want.Headers)+1)
 	for k, v := range want.Headers {
-		if own[http.CanonicalHeaderKey(k)] {
-			deny("its HTTP request sets the header '%s', which is the connection's", clip(k, 64))
-		}
 		header.Set(k, v)
 	}
 	answer, status, headers := i.send(want.Method, want.URL, header, body)
@@ -86,6 +83,11 @@ func (i *Instance) send(method, address string, header http.Header, body []byte)
 	}
 	if by == nil || !hostAllowed(i.p.spec.Grants.Hosts, u) {
 		deny("HTTP request to '%s' is not allowed: the host is not granted to it", clip(u.Host, maxShownHost))
+	}
+	for k := range header {
+		if own[http.CanonicalHeaderKey(k)] {
+			deny("its HTTP request sets the header '%s', which is the connection's", clip(k, 64))
+		}
 	}
 	if i.requests++; i.requests > maxHTTPCalls {
 		deny("more than %d HTTP requests in one call", maxHTTPCalls)

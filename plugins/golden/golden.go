@@ -299,10 +299,16 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	return r
 }
 
-// effectFault says how what a filter or projection made of a document is not what its
-// manifest says, as gateways check it.
+// effectFault says how what a filter or projection made of a document, or a workflow of its
+// arguments, is not what its manifest says, as gateways check it.
 func (c *Case) effectFault(p *guest.Package, in, out []byte) error {
 	kind, part := p.Manifest.Kind, c.Context.Part
+	if kind == manifest.Workflow && p.Manifest.Tool.OutputSchema != nil {
+		if _, err := jsonscan.Parse(out, jsonscan.DefaultMaxDepth); err != nil {
+			return guest.ErrNotJSON
+		}
+		return p.CheckOffered(out)
+	}
 	if kind != manifest.Filter && kind != manifest.Projection || c.InputText != nil || p.Text() ||
 		part == guest.PartArguments || part == guest.PartError && p.Errors {
 		return nil

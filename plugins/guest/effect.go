@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -23,22 +24,37 @@ func (p *Package) CheckEffect(in, out []byte, answer bool) error {
 	case effect == manifest.EffectSubset && !bytes.Equal(in, out):
 		return subset(in, out)
 	case effect == manifest.EffectReplace && answer:
-		r := p.replaced
-		if r == nil {
-			r = &replaced{}
-		}
-		r.once.Do(func() { r.schema, r.err = CompileSchema(schema) })
-		if r.err != nil { // it was published before schemas were checked
-			return nil //nolint:nilerr // there is no schema to follow
-		}
-		if err := r.schema.Check(out); err != nil {
-			return fmt.Errorf("its output does not follow its schema: %w", err)
-		}
+		return p.follows(schema, out)
 	}
 	return nil
 }
 
-// replaced is what a package of effect replace promises, compiled at the first answer.
+// CheckOffered checks that what a workflow made of its arguments, valid JSON, follows the
+// outputSchema of the tool that it offers, when it has one. Errors are as of [Package.CheckEffect].
+func (p *Package) CheckOffered(out []byte) error {
+	if t := p.Manifest.Tool; t != nil && t.OutputSchema != nil {
+		return p.follows(t.OutputSchema, out)
+	}
+	return nil
+}
+
+// follows checks a document against the one schema of answers that a package has.
+func (p *Package) follows(schema json.RawMessage, out []byte) error {
+	r := p.replaced
+	if r == nil {
+		r = &replaced{}
+	}
+	r.once.Do(func() { r.schema, r.err = CompileSchema(schema) })
+	if r.err != nil { // it was published before schemas were checked
+		return nil //nolint:nilerr // there is no schema to follow
+	}
+	if err := r.schema.Check(out); err != nil {
+		return fmt.Errorf("its output does not follow its schema: %w", err)
+	}
+	return nil
+}
+
+// replaced is what a package promises of its answers, compiled at the first one.
 type replaced struct {
 	once   sync.Once
 	schema *Schema

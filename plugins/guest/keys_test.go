@@ -168,6 +168,7 @@ func TestParsePatch(t *testing.T) {
 	for _, bad := range []string{
 		headers(maxPatchHeaders+1, 0), headers(0, maxPatchHeaders+1), headers(maxPatchHeaders/2+1, maxPatchHeaders/2), headers(maxPatchHeaders, 1),
 		`x`, `[]`, `{"header":{}}`, `{"headers":{"":"v"}}`, `{"headers":{"a b":"v"}}`, `{"headers":{"a":"x\r\ny: z"}}`, `{"headers":{"a":" v"}}`, `{"headers":{"a":"é"}}`,
+		`{"headers":{"X-Sig":"a","x-sig":"b"}}`, `{"headers":{"authorization":"a"},"tokens":{"Authorization":{"handle":1,"prefix":""}}}`, `{"tokens":{"A":{"handle":1,"prefix":""},"a":{"handle":1,"prefix":""}}}`,
 		`{"query":[["a"]]}`, `{"query":[],"query":[]}`, `{"Query":[]}`, `{} {}`, `{"query":[["","v"]]}`, `{"body":"?"}`, many(maxPatchQuery + 1), `{"headers":{"a":"` + strings.Repeat("x", maxPatchText+1) + `"}}`,
 	} {
 		if _, err := ParsePatch([]byte(bad)); err == nil {

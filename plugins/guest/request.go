@@ -91,8 +91,11 @@ func ParsePatch(b []byte) (*Patch, error) {
 	if len(p.Headers)+len(p.Tokens) > maxPatchHeaders {
 		return nil, fmt.Errorf("its patch has more than %d headers", maxPatchHeaders)
 	}
+	if name := sameHeader(p); name != "" {
+		return nil, fmt.Errorf("its patch sets the header %.80q twice", name)
+	}
 	for name, held := range p.Tokens {
-		if _, twice := p.Headers[name]; twice || !fieldName(name) || len(held.Prefix) > maxPatchText || !fieldValue(held.Prefix+"x") {
+		if !fieldName(name) || len(held.Prefix) > maxPatchText || !fieldValue(held.Prefix+"x") {
 			return nil, fmt.Errorf("its patch sets a header %.80q that cannot be sent", name)
 		}
 	}
@@ -102,6 +105,28 @@ func ParsePatch(b []byte) (*Patch, error) {
 		}
 	}
 	return p, nil
+}
+
+// sameHeader names a header that a patch sets twice, however it is written; "": none.
+func sameHeader(p *Patch) string {
+	seen := make(map[string]bool, len(p.Headers)+len(p.Tokens))
+	again := func(name string) bool {
+		name = strings.ToLower(name)
+		was := seen[name]
+		seen[name] = true
+		return was
+	}
+	for name := range p.Headers {
+		if again(name) {
+			return name
+		}
+	}
+	for name := range p.Tokens {
+		if again(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // fieldName reports whether s is a token (RFC 9110 §5.6.2).

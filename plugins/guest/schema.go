@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 )
@@ -22,7 +26,12 @@ func CompileSchema(doc []byte) (*Schema, error) {
 	if err != nil {
 		return nil, errors.New("its schema is not JSON")
 	}
+	left := maxValues
+	if err := checkNumbers(s, &left); err != nil {
+		return nil, fmt.Errorf("its schema cannot be used: %w", err)
+	}
 	c := jsonschema.NewCompiler()
+	c.UseRegexpEngine(compilePattern)
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // a schema of a plugin loads nothing
 	if err := c.AddResource("config.json", s); err != nil {
 		return nil, errors.New("its schema cannot be used")
@@ -31,15 +40,28 @@ func CompileSchema(doc []byte) (*Schema, error) {
 	if err != nil {
 		return nil, errors.New("its schema cannot be used")
 	}
+	if dynamic(compiled, map[*jsonschema.Schema]bool{}) {
+		return nil, errDynamic
+	}
 	return &Schema{compiled}, nil
 }
 
-// Check names the faults of a document, each with its JSON pointer; nil when there is
-// none.
+// Check names the faults of a document, each with its JSON pointer and without its values;
+// nil when there is none. What would take too long is refused.
 func (s *Schema) Check(doc []byte) error {
+	if bytes.Count(doc, []byte{','}) > maxValues {
+		return errValues
+	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(doc))
 	if err != nil {
 		return errors.New("it is not JSON")
+	}
+	left := maxValues
+	if err := checkNumbers(v, &left); err != nil {
+		return err
+	}
+	if cost := (steps{stepsFor(len(doc))}); !cost.visit(s.compiled, v, 0) {
+		return errCostly
 	}
 	err = s.compiled.Validate(v)
 	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
@@ -69,10 +91,46 @@ func faultsOf(err *jsonschema.ValidationError) error {
 			return
 		}
 		at := "/" + strings.Join(e.InstanceLocation, "/")
-		lines = append(lines, at+": "+e.ErrorKind.LocalizedString(english))
+		lines = append(lines, cutFault(at)+": "+cutFault(faultOf(e.ErrorKind)))
 	}
 	visit(err)
 	return errors.New(strings.Join(lines, "; "))
+}
+
+// faultOf says what is wrong with a value without saying the value.
+func faultOf(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Pattern:
+		return fmt.Sprintf("does not match pattern '%s'", k.Want)
+	case *kind.Format:
+		return "is not a valid " + k.Want
+	case *kind.Minimum:
+		return "is less than the minimum " + number(k.Want)
+	case *kind.Maximum:
+		return "is more than the maximum " + number(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "is not more than " + number(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "is not less than " + number(k.Want)
+	case *kind.MultipleOf:
+		return "is no multiple of " + number(k.Want)
+	case *kind.ContentEncoding, *kind.ContentMediaType, *kind.ContentSchema:
+		return "is not content of the kind that the schema says"
+	}
+	return k.LocalizedString(english)
+}
+
+func number(r *big.Rat) string {
+	f, _ := r.Float64()
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// cutFault keeps a fault short: patterns and names may be long.
+func cutFault(s string) string {
+	if len(s) > maxFault {
+		return strings.ToValidUTF8(s[:maxFault], "") + "…"
+	}
+	return s
 }
 
 // maxFaults of a document that are named: enough to see the pattern.

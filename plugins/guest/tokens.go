@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -140,8 +141,11 @@ func (k *Keys) fetch(name, request []byte, by send) (uint64, string) {
 	return k.hold(out.AccessToken)
 }
 
-func loopback(url string) bool {
-	return strings.HasPrefix(url, "http://127.0.0.1:") || strings.HasPrefix(url, "http://localhost:")
+// loopback reports whether an address is this machine's: http://127.0.0.1:80@evil.example is
+// not.
+func loopback(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http" && u.User == nil && u.Port() != "" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
 }
 
 // keep adds a token. The one that ends first makes room.

@@ -160,7 +160,12 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	f(`[]`, "a JSON object of url")
-	f(`{"url":"http://id.example/token"}`, "not https")
+	for _, address := range []string{
+		"http://id.example/token", "http://127.0.0.1:80@id.example/token", "http://localhost:x@id.example/token", "http://127.0.0.1:80%40id.example/", "HTTP://id.example/", "ftp://id.example/",
+		" https://id.example/token", "//id.example/token",
+	} {
+		f(`{"url":"`+address+`"}`, "not https")
+	}
 	answer, status = `{"error":"invalid_grant","error_description":"secret words"}`, 400
 	f(request, "answered 400 (invalid_grant)")
 	answer, status = `{}`, 200

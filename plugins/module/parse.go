@@ -20,6 +20,9 @@ const (
 	MaxTable = 100_000
 	// MaxTables: compilers write one.
 	MaxTables = 16
+	// MaxSections: compilers write thirteen and some dozens for debuggers. A section may have
+	// three bytes, and is looked at again and again.
+	MaxSections = 1000
 	// MaxItems bounds imports, exports and the like of one module.
 	MaxItems = 100_000
 )
@@ -172,6 +175,9 @@ func parse(code []byte) (*Module, error) {
 	}
 	m := &Module{}
 	err := Sections(code, func(sec Section) error {
+		if len(m.sections) == MaxSections {
+			return fmt.Errorf("more than %d sections", MaxSections)
+		}
 		m.sections = append(m.sections, sec)
 		s := reader{b: sec.Payload}
 		m.section(sec.ID, &s)

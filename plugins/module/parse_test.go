@@ -43,6 +43,8 @@ func TestBounds(t *testing.T) {
 	}
 	f("MaxTypeValues", values(0), true)
 	f("one value more", values(1), false)
+	f("MaxSections", wasm(strings.Repeat("\x00\x02\x01x", MaxSections)), true)
+	f("one section more", wasm(strings.Repeat("\x00\x02\x01x", MaxSections+1)), false)
 	padding := func(n int) []byte { // a custom section that makes the module n bytes
 		payload := n - 8 - 5
 		head := "\x00" + string([]byte{byte(payload) | 0x80, byte(payload>>7) | 0x80, byte(payload>>14) | 0x80, byte(payload >> 21)})

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Builds the modules of the conformance cases from their sources: c.wasm (clang-14),
+# Builds the modules of the conformance cases from their sources: c.wasm and auth.wasm (clang-14),
 # rust.wasm (cargo and rustc of Debian 12: apt-get install cargo rustc libstd-rust-dev-wasm32),
 # extism-pdk.wasm (cargo, for wasm32-wasip1), as.wasm (npm).
-#   build.sh [c] [rust] [extism-pdk] [as]          rebuild these, or all, and their .sha256 files
-#   build.sh --check [c] [rust] [extism-pdk] [as]  rebuild them elsewhere and compare
+#   build.sh [c] [auth] [rust] [extism-pdk] [as]          rebuild these, or all, and their .sha256 files
+#   build.sh --check [c] [auth] [rust] [extism-pdk] [as]  rebuild them elsewhere and compare
 # Equal compilers give equal bytes in any directory. MODULE.sha256 names the compiler
 # and has the hashes of the module and of its sources: go test compares these without
 # any compiler, --check the bytes where the compiler is the same. What cannot be built
@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 here=$PWD
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
-[ $# -gt 0 ] || set -- c rust extism-pdk as
+[ $# -gt 0 ] || set -- c auth rust extism-pdk as
 clang=${CLANG:-clang-14}
 lld=${WASM_LD:-wasm-ld-14}
 debian=/usr/lib/rustlib/wasm32-unknown-unknown # there: Debian's Rust builds rust.wasm
@@ -33,6 +33,13 @@ build_c() {
 	"$clang" --target=wasm32 -std=c11 -O2 -ffreestanding -fno-builtin -fno-ident -mbulk-memory -msign-ext -mnontrapping-fptoint \
 		-Wall -Wextra -Werror -I../c -c c/plugin.c -o "$dir/c.o"
 	"$lld" --no-entry --stack-first --strip-all -O2 "$dir/c.o" -o "$dir/out/c.wasm"
+}
+
+build_auth() {
+	have "$clang" auth.wasm && have "$lld" auth.wasm || return 0
+	"$clang" --target=wasm32 -std=c11 -O2 -ffreestanding -fno-builtin -fno-ident -mbulk-memory -msign-ext -mnontrapping-fptoint \
+		-Wall -Wextra -Werror -c auth/plugin.c -o "$dir/auth.o"
+	"$lld" --no-entry --stack-first --strip-all -O2 "$dir/auth.o" -o "$dir/out/auth.wasm"
 }
 
 # cargo_build TARGET CRATE OUTPUT: in a copy, where the paths of packages are those of
@@ -82,7 +89,7 @@ build_as() {
 # compiler MODULE: what made it, on one line.
 compiler() {
 	case $1 in
-	c) command -v "$clang" >/dev/null && "$clang" --version | sed -n '1s/^[^0-9]*\([0-9.]*\).*/clang \1/p' ;;
+	c | auth) command -v "$clang" >/dev/null && "$clang" --version | sed -n '1s/^[^0-9]*\([0-9.]*\).*/clang \1/p' ;;
 	rust) PATH=$([ ! -d "$debian" ] || echo /usr/bin:)$PATH && rustc --version 2>/dev/null | cut -d' ' -f1-2 ;;
 	extism-pdk) command -v rustc >/dev/null && rustc --version | cut -d' ' -f1-2 ;;
 	as) sed -n '/node_modules\/assemblyscript"/,/version/s/.*"version": "\(.*\)".*/assemblyscript \1/p' as/package-lock.json ;;
@@ -93,6 +100,7 @@ compiler() {
 sources() {
 	case $1 in
 	c) echo c/plugin.c ../c/sluice.h ;;
+	auth) echo auth/plugin.c ../c/sluice.h ;;
 	rust) echo rust/Cargo.toml rust/Cargo.lock rust/src/*.rs ../rust/Cargo.toml ../rust/src/*.rs ;;
 	extism-pdk) echo extism-pdk/Cargo.toml extism-pdk/Cargo.lock extism-pdk/src/*.rs ;;
 	as) echo as/index.ts as/package.json as/package-lock.json as/.npmrc ;;

@@ -97,11 +97,11 @@ func pack(t *testing.T, code []byte, workflow bool) *guest.Package {
 	return p
 }
 
-// buildGo builds the plugin in Go: it is too large to keep.
-func buildGo(t *testing.T) []byte {
+// buildGo builds a plugin in Go: it is too large to keep.
+func buildGo(t *testing.T, source string) []byte {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "go.wasm")
-	c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-buildmode=c-shared", "-o", out, "./testdata/go")
+	c := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-buildmode=c-shared", "-o", out, source)
 	c.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
@@ -158,7 +158,7 @@ func TestConformance(t *testing.T) {
 	for _, language := range []string{"go", "rust", "c", "as", "extism-pdk"} {
 		var code []byte
 		if language == "go" {
-			code = buildGo(t)
+			code = buildGo(t, "./testdata/go")
 		} else if code, err = os.ReadFile(language + ".wasm"); err != nil {
 			t.Fatal(err)
 		}
@@ -218,6 +218,7 @@ func TestConformance(t *testing.T) {
 func TestModulesAreOfTheirSources(t *testing.T) {
 	for module, patterns := range map[string][]string{
 		"c":          {"c/*", "../c/*.h"},
+		"auth":       {"auth/*", "../c/*.h"},
 		"rust":       {"rust/Cargo.*", "rust/src/*", "../rust/Cargo.toml", "../rust/src/*"},
 		"extism-pdk": {"extism-pdk/Cargo.*", "extism-pdk/src/*"},
 		"as":         {"as/*.ts", "as/*.json", "as/.npmrc"},

@@ -20,6 +20,10 @@ type Call struct {
 	// Secrets are those of an auth plugin's credentials, in their order. Keys are
 	// derived and signatures made with HMAC-SHA-256.
 	Secrets []string
+	// Tokens are those that were fetched, by name, and Fetch fetches others. Without them
+	// there are none.
+	Tokens map[string]Key
+	Fetch  func(name string, request []byte) Key
 	// Tools answers the calls of a workflow. Without it every call fails.
 	Tools func(tool string, arguments []byte) Result
 }
@@ -86,6 +90,15 @@ func derive(k Key, prefix, message string) Key {
 }
 
 func sign(k Key, message string) []byte { return mac(keys[k-1], message) }
+
+func token(name string) Key { return call.Tokens[name] }
+
+func fetchToken(name string, request []byte) Key {
+	if call.Fetch == nil {
+		return 0
+	}
+	return call.Fetch(name, request)
+}
 
 func mac(secret []byte, message string) []byte {
 	h := hmac.New(sha256.New, secret)

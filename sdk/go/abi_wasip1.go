@@ -67,6 +67,12 @@ func hostDerive(key, prefix, message uint64) uint64
 //go:wasmimport extism:host/user sluice_sign
 func hostSign(key, message uint64) uint64
 
+//go:wasmimport extism:host/user sluice_token
+func hostToken(name uint64) uint64
+
+//go:wasmimport extism:host/user sluice_token_fetch
+func hostTokenFetch(name, request uint64) uint64
+
 //go:wasmimport extism:host/user sluice_call
 func hostCall(lines uint64) uint64
 
@@ -106,6 +112,13 @@ func sign(k Key, message string) []byte {
 	at := hostSign(uint64(k), store([]byte(message)))
 	defer free(at)
 	return load(at)
+}
+
+func token(name string) Key { return Key(hostToken(store([]byte(name)))) }
+
+func fetchToken(name string, request []byte) Key {
+	n, r := store([]byte(name)), store(request)
+	return Key(hostTokenFetch(n, r))
 }
 
 func input() []byte {

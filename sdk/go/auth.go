@@ -40,11 +40,32 @@ func (k Key) Derive(prefix, message string) Key { return derive(k, prefix, messa
 // the manifest says, and none can be derived afterwards.
 func (k Key) Sign(message string) []byte { return sign(k, message) }
 
+// Token returns the access token that was fetched under a name; 0: there is none that is good.
+func Token(name string) Key { return token(name) }
+
+// FetchToken has an access token fetched from a host that was granted, and kept under a name:
+// body is sent as a POST. What goes wrong stops the plugin.
+func FetchToken(name, url string, headers map[string]string, body string) Key {
+	request, err := json.Marshal(map[string]any{"url": url, "headers": headers, "body": body})
+	if err != nil {
+		return 0 // of strings: never
+	}
+	return fetchToken(name, request)
+}
+
+// HeldToken is a header with an access token: what stands before it ("Bearer "), and what
+// [Token] or [FetchToken] returned.
+type HeldToken struct {
+	Handle Key    `json:"handle"`
+	Prefix string `json:"prefix"`
+}
+
 // Patch is what is set on a request.
 type Patch struct {
-	Headers map[string]string `json:"headers,omitempty"`
-	Query   [][2]string       `json:"query,omitempty"` // appended
-	Body    []byte            `json:"body,omitempty"`  // replaces the body
+	Headers map[string]string    `json:"headers,omitempty"`
+	Query   [][2]string          `json:"query,omitempty"`  // appended
+	Body    []byte               `json:"body,omitempty"`   // replaces the body
+	Tokens  map[string]HeldToken `json:"tokens,omitempty"` // by the names of headers
 }
 
 // authorize answers one request. It is a variable so that plugins of other kinds do not

@@ -69,6 +69,31 @@ func TestRunRequest(t *testing.T) {
 	}
 }
 
+func TestTokens(t *testing.T) {
+	Auth(func(_ *Context, r *Request) (*Patch, error) {
+		k := Token("t")
+		if k == 0 {
+			k = FetchToken("t", "https://id.example/token", map[string]string{"X-A": "b"}, "grant=x")
+		}
+		return &Patch{Tokens: map[string]HeldToken{"Authorization": {k, "Bearer "}}}, nil
+	})
+	asked := ""
+	c := Call{Body: `{"method":"GET"}`, Fetch: func(name string, request []byte) Key {
+		asked = name + " " + string(request)
+		return 3
+	}}
+	if p, err := RunRequest(c); err != nil || p.Tokens["Authorization"] != (HeldToken{3, "Bearer "}) || asked != `t {"body":"grant=x","headers":{"X-A":"b"},"url":"https://id.example/token"}` {
+		t.Errorf("%+v %v %s", p, err, asked)
+	}
+	c.Tokens = map[string]Key{"t": 7}
+	if p, err := RunRequest(c); err != nil || p.Tokens["Authorization"].Handle != 7 {
+		t.Errorf("%+v %v", p, err)
+	}
+	if p, err := RunRequest(Call{Body: `{}`}); err != nil || p.Tokens["Authorization"].Handle != 0 {
+		t.Errorf("%+v %v", p, err)
+	}
+}
+
 func TestRunWorkflow(t *testing.T) {
 	if _, err := RunWorkflow(Call{}); !errors.Is(err, errNoWorkflow) {
 		t.Errorf("without a function: %v", err)

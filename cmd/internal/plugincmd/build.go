@@ -47,10 +47,10 @@ var toolchains = []toolchain{
 	{
 		marker: "Cargo.toml", install: "install Rust, then: rustup target add wasm32-unknown-unknown, or of Debian: apt-get install cargo rustc libstd-rust-dev-wasm32",
 		steps: func(ctx context.Context, _, _ string) []*exec.Cmd {
-			return []*exec.Cmd{exec.CommandContext(ctx, "cargo", "build", "--quiet", "--release", "--target", "wasm32-unknown-unknown")}
+			return []*exec.Cmd{cargo(ctx, "build", "--quiet", "--release", "--target", wasmTarget)}
 		},
 		product: func(dir string, m *manifest.Manifest) string {
-			return filepath.Join(dir, "target", "wasm32-unknown-unknown", "release", strings.ReplaceAll(m.Name, "-", "_")+".wasm")
+			return filepath.Join(dir, "target", wasmTarget, "release", strings.ReplaceAll(m.Name, "-", "_")+".wasm")
 		},
 	},
 	{
@@ -84,6 +84,31 @@ var toolchains = []toolchain{
 		},
 	},
 	{marker: "plugin.js", make: makeJavaScript},
+}
+
+// wasmTarget is what plugins in Rust are built for.
+const wasmTarget = "wasm32-unknown-unknown"
+
+// cargo runs the first Rust of the PATH that has the library of wasmTarget: who has one of
+// rustup and one of Debian has it of one of them only. If none has it, the first one says so.
+func cargo(ctx context.Context, args ...string) *exec.Cmd {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		program, compiler := filepath.Join(dir, "cargo"), filepath.Join(dir, "rustc")
+		if _, err := exec.LookPath(program); err != nil {
+			continue
+		}
+		libdir, err := exec.CommandContext(ctx, compiler, "--print", "target-libdir", "--target", wasmTarget).Output() //nolint:gosec // of the PATH
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(strings.TrimSpace(string(libdir))); err != nil { //nolint:gosec // what the compiler said
+			continue
+		}
+		c := exec.CommandContext(ctx, program, args...) //nolint:gosec // of the PATH
+		c.Env = append(os.Environ(), "RUSTC="+compiler)
+		return c
+	}
+	return exec.CommandContext(ctx, "cargo", args...) //nolint:gosec // our own words
 }
 
 // makeJavaScript builds plugin.js.
@@ -257,12 +282,12 @@ func compilePlugin(ctx context.Context, dir, out string, m *manifest.Manifest) (
 		for _, c := range t.steps(ctx, dir, out) {
 			c.Dir = dir
 			if c.Err != nil {
-				return "", problem.New(problem.Unsupported, "%s is not installed, which builds this project", c.Args[0]).Fix("%s", t.install)
+				return "", problem.New(problem.Unsupported, "%s is not installed, which builds this project", filepath.Base(c.Args[0])).Fix("%s", t.install)
 			}
 			var said bytes.Buffer
 			c.Stdout, c.Stderr = &said, &said
 			if err := c.Run(); err != nil {
-				return "", problem.New(problem.InvalidPlugin, "%s: %v\n%s", c.Args[0], err, bytes.TrimSpace(said.Bytes())).Fix("correct the program; or %s", t.install)
+				return "", problem.New(problem.InvalidPlugin, "%s: %v\n%s", filepath.Base(c.Args[0]), err, bytes.TrimSpace(said.Bytes())).Fix("correct the program; or %s", t.install)
 			}
 		}
 		if t.product != nil {
