@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"strconv"
 	"sync"
 	"time"
 
@@ -183,7 +184,7 @@ func (s *session) takeOne(v jsonscan.Value) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.spoke = true
-		q := s.pending[string(id.Raw())]
+		q := s.pending[idKey(id)]
 		if q == nil && (!id.Exists() || id.Kind() == jsonscan.Null) && len(s.order) == 1 {
 			q = s.order[0] // an error about what could not be read
 		}
@@ -209,6 +210,15 @@ func (s *session) takeOne(v jsonscan.Value) {
 	}
 }
 
+// idKey is the id of a request as mcpclient wrote it, a whole number, however the server
+// repeats it.
+func idKey(id jsonscan.Value) string {
+	if n, ok := id.Whole(); ok {
+		return strconv.FormatUint(n, 10)
+	}
+	return string(id.Raw())
+}
+
 // readerOf is who reads a notification or request of the server. Stdio does not say to
 // which request it belongs: what names one, by its progress token or as a subscription,
 // goes there; a change of a list to the stream of the session; anything else to the
@@ -217,10 +227,10 @@ func (s *session) readerOf(params, method jsonscan.Value, wantsAnswer bool) *que
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sub := params.Get("_meta").Get("io.modelcontextprotocol/subscriptionId"); sub.Exists() {
-		return s.pending[string(sub.Raw())]
+		return s.pending[idKey(sub)]
 	}
 	if token := params.Get("progressToken"); token.Exists() {
-		return s.pending[string(token.Raw())] // tokens of mcpclient are its ids
+		return s.pending[idKey(token)] // tokens of mcpclient are its ids
 	}
 	name := method.AppendText(nil)
 	own := wantsAnswer || bytes.Equal(name, []byte("notifications/message"))
