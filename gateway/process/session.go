@@ -31,10 +31,13 @@ type session struct {
 	modern   bool              // guarded by mu; it speaks 2026-07-28
 	spoke    bool              // guarded by mu; it answered once
 	lastUsed time.Time         // guarded by mu
+
+	began time.Time // for its caller
+	given *order    // to one that waits for its caller; nil: to any other
 }
 
 func newSession(command string) *session {
-	return &session{id: sessionID(), commandID: command, started: make(chan struct{}), pending: map[string]*queue{}, lastUsed: time.Now()}
+	return &session{id: sessionID(), commandID: command, started: make(chan struct{}), pending: map[string]*queue{}, lastUsed: time.Now(), began: time.Now()}
 }
 
 // queue is what a request, or the stream of a session, gets to read.
@@ -145,6 +148,16 @@ func (s *session) idle() (since time.Time, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lastUsed, len(s.pending) == 0 && s.watch == nil
+}
+
+// running reports whether the command was started.
+func (s *session) running() bool {
+	select {
+	case <-s.started:
+		return true
+	default:
+		return false
+	}
 }
 
 func (s *session) answered() bool {
