@@ -87,7 +87,7 @@ func (a *acceptor) tasks(tools []json.RawMessage) {
 	}
 	if n > 0 {
 		a.note(CodeTasks, "/tools", "they are called and waited for; give a long one time: sluice toolset optimize TOOLSET --tool TOOL --time-limit 60m",
-			"clients cannot make tasks of %d %s that the server would run as tasks of theirs", n, of)
+			"clients of the server can run %d %s as tasks of their own, clients of the toolset cannot", n, of)
 	}
 }
 
