@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
@@ -57,36 +57,40 @@ func TestAnswerIDs(t *testing.T) {
 	}
 }
 
-// TestEmptyLines: they are counted inside of an event too.
+// TestEmptyLines: what brings no data is counted, inside of an event too, to the limit and one
+// byte past.
 func TestEmptyLines(t *testing.T) {
-	for over, want := range []error{nil, errFlood} {
-		_, err := readAll(strings.NewReader("data: 1\n"+strings.Repeat(":\n", maxNotified/2+over)+"\n"), 10)
-		if !errors.Is(err, want) {
-			t.Errorf("%d past the limit: %v", over, err)
+	for name, text := range map[string]string{
+		"comments": ": comment\n", "ids": "id: 7\n\n", "blank lines": "\n\n\n", "other fields": "datax: 1\n", "no field": "x\n",
+	} {
+		for over, want := range []error{nil, errFlood} {
+			for _, begun := range []string{"", "data: 1\n"} {
+				if begun != "" && strings.HasSuffix(text, "\n\n") {
+					continue // the event ends there
+				}
+				var e eventReader
+				e.reset(bufio.NewReader(strings.NewReader(begun+text+"data: 2\n\n")), 100)
+				e.idle = maxNotified - len(text) + over
+				if err := e.next(); !errors.Is(err, want) {
+					t.Errorf("%s behind %q, %d past the limit: %v", name, begun, over, err)
+				}
+			}
 		}
 	}
 }
 
-// TestEmptyStream: comments and events without data are counted as notifications are, to
-// the limit and one byte past.
+// TestEmptyStream: such a stream ends the call with an error that says why.
 func TestEmptyStream(t *testing.T) {
-	for name, unit := range map[string]string{"comments": ": comment\n", "ids": "id: 1234567\n\n", "blank lines": "\n", "other fields": "datax: 1\n"} {
-		for over, fails := range []bool{false, true} {
-			n := maxNotified / len(unit)
-			rest := maxNotified - n*len(unit) + over
-			body := append(bytes.Repeat([]byte(unit), n), strings.Repeat("\n", rest)...)
-			url := answering(t, func(w http.ResponseWriter, id string) {
-				w.Header().Set("Content-Type", "text/event-stream")
-				_, _ = w.Write(body) // the client goes
-				fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[]}}\n\n", id)
-			})
-			to := target(t, url)
-			to.Hint.Protocol, to.MaxBody = versionLegacy, upstream.HardMaxBody
-			var x Exchange
-			err := newClient(t, safedial.Options{AllowPrivate: true}).Call(&x, to, &Call{Tool: "x"})
-			if fails != problem.Is(err, problem.UpstreamTooLarge) || !fails && err != nil {
-				t.Errorf("%s, %d past the limit: %v", name, over, err)
-			}
-		}
+	body := bytes.Repeat([]byte(":"+strings.Repeat("x", 8190)+"\n"), maxNotified>>13+1)
+	url := answering(t, func(w http.ResponseWriter, _ string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(body) // the client goes
+	})
+	to := target(t, url)
+	to.Hint.Protocol = versionLegacy
+	var x Exchange
+	err := newClient(t, safedial.Options{AllowPrivate: true}).Call(&x, to, &Call{Tool: "x"})
+	if !problem.Is(err, problem.UpstreamTooLarge) || !strings.Contains(err.Error(), "16 MiB besides its answer") {
+		t.Error(err)
 	}
 }
