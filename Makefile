@@ -351,7 +351,7 @@ soak: ## call upstreams that stall, reset, truncate and lie, then 2,000 clients 
 
 .PHONY: conformance
 conformance: $(E2E)/.ready ## run the official MCP suite, Inspector and clients against the binary
-	go test -count=1 -v -run 'TestConformance|TestInspectorStrict|TestTypeScriptClients' ./cmd/sluice/e2e
+	go test -count=1 -v -tags interop -run 'TestConformance|TestInspectorStrict|TestTypeScriptClients' ./cmd/sluice/e2e
 
 # Node, Prism and GitHub's specification, at the versions of the lock file.
 $(E2E)/.ready: cmd/sluice/e2e/package.json cmd/sluice/e2e/package-lock.json

@@ -294,7 +294,7 @@ func TestFloodIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, got := post(t, s.URL("acme"), callBody("flood", "{}"))
-	if !strings.Contains(got, "sent more than 50000 notifications, or 16 MiB of them") || !strings.Contains(got, `"isError":true`) {
+	if !strings.Contains(got, "sent more than 50000 notifications, or 16 MiB besides its answer") || !strings.Contains(got, `"isError":true`) {
 		t.Errorf("the call ends with %.300s", got)
 	}
 	select {

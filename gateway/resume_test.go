@@ -192,8 +192,8 @@ func TestResumeBelongsToCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := make([]byte, len("id: 1-0\ndata: \n\nid: 1-1\n"))
-	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "id: 1-0\ndata: \n\nid: 1-1\n" {
+	first := make([]byte, len("id: 1-0\nretry: 1000\ndata: \n\nid: 1-1\n"))
+	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "id: 1-0\nretry: 1000\ndata: \n\nid: 1-1\n" {
 		t.Fatalf("the stream begins with %q, %v", first, err)
 	}
 	leave()

@@ -378,7 +378,7 @@ func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDe
 		a.Say("! and %s more: sluice toolset get %s -o json", terminal.Thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d toolset.Diagnostic) bool {
-		return d.Code != connector.CodeHidden && d.Code != connector.CodeInstruction && d.Code != connector.CodeTextLong
+		return !slices.Contains([]string{connector.CodeHidden, connector.CodeInstruction, connector.CodeTextLong, connector.CodeTasks}, d.Code)
 	})
 	for _, d := range spoken[:min(len(spoken), describe.MaxListed)] {
 		a.Say("! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))

@@ -142,7 +142,7 @@ func TestStreamPrimed(t *testing.T) {
 			t.Errorf("%s: %q", version, got)
 		}
 	}
-	f("2025-11-25", "id: 1-0\ndata: \n\nid: 1-1\nevent: message\ndata: {", true)
+	f("2025-11-25", "id: 1-0\nretry: 1000\ndata: \n\nid: 1-1\nevent: message\ndata: {", true)
 	f("2025-06-18", "id: 1-1\nevent: message\ndata: {", true)
 	f("2025-11-25", "event: message\ndata: {", false)
 }

@@ -23,7 +23,27 @@ func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
 		x.asks = &asks{ask: call.Ask, done: make(chan struct{})}
 		defer x.asks.end()
 	}
+	var agreed *link
+	err := c.call(x, t, call, &agreed)
+	if err == nil && agreed.taskOnly(x.fault, call) {
+		again := *call
+		again.Task = true
+		err = c.call(x, t, &again, &agreed)
+	}
+	return err
+}
+
+// taskOnly reports whether a server refused a call because its tool runs as a task only (MCP
+// 2025-11-25 "Tool-Level Negotiation"). A server of both eras says so in the older one
+// alone, whose lists are not read; and the call was not made.
+func (l *link) taskOnly(f *Fault, call *Call) bool {
+	return f != nil && f.Code == codeMethodNotFound && !l.modern && l.about.tasks && !call.Task && call.Method == ""
+}
+
+// call makes the request of a call once, and keeps what was agreed for it in agreed.
+func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 	return c.do(x, t, func(l *link) (*message, error) {
+		*agreed = l
 		if err := c.setLevel(x, t, l, call); err != nil {
 			return nil, err
 		}
@@ -155,6 +175,10 @@ func (x *Exchange) answerError(t *Target, l *link) error {
 	}
 	if x.broken {
 		return problem.New(problem.UpstreamMalformed, "the answer of the MCP server at %s is not valid JSON-RPC", t.Endpoint.Addr()).
+			Fix("look at the log of the server")
+	}
+	if x.astray {
+		return problem.New(problem.UpstreamMalformed, "the MCP server at %s answered with the id of another request", t.Endpoint.Addr()).
 			Fix("look at the log of the server")
 	}
 	return unanswered(t)

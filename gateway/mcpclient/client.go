@@ -257,6 +257,7 @@ type about struct {
 	prompts, resources, completions    bool // it declares them
 	subscribe                          bool // it tells of changes of a resource
 	logging                            bool
+	tasks                              bool // a call of a tool may be one
 	// It tells when its lists change: of tools, prompts, resources.
 	listChanged, promptsChanged, resourcesChanged bool
 }

@@ -92,6 +92,8 @@ func (a *answered) problem(t *Target) *problem.Error {
 		p.Remedy = "check the path of the URL: this one takes no POST, and a GET opened no event stream"
 	case a.html:
 		p.Remedy = "the address is that of a web page; look up the endpoint in the documentation of the server, often /mcp or /sse"
+	case a.status >= 300 && a.status < 400:
+		p.Remedy = "it redirects to another origin, which is not followed, because the credential would go there: use the address that it leads to"
 	case a.status >= 500:
 		p.Remedy = "look at the log of the server, or try again later"
 	default:
@@ -267,6 +269,7 @@ func readAbout(result, info jsonscan.Value) about {
 	}
 	tools := result.Get("capabilities").Get("tools")
 	a.tools = tools.Exists()
+	a.tasks = result.Get("capabilities").Get("tasks").Get("requests").Get("tools").Get("call").Exists()
 	a.logging = result.Get("capabilities").Get("logging").Exists()
 	a.listChanged, _ = tools.Get("listChanged").Bool()
 	declared := result.Get("capabilities")

@@ -51,6 +51,7 @@ type Exchange struct {
 	fault  *Fault
 	got    bool // result or fault is set
 	broken bool // something came that is not JSON-RPC
+	astray bool // something came that answers no request of ours
 	cut    bool // the stream ended without the answer
 
 	// Modern says that the server speaks 2026-07-28, after a call.
@@ -67,7 +68,7 @@ func (x *Exchange) Reset() {
 }
 
 func (x *Exchange) forget() {
-	x.result, x.fault, x.got, x.broken, x.cut, x.id, x.flood = jsonscan.Value{}, nil, false, false, false, 0, flood{}
+	x.result, x.fault, x.got, x.broken, x.astray, x.cut, x.id, x.flood = jsonscan.Value{}, nil, false, false, false, false, 0, flood{}
 	x.events.id = x.events.id[:0]
 }
 
@@ -226,7 +227,8 @@ func (x *Exchange) readEvents(t *Target, resumes bool) func(int, io.Reader) erro
 		}
 		for !x.got {
 			if err := x.events.next(); err != nil {
-				x.cut = !errors.Is(err, errEventTooLarge)
+				x.cut = !errors.Is(err, errEventTooLarge) && !errors.Is(err, errFlood)
+				x.flood.overrun = x.flood.overrun || errors.Is(err, errFlood)
 				if errors.Is(err, io.EOF) {
 					return nil // without an answer, which the caller sees
 				}
@@ -300,7 +302,7 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 	switch {
 	case method.Kind() == jsonscan.String && !id.Exists():
 		if method.EqualText(notificationProgress) {
-			if n, ok := params.Get("progressToken").Int64(); ok && n > 0 && uint64(n) == x.id { // our tokens are our ids
+			if n, ok := params.Get("progressToken").Whole(); ok && n > 0 && n == x.id { // our tokens are our ids
 				x.progressed(x.target)
 			}
 		}
@@ -314,10 +316,11 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		}
 		return
 	}
-	if n, ok := id.Int64(); !ok || n < 0 || uint64(n) != x.id {
+	if n, ok := id.Whole(); !ok || n != x.id {
 		// An error without an id is about the message that was posted.
 		if fault.Kind() != jsonscan.Object || id.Exists() && id.Kind() != jsonscan.Null {
 			x.broken = x.broken || v.Kind() != jsonscan.Object || !version.Exists()
+			x.astray = true
 			return
 		}
 	}

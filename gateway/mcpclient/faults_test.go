@@ -174,7 +174,7 @@ func TestBrokenAnswers(t *testing.T) {
 		}
 	}
 	f("application/json", `{"jsonrpc":"2.0"`, problem.UpstreamMalformed, "not valid JSON-RPC")
-	f("application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`, problem.UpstreamMalformed, "without a result")
+	f("application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`, problem.UpstreamMalformed, "the id of another request")
 	f("application/json", `{"jsonrpc":"2.0","id":ID,"result":7}`, problem.UpstreamMalformed, "not valid JSON-RPC")
 	f("application/json", ``, problem.UpstreamMalformed, "without a result")
 	f("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n", problem.UpstreamMalformed, "without a result")

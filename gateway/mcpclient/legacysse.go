@@ -208,15 +208,15 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 		c.requested(e.asked(), t, &link{version: versionSSE, stream: e}, id, method, v.Get("params"))
 	case method.Exists():
 		params := v.Get("params")
-		n, ok := params.Get("progressToken").Int64() // our tokens are our ids
-		if !ok || n < 0 {
+		n, ok := params.Get("progressToken").Whole() // our tokens are our ids
+		if !ok {
 			e.told(method.AppendText(nil), params)
 			return
 		}
 		e.mu.Lock()
-		w := e.waiting[uint64(n)]
+		w := e.waiting[n]
 		if w != nil && w.flood.over(len(b)) {
-			delete(e.waiting, uint64(n))
+			delete(e.waiting, n)
 			close(w.answer)
 		} else if w != nil && method.EqualText(notificationProgress) {
 			select {
@@ -229,13 +229,13 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 		}
 		e.mu.Unlock()
 	default:
-		n, ok := id.Int64()
-		if !ok || n < 0 {
+		n, ok := id.Whole()
+		if !ok {
 			return
 		}
 		e.mu.Lock()
-		w := e.waiting[uint64(n)]
-		delete(e.waiting, uint64(n))
+		w := e.waiting[n]
+		delete(e.waiting, n)
 		e.mu.Unlock()
 		if w != nil {
 			w.answer <- bytes.Clone(b)

@@ -30,6 +30,7 @@ type eventReader struct {
 	data  []byte // of the last event
 	given []byte // id of the event that is being read, or of one before it
 
+	idle  int           // bytes of lines that brought no data: comments, ids
 	id    []byte        // of the last event that came whole; empty: none had one
 	retry time.Duration // before a reconnection, as the server wishes; below 0: it did not say
 }
@@ -55,6 +56,12 @@ func (e *eventReader) next() error {
 		if err != nil {
 			return err
 		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		if string(field) != "data" && (len(line) > 0 || !has) {
+			if e.idle += len(line) + 1; e.idle > maxNotified { // a comment each second stays below it for weeks
+				return errFlood
+			}
+		}
 		if len(line) == 0 {
 			e.id = append(e.id[:0], e.given...)
 			if has {
@@ -64,7 +71,6 @@ func (e *eventReader) next() error {
 			e.name = e.name[:0]
 			continue
 		}
-		field, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(field) {
 		case "event":

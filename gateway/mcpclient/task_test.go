@@ -24,6 +24,8 @@ type tasks struct {
 	mu     sync.Mutex
 	states []string // guarded by mu
 	asked  []string // guarded by mu; methods about tasks, and the member task of calls
+	only   bool     // guarded by mu; calls are refused that are no tasks
+	none   bool     // guarded by mu; it declares no tasks
 }
 
 func newTasks(t *testing.T, states ...string) *tasks {
@@ -58,9 +60,17 @@ func newTasks(t *testing.T, states ...string) *tasks {
 		switch in.Method {
 		case "initialize":
 			w.Header().Set("Mcp-Session-Id", "s1")
+			if u.none {
+				say(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`)
+				return
+			}
 			say(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"x","version":"1"}}`)
 		case "tools/call":
 			u.asked = append(u.asked, "task "+string(in.Params.Task))
+			if u.only && in.Params.Task == nil {
+				say(`"error":{"code":-32601,"message":"x requires task augmentation"}`)
+				return
+			}
 			if s := state(); strings.HasPrefix(s, "{") {
 				say(`"result":{"task":%s}`, s)
 			} else {
@@ -172,5 +182,28 @@ func TestTaskCancelled(t *testing.T) {
 	c.work.Wait()
 	if heard := u.heard(); heard[len(heard)-1] != "tasks/cancel t 1" {
 		t.Errorf("the server heard %q", heard)
+	}
+}
+
+// TestTaskOnly: a tool of which nobody knew that it runs as a task only is called as one when
+// the server says so, where it has tasks at all.
+func TestTaskOnly(t *testing.T) {
+	for none, want := range map[bool][]string{
+		false: {"task ", `task {"ttl":7200000}`, "tasks/result t 1"},
+		true:  {"task "},
+	} {
+		u := newTasks(t, taskState("completed", ""))
+		u.only, u.none = true, none
+		c := newClient(t, safedial.Options{AllowPrivate: true})
+		to := target(t, u.URL)
+		to.Hint.Protocol, to.Deadline = versionLegacy, time.Now().Add(5*time.Second)
+		var x Exchange
+		err := c.Call(&x, to, &Call{Tool: "x"})
+		if err != nil || none != (x.Fault() != nil) || !none && !strings.Contains(string(x.Result().Raw()), "done") {
+			t.Errorf("without tasks %t: %s, %v, %v", none, x.Result().Raw(), x.Fault(), err)
+		}
+		if !slices.Equal(u.heard(), want) {
+			t.Errorf("without tasks %t: the server heard %q", none, u.heard())
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,6 +46,7 @@ func (s *Servers) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no stream without a session", http.StatusMethodNotAllowed)
 	case r.Method == http.MethodDelete:
 		s.drop(one)
+		s.keepSpare(context.WithoutCancel(r.Context()), one, credentialsOf(r.Header))
 		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodGet:
 		s.stream(w, r, one)

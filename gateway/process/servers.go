@@ -71,6 +71,8 @@ type command struct {
 	failed   int           // guarded by Servers.mu; starts in a row
 	pause    time.Duration // guarded by Servers.mu
 	until    time.Time     // guarded by Servers.mu; it is not started before
+	spare    *session      // guarded by Servers.mu; started for whoever comes next; nil: there is none
+	noSpare  bool          // guarded by Servers.mu; it does not wait to be spoken to
 	why      string        // guarded by Servers.mu; of the last failure
 }
 
@@ -119,7 +121,9 @@ func (s *Servers) Close() {
 	all := slices.Collect(maps.Values(s.sessions))
 	s.mu.Unlock()
 	for _, one := range all {
-		one.child.end()
+		if one.running() { // else launch ends it
+			one.child.end()
+		}
 	}
 	_ = s.http.Close() // nothing is listened to
 	done := make(chan struct{})
@@ -166,6 +170,10 @@ func (s *Servers) begin(ctx context.Context, id string, credentials map[string]s
 	if err != nil {
 		return nil, err
 	}
+	o := s.order(spec, credentials)
+	if ready := s.takeSpare(s.command(id), o); ready != nil {
+		return ready, nil
+	}
 	one := newSession(id)
 	evicted, err := s.reserve(one, s.command(id))
 	if err != nil {
@@ -174,6 +182,14 @@ func (s *Servers) begin(ctx context.Context, id string, credentials map[string]s
 	if evicted != nil {
 		evicted.child.end()
 	}
+	if err := s.launch(one, spec, credentials, o); err != nil {
+		return nil, err
+	}
+	return one, nil
+}
+
+// launch starts the command of a session that has its place.
+func (s *Servers) launch(one *session, spec *Spec, credentials map[string]string, o *order) error {
 	secret := maps.Clone(credentials)
 	if secret == nil {
 		secret = map[string]string{}
@@ -184,22 +200,29 @@ func (s *Servers) begin(ctx context.Context, id string, credentials map[string]s
 			secret[name] = value
 		}
 	}
+	var err error
 	j := newJournal(&one.command.journal, one.id[:6], secret)
-	one.child, err = launch(s.o.Keeper, s.order(spec, credentials), j, one.take)
+	one.child, err = launch(s.o.Keeper, o, j, one.take)
 	if err != nil {
 		s.forget(one, "")
-		return nil, err
+		return err
 	}
+	s.mu.Lock()
+	closed := s.closed
 	close(one.started)
+	s.mu.Unlock()
+	if closed {
+		one.child.end()
+	}
 	j.add("", []byte("started"))
 	s.work.Go(func() {
 		<-one.child.done
 		one.close()
 		s.forget(one, one.child.reason)
 		j.add("", []byte("ended: "+one.child.reason))
-		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "the process of an MCP server ended", slog.String("command", id), slog.String("reason", one.child.reason))
+		s.o.Logger.LogAttrs(context.Background(), slog.LevelDebug, "the process of an MCP server ended", slog.String("command", one.commandID), slog.String("reason", one.child.reason))
 	})
-	return one, nil
+	return nil
 }
 
 // order is what a keeper is told of a command.
@@ -245,10 +268,15 @@ func (s *Servers) reserve(one *session, c *command) (evicted *session, err error
 	one.command = c
 	c.sessions++
 	s.sessions[one.id] = one
-	if s.sweeper == nil {
+	s.watchLocked()
+	return evicted, nil
+}
+
+// watchLocked lets idle processes be looked for.
+func (s *Servers) watchLocked() {
+	if s.sweeper == nil && !s.closed {
 		s.sweeper = time.AfterFunc(sweepEvery, func() { s.sweep(time.Now()) })
 	}
-	return evicted, nil
 }
 
 // idlestLocked is the session that was idle longest, of this command only when own.
@@ -256,7 +284,7 @@ func (s *Servers) idlestLocked(id string, own bool) *session {
 	var out *session
 	var since time.Time
 	for _, one := range s.sessions {
-		if own && one.commandID != id {
+		if own && one.commandID != id || !one.running() {
 			continue
 		}
 		if at, idle := one.idle(); idle && (out == nil || at.Before(since)) {
@@ -270,6 +298,9 @@ func (s *Servers) removeLocked(one *session) {
 	if s.sessions[one.id] == one {
 		delete(s.sessions, one.id)
 		one.command.sessions--
+		if one.command.spare == one {
+			one.command.spare = nil
+		}
 	}
 }
 
@@ -279,9 +310,12 @@ func (s *Servers) forget(one *session, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, known := s.sessions[one.id]
-	s.removeLocked(one)
 	c := one.command
+	waited := c.spare == one
+	s.removeLocked(one)
 	switch {
+	case waited: // it ended by itself: whoever comes next starts it
+		c.noSpare = true
 	case one.answered():
 		c.failed, c.pause = 0, 0
 	case known && !s.closed: // nobody ended it
@@ -313,13 +347,17 @@ func (s *Servers) sweep(now time.Time) {
 	s.mu.Lock()
 	var gone []*session
 	for _, one := range s.sessions {
-		if at, idle := one.idle(); idle && now.Sub(at) >= sessionIdle {
+		limit := sessionIdle
+		if one.command.spare == one {
+			limit = spareIdle
+		}
+		if at, idle := one.idle(); idle && one.running() && now.Sub(at) >= limit {
 			gone = append(gone, one)
 			s.removeLocked(one)
 		}
 	}
-	if s.sweeper = nil; len(s.sessions) > 0 && !s.closed {
-		s.sweeper = time.AfterFunc(sweepEvery, func() { s.sweep(time.Now()) })
+	if s.sweeper = nil; len(s.sessions) > 0 {
+		s.watchLocked()
 	}
 	s.mu.Unlock()
 	for _, one := range gone {

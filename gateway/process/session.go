@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"strconv"
 	"sync"
 	"time"
 
@@ -30,10 +31,13 @@ type session struct {
 	modern   bool              // guarded by mu; it speaks 2026-07-28
 	spoke    bool              // guarded by mu; it answered once
 	lastUsed time.Time         // guarded by mu
+
+	began time.Time // for its caller
+	given *order    // to one that waits for its caller; nil: to any other
 }
 
 func newSession(command string) *session {
-	return &session{id: sessionID(), commandID: command, started: make(chan struct{}), pending: map[string]*queue{}, lastUsed: time.Now()}
+	return &session{id: sessionID(), commandID: command, started: make(chan struct{}), pending: map[string]*queue{}, lastUsed: time.Now(), began: time.Now()}
 }
 
 // queue is what a request, or the stream of a session, gets to read.
@@ -146,6 +150,16 @@ func (s *session) idle() (since time.Time, idle bool) {
 	return s.lastUsed, len(s.pending) == 0 && s.watch == nil
 }
 
+// running reports whether the command was started.
+func (s *session) running() bool {
+	select {
+	case <-s.started:
+		return true
+	default:
+		return false
+	}
+}
+
 func (s *session) answered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +197,7 @@ func (s *session) takeOne(v jsonscan.Value) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.spoke = true
-		q := s.pending[string(id.Raw())]
+		q := s.pending[idKey(id)]
 		if q == nil && (!id.Exists() || id.Kind() == jsonscan.Null) && len(s.order) == 1 {
 			q = s.order[0] // an error about what could not be read
 		}
@@ -209,6 +223,15 @@ func (s *session) takeOne(v jsonscan.Value) {
 	}
 }
 
+// idKey is the id of a request as mcpclient wrote it, a whole number, however the server
+// repeats it.
+func idKey(id jsonscan.Value) string {
+	if n, ok := id.Whole(); ok {
+		return strconv.FormatUint(n, 10)
+	}
+	return string(id.Raw())
+}
+
 // readerOf is who reads a notification or request of the server. Stdio does not say to
 // which request it belongs: what names one, by its progress token or as a subscription,
 // goes there; a change of a list to the stream of the session; anything else to the
@@ -217,10 +240,10 @@ func (s *session) readerOf(params, method jsonscan.Value, wantsAnswer bool) *que
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sub := params.Get("_meta").Get("io.modelcontextprotocol/subscriptionId"); sub.Exists() {
-		return s.pending[string(sub.Raw())]
+		return s.pending[idKey(sub)]
 	}
 	if token := params.Get("progressToken"); token.Exists() {
-		return s.pending[string(token.Raw())] // tokens of mcpclient are its ids
+		return s.pending[idKey(token)] // tokens of mcpclient are its ids
 	}
 	name := method.AppendText(nil)
 	own := wantsAnswer || bytes.Equal(name, []byte("notifications/message"))

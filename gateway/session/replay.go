@@ -66,9 +66,10 @@ func (s *Session) Replay(request []byte) *Replay {
 }
 
 // AppendPrime appends an event that has nothing but an id, with which a client can resume
-// before anything else came.
+// before anything else came, and when it may come back: well within the time in which a
+// call goes on without it.
 func (r *Replay) AppendPrime(dst []byte) []byte {
-	return append(r.appendID(append(dst, "id: "...), 0), "\ndata: \n\n"...)
+	return append(r.appendID(append(dst, "id: "...), 0), "\nretry: 1000\ndata: \n\n"...)
 }
 
 // Append appends a message, one JSON object, as the next event to dst, which is for the

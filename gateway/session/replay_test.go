@@ -26,7 +26,7 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	other.Append(nil, []byte(`{"other":1}`), false)
-	if got, want := string(first), "id: 1-0\ndata: \n\n"+callEvent(1, 1, `{"n":1}`)+callEvent(1, 2, `{"n":2}`); got != want {
+	if got, want := string(first), "id: 1-0\nretry: 1000\ndata: \n\n"+callEvent(1, 1, `{"n":1}`)+callEvent(1, 2, `{"n":2}`); got != want {
 		t.Errorf("the first connection has %q", got)
 	}
 	for _, odd := range []string{"", "0-1", "3-1", "1-", "x", "-1", "1-x", strings.Repeat("9", 400) + "-1"} {

@@ -297,3 +297,15 @@ func TestAppendSet(t *testing.T) {
 	f(`{"k":2,"a":1,"k":3,"b":0}`, "k", ``, `{"a":1,"b":0}`)
 	f(`{"k":2}`, "k", ``, `{}`)
 }
+
+// TestWhole: a whole number is read in whatever notation, up to 2^53.
+func TestWhole(t *testing.T) {
+	for in, want := range map[string]int64{
+		"0": 0, "7": 7, "7.0": 7, "7e0": 7, "70e-1": 7, `"7"`: 7, `"\u0037"`: 7, "9007199254740992": 1 << 53, `"9007199254740992"`: 1 << 53,
+		"9007199254740993": -1, `"9007199254740993"`: -1, "1e16": -1, "-1": -1, "-1.0": -1, "7.5": -1, `"7.0"`: -1, `""`: -1, `"-7"`: -1, `" 7"`: -1, "1e999": -1, "null": -1, "true": -1, "[7]": -1,
+	} {
+		if got, ok := Trusted([]byte(in)).Whole(); ok != (want >= 0) || ok && got != uint64(want) {
+			t.Errorf("%s: %d, %t", in, got, ok)
+		}
+	}
+}

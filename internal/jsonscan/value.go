@@ -3,7 +3,9 @@ package jsonscan
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -207,6 +209,24 @@ func (v Value) inner() []byte {
 		return nil
 	}
 	return v.b[1 : len(v.b)-1]
+}
+
+// Whole returns the whole number from 0 to 2^53 that v says, whatever it says it as: 7, 7.0,
+// 7e0 or "7". Peers repeat a number so that keep it in another type.
+func (v Value) Whole() (uint64, bool) {
+	const most = 1 << 53
+	switch v.Kind() {
+	case Number:
+		if n, ok := v.Int64(); ok {
+			return uint64(n), n >= 0 && n <= most
+		}
+		f, err := strconv.ParseFloat(string(v.b), 64)
+		return uint64(f), err == nil && f >= 0 && f <= most && f == math.Trunc(f)
+	case String:
+		n, err := strconv.ParseUint(string(v.AppendText(nil)), 10, 64)
+		return n, err == nil && n <= most
+	}
+	return 0, false
 }
 
 // Int64 returns a number that is written as an integer (no fraction, no exponent)

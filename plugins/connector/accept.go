@@ -28,6 +28,7 @@ const (
 	CodeInstruction = "model_instructions"
 	CodeTextLong    = "text_too_long"
 	CodeReference   = "reference_not_loaded"
+	CodeTasks       = "tasks_not_offered"
 )
 
 // Notice is something in the words of an MCP server that an operator should look at.
@@ -63,12 +64,31 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 	maps.DeleteFunc(s.Needs, func(name string, _ []string) bool {
 		return !slices.ContainsFunc(kept, func(raw json.RawMessage) bool { return NameMCP(raw) == name })
 	})
+	a.tasks(kept)
 	return a.notices, append(refused, a.items(s)...)
 }
 
 type acceptor struct {
 	at      string
 	notices []Notice
+}
+
+// tasks says how many tools clients of the server itself can run as tasks of their own (MCP
+// 2025-11-25 "Tasks"): with tasks/get and the like, which are not passed on.
+func (a *acceptor) tasks(tools []json.RawMessage) {
+	n, of := 0, "tools"
+	for _, raw := range tools {
+		if support := jsonscan.Trusted(raw).Get("execution").Get("taskSupport"); support.EqualText("optional") || support.EqualText("required") {
+			n++
+		}
+	}
+	if n == 1 {
+		of = "tool"
+	}
+	if n > 0 {
+		a.note(CodeTasks, "/tools", "they are called and waited for; give a long one time: sluice toolset optimize TOOLSET --tool TOOL --time-limit 60m",
+			"clients of the server can run %d %s as tasks of their own, clients of the toolset cannot", n, of)
+	}
 }
 
 func (a *acceptor) note(code, pointer, remedy, format string, args ...any) {

@@ -27,12 +27,12 @@ func everythingServer(t *testing.T, args ...string) string {
 	return "http://" + addr + "/"
 }
 
-// proxiedToolset serves the tools of an MCP server as they are and returns the
-// toolset's URL.
+// proxiedToolset serves an MCP server with the settings that a toolset has by default and
+// returns the toolset's URL.
 func proxiedToolset(t *testing.T, server string) string {
 	t.Helper()
 	n := startSluice(t)
-	n.cli(t, "add", server, "--mcp", "--slug", "proxied", "--profile", "off")
+	n.cli(t, "add", server, "--mcp", "--slug", "proxied")
 	return "http://" + n.gateway + "/t/proxied"
 }
 

@@ -69,6 +69,21 @@ func TestSoakSessions(t *testing.T) {
 			ended = settledTo(t, n, none)
 		}
 	}
+	const kept = 32 << 20 // more of the heap than before the first client: pools and caches
+	if *soakTime >= time.Minute {
+		// A node without calls collects garbage every two minutes.
+		heap := map[string]float64{"go_memstats_heap_inuse_bytes": idle["go_memstats_heap_inuse_bytes"] + kept}
+		for until := time.Now().Add(3 * time.Minute); time.Now().Before(until); {
+			later := settledTo(t, n, heap)
+			ended["go_memstats_heap_inuse_bytes"] = later["go_memstats_heap_inuse_bytes"]
+			if ended["go_memstats_heap_inuse_bytes"] <= heap["go_memstats_heap_inuse_bytes"] {
+				break
+			}
+		}
+		if got := ended["go_memstats_heap_inuse_bytes"]; got > heap["go_memstats_heap_inuse_bytes"] {
+			t.Errorf("go_memstats_heap_inuse_bytes was %.0f without a session and is %.0f when all had left", idle["go_memstats_heap_inuse_bytes"], got)
+		}
+	}
 	k.mu.Lock()
 	counts, _ := json.Marshal(k.ended) // a map of numbers can be marshalled
 	k.mu.Unlock()
