@@ -170,6 +170,14 @@ func TestFilesOfKeys(t *testing.T) {
 	if err != nil || len(entries) != 3 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
+	// A link to nowhere is no first start that somebody else was faster at.
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFile(link); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		t.Errorf("a link to nowhere: %v", err)
+	}
 	// The file says what it is, and which key is which.
 	made := filepath.Join(dir, "made")
 	k, err := OpenFile(made)
