@@ -173,6 +173,7 @@ func TestWhatAConfigurationLacks(t *testing.T) {
 		{"oauth2", func(a *AuthItem) { a.Grant = oauth.AuthorizationCode }, keep, "authorizationUrl"},
 		{"oauth2", func(a *AuthItem) { a.Grant, a.AuthorizationURL = oauth.AuthorizationCode, "https://id.example/login" }, keep, ""},
 		{"oauth2", func(a *AuthItem) { a.Grant, a.Issuer = oauth.AuthorizationCode, "https://id.example" }, keep, ""},
+		{"oauth2", func(a *AuthItem) { a.Grant, a.Resource = oauth.AuthorizationCode, "https://api.example" }, keep, "authorizationUrl"},
 		{"oauth2", func(a *AuthItem) { a.ClientID = "" }, keep, "clientId"},
 		{"oauth2", func(a *AuthItem) { a.ClientID, a.TokenURL, a.Resource = "", "", "https://api.example" }, keep, "clientId"},
 		{"oauth2", func(a *AuthItem) { a.TokenAuth = "private_key_jwt" }, keep, "tokenAuthMethod"},
@@ -206,18 +207,23 @@ func TestWhatAConfigurationLacks(t *testing.T) {
 		return faultsOf((&SetAuth{AuthItem: AuthItem{AuthType: "list"}, Items: items}).Check("/a", func(i int) bool { return i == 0 }))
 	}
 	bare := AuthItem{AuthType: "bearer"}
-	for got, want := range map[string]string{
-		list():                           "items",
-		list(all["bearer"]):              "",
-		list(bare, bare):                 "items/1/token", // the first keeps what is stored
-		list(all["none"], bare):          "items/0/authType items/1/token",
-		list(AuthItem{AuthType: "list"}): "items/0/authType",
-		list(slices.Repeat([]AuthItem{all["bearer"]}, registry.MaxAuthItems)...):                       "",
-		list(slices.Repeat([]AuthItem{all["bearer"]}, registry.MaxAuthItems+1)...) + "s":               "itemss",
-		faultsOf((&SetAuth{AuthItem: all["bearer"], Items: []AuthItem{bare}}).Check("/a", keep)) + "!": "items!",
+	for i, c := range []struct{ got, want string }{
+		{list(), "items"},
+		{list(all["bearer"]), ""},
+		{list(bare, bare), "items/1/token"}, // the first keeps what is stored
+		{list(all["none"], bare), "items/0/authType items/1/token"},
+		{list(AuthItem{AuthType: "list"}), "items/0/authType"},
+		{list(slices.Repeat([]AuthItem{all["bearer"]}, registry.MaxAuthItems)...), ""},
+		{list(slices.Repeat([]AuthItem{all["bearer"]}, registry.MaxAuthItems+1)...), "items"},
+		{faultsOf((&SetAuth{AuthItem: all["bearer"], Items: []AuthItem{bare}}).Check("/a", keep)), "items"},
 	} {
-		if got != want {
-			t.Errorf("a list: faults at %q, want %q", got, want)
+		if c.got != c.want {
+			t.Errorf("list %d: faults at %q, want %q", i, c.got, c.want)
+		}
+	}
+	for _, half := range []AuthItem{{AuthType: "mtls", Certificate: all["mtls"].Certificate}, {AuthType: "mtls", PrivateKey: all["mtls"].PrivateKey}} {
+		if !half.Secret().IsZero() {
+			t.Error("half a certificate is sealed")
 		}
 	}
 }
@@ -228,7 +234,7 @@ func TestCertificateInfo(t *testing.T) {
 	until := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	for want, tmpl := range map[string]*x509.Certificate{
 		"CN=client":      {Subject: pkix.Name{CommonName: "client"}, DNSNames: []string{"client.example"}, NotAfter: until},
-		"client.example": {DNSNames: []string{"client.example", "b.example"}, NotAfter: until},
+		"client.example": {DNSNames: []string{"client.example"}, NotAfter: until},
 		"":               {NotAfter: until},
 	} {
 		cert, key := certificate(t, tmpl)
@@ -307,6 +313,9 @@ func TestBoundOfARecord(t *testing.T) {
 		if known != want.known || (err != nil) != want.fails || len(b.Call) != want.calls {
 			t.Errorf("%q: %+v, %v, %v", text, b, known, err)
 		}
+	}
+	if text := (&Bound{}).Text(); text != `{"call":[]}` {
+		t.Errorf("nowhere is %s", text)
 	}
 	if Host("https://a.example:8080/x") != "a.example:8080" || Hostname("https://a.example:8080/x") != "a.example" || Host("://") != "://" || Hostname("://") != "://" {
 		t.Error("hosts of addresses")

@@ -113,7 +113,7 @@ func TestClients(t *testing.T) {
 
 // draftOf is a stored credential of an item.
 func draftOf(id string, it *AuthItem) Draft {
-	return Draft{Row: store.Credential{ID: id, Version: 3, AuthType: it.AuthType, Shape: store.JSON(it.Shape()), Last4: "wxyz"}}
+	return Draft{Row: store.Credential{ID: id, Version: 1, AuthType: it.AuthType, Shape: store.JSON(it.Shape()), Last4: "wxyz"}}
 }
 
 // TestSecretsStayWithTheirServer: a change that gives no secret keeps the stored one, but
@@ -150,7 +150,7 @@ func TestSecretsStayWithTheirServer(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(next) != 1 || next[0].Row.ID != "cred_1" || next[0].Forget != c.forget || next[0].Elsewhere != c.elsewhere || next[0].Given == it.ClientSecret.IsZero() {
+		if err != nil || len(next) != 1 || next[0].Row.ID != "cred_1" || next[0].Forget != c.forget || next[0].Elsewhere != c.elsewhere || next[0].Given == it.ClientSecret.IsZero() || next[0].Shared || next[0].Adopted != nil {
 			t.Errorf("%s: %+v, %v", what, next, err)
 		}
 	}
@@ -183,7 +183,30 @@ func TestSecretsStayWithTheirServer(t *testing.T) {
 	if err != nil || again[0].Row.Shape != first[0].Row.Shape || !strings.Contains(first[0].Row.Shape, "CN=client") || first[0].Row.Last4 != "" {
 		t.Errorf("%+v, %v", again, err)
 	}
+	// What is new was sent nowhere before, and is given, with a secret or without.
+	for _, it := range []AuthItem{all["oauth2"], all["oidc"], all["header"]} {
+		next, err = (&SetAuth{AuthItem: it}).Configure(use, nil, newID, "/a")
+		if err != nil || next[0].Elsewhere || next[0].Forget || next[0].Shared || !next[0].Given {
+			t.Errorf("a new %s: %+v, %v", it.AuthType, next, err)
+		}
+	}
+	if next, err = (&SetAuth{AuthItem: AuthItem{AuthType: "none"}}).Configure(use, []Draft{draftOf("cred_1", &stored)}, newID, "/a"); err != nil || len(next) != 0 {
+		t.Errorf("none: %+v, %v", next, err)
+	}
+	broken := store.Credential{AuthType: "oauth2", Shape: "{"}
+	if KeepsSecret(&broken, &AuthItem{AuthType: "oauth2"}) || !KeepsSecret(&broken, &AuthItem{AuthType: "header"}) {
+		t.Error("nobody knows which client it was for")
+	}
 	// A key in the body has no place in the messages of MCP.
+	for _, name := range []string{"body", "header"} {
+		for _, mcp := range []bool{false, true} {
+			_, err := (&SetAuth{AuthItem: all[name]}).Configure(&Use{MCP: mcp}, nil, newID, "/a")
+			p := problem.As(err)
+			if refused := mcp && name == "body"; (err != nil) != refused || refused && (len(p.Parts) == 0 && p.Place.Pointer != "/a/authType" || len(p.Parts) > 0 && p.Parts[0].Place.Pointer != "/a/authType") {
+				t.Errorf("%s, of an MCP server %v: %v", name, mcp, err)
+			}
+		}
+	}
 	body := all["body"]
 	if _, err := (&SetAuth{AuthItem: body}).Configure(&Use{MCP: true}, nil, newID, "/a"); err == nil || !strings.Contains(err.Error(), "MCP") {
 		t.Error(err)
@@ -229,6 +252,33 @@ func TestItemsOfAList(t *testing.T) {
 			t.Errorf("matching %v, want %v", got, c.want)
 		}
 	}
+	for _, authType := range []string{"header", "query", "cookie", "body", "bearer"} {
+		x, y := item(authType, "x"), item(authType, "y")
+		if authType == "bearer" {
+			x, y = AuthItem{AuthType: "bearer", Scheme: "x"}, AuthItem{AuthType: "bearer", Scheme: "y"}
+		}
+		list := SetAuth{AuthItem: AuthItem{AuthType: "list"}, Items: []AuthItem{y, x}}
+		if got := list.Matching([]Draft{draftOf("x", &x), draftOf("y", &y)}); !slices.Equal(got, []int{1, 0}) {
+			t.Errorf("%s: matching %v", authType, got)
+		}
+	}
+	// Each part of where a key goes tells one from another.
+	base := AuthItem{AuthType: "header", Scheme: "s", HeaderName: "h", ParameterName: "p", CookieName: "c", MemberName: "m"}
+	for i, change := range []func(*AuthItem){
+		func(a *AuthItem) { a.Scheme = "x" }, func(a *AuthItem) { a.HeaderName = "x" }, func(a *AuthItem) { a.ParameterName = "x" },
+		func(a *AuthItem) { a.CookieName = "x" }, func(a *AuthItem) { a.MemberName = "x" },
+	} {
+		other := base
+		change(&other)
+		one := SetAuth{AuthItem: base}
+		if got := one.Matching([]Draft{draftOf("other", &other), draftOf("base", &base)}); got[0] != 1 {
+			t.Errorf("part %d: matching %v", i, got)
+		}
+	}
+	unread := []Draft{{Row: store.Credential{AuthType: "header", Shape: "{"}}}
+	if got := (&SetAuth{AuthItem: header("X-A")}).Matching(unread); got[0] != -1 {
+		t.Errorf("what cannot be read is matched: %v", got)
+	}
 	for i, c := range []struct {
 		it   AuthItem
 		m    AuthMethod
@@ -249,6 +299,7 @@ func TestItemsOfAList(t *testing.T) {
 		{item("basic", ""), AuthMethod{Type: "http", Scheme: "basic"}, true},
 		{item("bearer", ""), AuthMethod{Type: "http", Scheme: "basic"}, false},
 		{item("bearer", ""), AuthMethod{Type: "http", Scheme: "bearer"}, true},
+		{item("basic", ""), AuthMethod{Type: "http", Scheme: "bearer"}, false},
 		{item("oauth2", ""), AuthMethod{Type: "http", Scheme: "bearer"}, true},
 		{item("oauth2", ""), AuthMethod{Type: "http", Scheme: "basic"}, false},
 		{item("oidc", ""), AuthMethod{Type: "oauth2"}, true},
@@ -263,12 +314,12 @@ func TestItemsOfAList(t *testing.T) {
 		}
 	}
 	items := []AuthItem{header("X-A"), header("X-A"), {AuthType: "bearer", Scheme: "mine"}, {AuthType: "bearer"}}
-	bindSchemes(items, []AuthMethod{{ID: "key", Type: "apiKey", In: "header", Name: "X-A"}, {ID: "mine", Type: "http", Scheme: "bearer"}})
+	bindSchemes(items, []AuthMethod{{ID: "key", Type: "apiKey", In: "header", Name: "X-A"}, {ID: "mine", Type: "http", Scheme: "bearer"}, {ID: "cert", Type: "mutualTLS"}, {ID: "second", Type: "http", Scheme: "bearer"}})
 	var got []string
 	for i := range items {
 		got = append(got, items[i].Scheme)
 	}
-	if !slices.Equal(got, []string{"key", "", "mine", ""}) {
+	if !slices.Equal(got, []string{"key", "", "mine", "second"}) {
 		t.Errorf("schemes %q", got)
 	}
 	// One credential alone goes with every operation; several go where they are asked for.
@@ -292,6 +343,11 @@ func TestItemsOfAList(t *testing.T) {
 		t.Error("no login comes with it")
 	}
 	set.Adopt(login)
+	two := SetAuth{AuthItem: AuthItem{AuthType: "list"}, Items: []AuthItem{header("X-A"), header("X-B")}}
+	two.Adopt(login)
+	if next, err := two.Configure(&Use{}, nil, newID, "/a"); err != nil || next[0].Adopted != nil || next[1].Adopted != nil {
+		t.Errorf("nobody knows which of two: %+v, %v", next, err)
+	}
 	if next, err := set.Configure(&Use{}, nil, newID, "/a"); err != nil || next[0].Adopted != login || !set.Adopts() {
 		t.Errorf("%+v, %v", next, err)
 	}
@@ -343,6 +399,12 @@ func TestShown(t *testing.T) {
 	}
 	if _, err := Show([]Draft{draftOf("a", &x), broken}, now); err == nil {
 		t.Error("one of two shapes cannot be read")
+	}
+	if _, err := Show([]Draft{{Row: store.Credential{Shape: "{}", Origins: "{"}}}, now); err == nil {
+		t.Error("origins that cannot be read are shown")
+	}
+	if _, err := (&Draft{Row: store.Credential{AuthType: "basic", Shape: "{"}}).Value(); err == nil {
+		t.Error("a user without a name is applied")
 	}
 	if _, err := BundleShape([]Draft{broken}); err == nil {
 		t.Error("a shape that cannot be read goes into a bundle")
