@@ -220,6 +220,9 @@ func TestSecretsStayWithTheirServer(t *testing.T) {
 	if err != nil || !next[0].Shared || next[0].Forget {
 		t.Errorf("shared: %+v, %v", next, err)
 	}
+	if next, err = (&SetAuth{AuthItem: person}).Configure(use, []Draft{draftOf("cred_1", &person)}, newID, "/a"); err != nil || next[0].Shared {
+		t.Errorf("as before: %+v, %v", next, err)
+	}
 	next, err = (&SetAuth{AuthItem: person}).Configure(use, []Draft{draftOf("cred_1", &shared)}, newID, "/a")
 	if err != nil || next[0].Shared || next[0].Forget {
 		t.Errorf("no more shared: %+v, %v", next, err)

@@ -297,6 +297,9 @@ func TestAudited(t *testing.T) {
 	fingerprint := r.ring.Fingerprint(a.Secret)
 	for n, want := range map[int][]string{0: {`{"authType":"none"}`}, 1: {`"credentialId":"a"`, `"origins":"first"`, `"fingerprint":"` + fingerprint}, 2: {`"authType":"list","items":[{`, `"credentialId":"b"`}} {
 		text := store.JSON(Audited(r.ring, []Draft{a, b}[:n]))
+		if strings.Contains(text, `"list"`) != (n > 1) {
+			t.Errorf("%d credentials: %s", n, text)
+		}
 		for _, part := range want {
 			if !strings.Contains(text, part) || strings.Contains(text, "secret of") || strings.Count(text, "fingerprint") != min(n, 1) {
 				t.Errorf("%d credentials: %s lacks %s", n, text, part)
