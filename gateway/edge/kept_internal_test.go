@@ -285,23 +285,27 @@ func TestPacksInTheirOrder(t *testing.T) {
 // use; what is damaged is left out then.
 func TestSweepWritesWhatIsWorthIt(t *testing.T) {
 	for waste, rewritten := range map[string]bool{"": false, "bb": false, "bbbb": false, "bbbbb": true} {
-		dir := t.TempDir()
-		p := open(t, dir)
 		used, other := one("aaaa"), one(waste)
-		if err := p.add([]content{used, other}); err != nil {
-			t.Fatal(err)
-		}
-		before, twice := set(used), append(set(used), set(used)...)
+		before, twice := set(used), append(set(used), set(used)...) // two artifacts may share a content
 		for _, sets := range [][][]*holding{{before}, {before, before}, {twice, before}} {
+			dir := t.TempDir()
+			p := open(t, dir)
+			if err := p.add([]content{used, other}); err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range twice {
+				h.swept = 0
+			}
+			before[0].swept = 0
 			if err := p.sweep(sets...); err != nil {
 				t.Fatal(err)
 			}
 			if len(p.list) != 1 || !p.has(used.digest) || p.has(other.digest) == rewritten || (p.list[0].number == 2) != rewritten {
 				t.Errorf("%d bytes of waste: %d packs, number %d, waste is there: %v", len(waste), len(p.list), p.list[0].number, p.has(other.digest))
 			}
-		}
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-			t.Errorf("%d files, %v", len(files), err)
+			if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+				t.Errorf("%d files, %v", len(files), err)
+			}
 		}
 	}
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
@@ -340,4 +341,61 @@ func TestPrepareAsksAtOnce(t *testing.T) {
 			t.Errorf("given up: %v", err)
 		}
 	})
+}
+
+// TestUnusedCredentialsGo: a minute after neither the release nor the control plane has a
+// credential it is gone, from the disk too; that it cannot be written is told.
+func TestUnusedCredentialsGo(t *testing.T) {
+	for name, system := range map[string]atomicfile.System{"a disk": nil, "a full disk": brokenDisk{atomicfile.OS}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				id := enrolled(t, dir)
+				d := &desk{}
+				d.answer = func(_ context.Context, q question) (int, any, error) {
+					doc := &registry.EdgeCredentials{Edge: id.Edge, ETag: q.known + "x", Release: &registry.ReleaseName{Epoch: 1, Revision: 1, Digest: registry.DigestOf(nil)}, Credentials: []registry.EdgeCredential{{ID: "used"}}}
+					switch q.known {
+					case "":
+						doc.Credentials = append(doc.Credentials, registry.EdgeCredential{ID: "unused"})
+					case "xx":
+						time.Sleep(10 * time.Second)
+						return http.StatusNotModified, nil, nil
+					}
+					return http.StatusOK, sealed(t, id, registry.SealInfo(id.Edge), doc.ETag, doc), nil
+				}
+				r := d.ask(t, dir, func(o *RemoteOptions) { o.Jitter, o.System = whole, system })
+				v := OpenVault(r)
+				v.Serve(stateOf(1, "used"))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- v.Run(ctx) }()
+				has := func(v *Vault, id string) bool { _, err := v.Credential(id); return err == nil }
+				begun := time.Now()
+				for at, has1 := range []bool{true, false} {
+					time.Sleep(time.Until(begun.Add(unusedGrace - 5*time.Second + time.Duration(at)*10*time.Second)))
+					synctest.Wait()
+					if fault := v.Fault(); (fault != nil) != (system != nil && !has1) || fault != nil && !errors.Is(fault, errDisk) {
+						t.Errorf("the unused one is there: %v, fault %v", has1, fault)
+					}
+					if !has(v, "used") || has(v, "unused") != has1 {
+						t.Errorf("after a while the unused one is there: %v", has(v, "unused"))
+					}
+					if kept := OpenVault(r); system == nil && (!has(kept, "used") || has(kept, "unused") != has1) {
+						t.Errorf("and on the disk: %v", has(kept, "unused"))
+					}
+				}
+				cancel()
+				if err := <-ended; !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	// The write after that is one like any other.
+	dir := t.TempDir()
+	enrolled(t, dir)
+	v := OpenVault((&desk{}).ask(t, dir, func(o *RemoteOptions) { o.System = brokenDisk{atomicfile.OS} }))
+	if err := v.save(); !errors.Is(err, errDisk) {
+		t.Error(err)
+	}
 }

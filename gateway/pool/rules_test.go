@@ -115,6 +115,7 @@ func TestOperations(t *testing.T) {
 	s := pooltest.Start(t)
 	p := open(t, s, testKey)
 	over, end := context.WithCancel(t.Context())
+	defer end()
 	broken := errors.New("connection reset")
 	for i, c := range []struct {
 		answers []error
