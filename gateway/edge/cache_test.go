@@ -25,6 +25,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 		key              *sign.Key
 		newer            *registry.Release
 		bundle, previous registry.Digest // layers of the newest and the release before
+		connector        registry.Digest // manifest of the newest
 	}
 	write := func(t *testing.T, path string, b []byte) {
 		t.Helper()
@@ -59,7 +60,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 			newer := w.deploy("one", "newer")
 			n.persisted(newer)
 			n.stop()
-			harm(t, files{dir: dir, key: w.key, newer: newer.Release(), bundle: layer(newer), previous: layer(older)})
+			harm(t, files{dir: dir, key: w.key, newer: newer.Release(), bundle: layer(newer), previous: layer(older), connector: n.newest().Toolsets[0].Bundle.Connectors[0].Manifest})
 
 			// Without the control plane: the newest that is whole.
 			n = w.start(dir, &wire{Source: w.source, release: down})
@@ -164,6 +165,7 @@ func TestFaultsOfTheCache(t *testing.T) {
 		write(t, current(c), env)
 	})
 	f("a content missing", "older", func(t *testing.T, c files) { damage(t, c, c.bundle, forget) })
+	f("a connector's manifest missing", "older", func(t *testing.T, c files) { damage(t, c, c.connector, forget) })
 	f("half a content", "older", func(t *testing.T, c files) {
 		damage(t, c, c.bundle, func(b []byte, _, data, end int) []byte { return b[:(data+end)/2] })
 	})

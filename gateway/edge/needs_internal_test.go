@@ -68,6 +68,9 @@ func TestNeeds(t *testing.T) {
 		if strings.Count(got, "of toolset") != maxNamed || !strings.HasSuffix(got, want) || strings.Contains(got, "more") != (want != "") {
 			t.Errorf("of %d: %q", many, got)
 		}
+		if !strings.HasPrefix(got, "0 of toolset t, 1 of toolset t, 2 of toolset t, 3 of toolset t, 4 of toolset t") {
+			t.Errorf("not in their order: %q", got)
+		}
 	}
 }
 

@@ -62,11 +62,7 @@ func (k *Keyring) Rotate() error {
 	}
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:])
-	next, err := newKEK(key[:])
-	if err != nil {
-		return err
-	}
-	return k.replace(append([]*kek{next}, old...))
+	return k.replace(append([]*kek{newKEK(key[:])}, old...))
 }
 
 // Retire removes every key but the current one from the keyring and its file.
@@ -80,12 +76,11 @@ func (k *Keyring) replace(list []*kek) error {
 		return problem.New(problem.Conflict, "the key-encryption key was given as a value, not as a file").
 			Fix("put the new key before the old one in that value and restart")
 	}
-	text := keyFileText
-	if k.command != nil {
-		text = k.command.text
-	}
-	b, err := text(list)
-	if err != nil {
+	var b []byte
+	var err error
+	if k.command == nil {
+		b = keyFileText(list) // nothing of a key in the clear where a command wraps them
+	} else if b, err = k.command.text(list); err != nil {
 		return err
 	}
 	defer clear(b)
@@ -104,13 +99,13 @@ func (k *Keyring) replace(list []*kek) error {
 	return nil
 }
 
-func keyFileText(list []*kek) ([]byte, error) {
+func keyFileText(list []*kek) []byte {
 	var b bytes.Buffer
 	b.WriteString(keyFileHead)
 	for _, key := range list {
 		fmt.Fprintf(&b, "%s # id %s\n", base64.StdEncoding.EncodeToString(key.key[:]), idText(key.id))
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 // PlainIDs returns the ids of the keys in the text of a key file, the current one
@@ -165,15 +160,7 @@ func readKeyFile(path string) (string, error) {
 func createKeyFile(path string) error {
 	var key [keyBytes]byte
 	_, _ = rand.Read(key[:])
-	first, err := newKEK(key[:])
-	if err != nil {
-		return err
-	}
-	text, err := keyFileText([]*kek{first})
-	if err != nil {
-		return err
-	}
-	tmp, err := writeTemp(path, text)
+	tmp, err := writeTemp(path, keyFileText([]*kek{newKEK(key[:])}))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -71,30 +70,34 @@ type Keyring struct {
 	keys    atomic.Pointer[[]*kek]
 }
 
-func newKEK(key []byte) (*kek, error) {
+func newKEK(key []byte) *kek {
 	k := &kek{}
 	copy(k.key[:], key)
-	block, err := aes.NewCipher(k.key[:])
-	if err != nil {
-		return nil, fmt.Errorf("making the key cipher: %w", err)
-	}
-	if k.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
-		return nil, fmt.Errorf("making the key cipher: %w", err)
-	}
+	k.aead = gcm(k.key[:])
 	// The id and the fingerprint key are derived by HKDF, so neither tells about
 	// the key nor can be computed from the other.
-	id, err := hkdf.Key(sha256.New, k.key[:], nil, "sluice key id v1", idBytes)
+	copy(k.id[:], derive(k.key[:], "sluice key id v1", idBytes))
+	k.prints = derive(k.key[:], "sluice fingerprints v1", keyBytes)
+	k.pool = derive(k.key[:], "sluice pool v1", keyBytes)
+	return k
+}
+
+// derive makes n bytes of a key-encryption key for a use.
+func derive(key []byte, use string, n int) []byte {
+	return must(hkdf.Key(sha256.New, key, nil, use, n))
+}
+
+// gcm is the cipher of a key of keyBytes. It makes the nonces itself.
+func gcm(key []byte) cipher.AEAD {
+	return must(cipher.NewGCMWithRandomNonce(must(aes.NewCipher(key))))
+}
+
+// must is for what fails for lengths only that are fixed here.
+func must[T any](v T, err error) T {
 	if err != nil {
-		return nil, fmt.Errorf("deriving the key id: %w", err)
+		panic("BUG: " + err.Error())
 	}
-	copy(k.id[:], id)
-	if k.prints, err = hkdf.Key(sha256.New, k.key[:], nil, "sluice fingerprints v1", keyBytes); err != nil {
-		return nil, fmt.Errorf("deriving the fingerprint key: %w", err)
-	}
-	if k.pool, err = hkdf.Key(sha256.New, k.key[:], nil, "sluice pool v1", keyBytes); err != nil {
-		return nil, fmt.Errorf("deriving the key of the pool: %w", err)
-	}
-	return k, nil
+	return v
 }
 
 // Parse makes a keyring of keys given as a value, as from the environment: one
@@ -119,10 +122,7 @@ func parseKeys(text string) ([]*kek, error) {
 			return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is not 32 bytes in base64 or hexadecimal", len(list)+1).
 				Fix("make one with: head -c 32 /dev/urandom | base64")
 		}
-		next, err := newKEK(raw)
-		if err != nil {
-			return nil, err
-		}
+		next := newKEK(raw)
 		for _, have := range list {
 			if have.id == next.id {
 				return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is there twice", len(list)+1).Fix("remove one of the two")
@@ -200,7 +200,7 @@ func (k *Keyring) Seal(rec Record, s Secret) ([]byte, error) {
 	if len(value) > MaxBytes {
 		return nil, ErrTooLarge
 	}
-	return k.seal(rec, []byte(value))
+	return k.seal(rec, []byte(value)), nil
 }
 
 // SealBytes is Seal for a text that may hold secrets and is longer than one, such as
@@ -210,22 +210,19 @@ func (k *Keyring) SealBytes(rec Record, text []byte) ([]byte, error) {
 	if len(text) > MaxSealedText {
 		return nil, ErrTooLarge
 	}
-	return k.seal(rec, text)
+	return k.seal(rec, text), nil
 }
 
-func (k *Keyring) seal(rec Record, value []byte) ([]byte, error) {
+func (k *Keyring) seal(rec Record, value []byte) []byte {
 	var dek [keyBytes]byte
 	_, _ = rand.Read(dek[:]) // never fails: crypto/rand ends the process instead
-	data, err := dataCipher(dek[:])
-	if err != nil {
-		return nil, err
-	}
+	data := gcm(dek[:])
 	cur := (*k.keys.Load())[0]
 	out := make([]byte, 0, minSealed+len(value))
 	out = append(out, sealVersion)
 	out = append(out, cur.id[:]...)
 	out = cur.aead.Seal(out, nil, dek[:], aad("sluice/wrap/1", rec, cur.id[:])) //nolint:gosec // G407: the AEAD makes its own random nonce
-	return data.Seal(out, nil, value, aad("sluice/seal/1", rec, nil)), nil      //nolint:gosec // G407: the AEAD makes its own random nonce
+	return data.Seal(out, nil, value, aad("sluice/seal/1", rec, nil))           //nolint:gosec // G407: the AEAD makes its own random nonce
 }
 
 // Open decrypts what Seal made for the same record. It fails with [ErrSealed]
@@ -245,11 +242,7 @@ func (k *Keyring) OpenBytes(rec Record, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := dataCipher(dek)
-	if err != nil {
-		return nil, err
-	}
-	value, err := data.Open(nil, nil, sealed[payloadAt:], aad("sluice/seal/1", rec, nil))
+	value, err := gcm(dek).Open(nil, nil, sealed[payloadAt:], aad("sluice/seal/1", rec, nil))
 	if err != nil {
 		return nil, ErrSealed
 	}
@@ -317,18 +310,6 @@ func (k *kek) fingerprint(s Secret) string {
 	mac := hmac.New(sha256.New, k.prints)
 	mac.Write([]byte(s.Reveal()))
 	return hex.EncodeToString(mac.Sum(nil)[:8])
-}
-
-func dataCipher(dek []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(dek)
-	if err != nil {
-		return nil, fmt.Errorf("making the data cipher: %w", err)
-	}
-	data, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("making the data cipher: %w", err)
-	}
-	return data, nil
 }
 
 // aad is the authenticated data: every part with its length before it, so that

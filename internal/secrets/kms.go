@@ -177,11 +177,8 @@ func OpenWrapped(path, plain string, c *Command) (*Keyring, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unwrapping key %s: %w", w.ID, err)
 		}
-		next, err := newKEK(key)
+		next := newKEK(key)
 		clear(key)
-		if err != nil {
-			return nil, err
-		}
 		if idText(next.id) != w.ID {
 			return nil, problem.New(problem.Unavailable, "the command that wraps keys gave another key than %s", w.ID).Fix("see that it asks the KMS key it asked when the key was made")
 		}
@@ -223,11 +220,7 @@ func makeWrapped(path, plain string, c *Command) (*Keyring, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		var key [keyBytes]byte
 		_, _ = rand.Read(key[:])
-		first, err := newKEK(key[:])
-		if err != nil {
-			return nil, err
-		}
-		list = []*kek{first}
+		list = []*kek{newKEK(key[:])}
 	default:
 		return nil, err
 	}

@@ -323,3 +323,51 @@ func TestCosignPayloads(t *testing.T) {
 		t.Errorf("the signature of another key: %q, %v", id, err)
 	}
 }
+
+// TestKeyThatIsThere: of two that start together one key wins, and the other takes it.
+func TestKeyThatIsThere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k")
+	first, err := OpenKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeKeyOnce(path, key(t)); err != nil {
+		t.Errorf("the second of two: %v", err)
+	}
+	if got, err := ReadKey(path); err != nil || got.ID() != first.ID() {
+		t.Errorf("%v, %v, want %v", got, err, first)
+	}
+	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
+		t.Errorf("left behind: %v, %v", files, err)
+	}
+}
+
+// TestDigestsThatStatementsAreAbout are whole digests, and of them the one that is asked for.
+func TestDigestsThatStatementsAreAbout(t *testing.T) {
+	whole := registry.DigestOf([]byte("x"))
+	for _, c := range []struct {
+		asked, named string
+		want         bool
+	}{
+		{whole.Hex(), whole.Hex(), true}, {whole.Hex(), registry.DigestOf(nil).Hex(), false}, {"", "", false}, {"zz", "zz", false},
+		{whole.Hex() + "0", whole.Hex() + "0", false}, {whole.Hex() + "00", whole.Hex() + "00", false}, {whole.Hex()[2:], whole.Hex()[2:], false},
+	} {
+		var s statement
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"subject":[{"digest":{"sha1":%q}},{"digest":{"sha256":%q}}]}`, c.asked, c.named), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.about(registry.Digest("sha256:" + c.asked)); got != c.want {
+			t.Errorf("asked for %q of %q: %v", c.asked, c.named, got)
+		}
+	}
+}
+
+// TestPublisherKeyIsAlone: a file with something behind the key is refused, however short.
+func TestPublisherKeyIsAlone(t *testing.T) {
+	k := key(t)
+	for behind, ok := range map[string]bool{"": true, "\n \n": true, "x": false, "\nxx": false, string(k.PublicPEM()): false} {
+		if got, err := ParsePublisherKey(append(k.PublicPEM(), behind...)); (err == nil) != ok || ok && got.id != k.ID() || !ok && !problem.Is(err, problem.InvalidArgument) {
+			t.Errorf("with %q behind it: %v", behind, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package edge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+)
+
+// TestPartsOfAToolset are the ones that were meant: what has the digest of another module,
+// or is of another kind, makes no toolset.
+func TestPartsOfAToolset(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*loaded)
+		says   string
+	}{
+		"":                         {func(*loaded) {}, ""},
+		"a plugin for a connector": {func(l *loaded) { l.modules["c"] = &module{plugin: &guest.Package{}, digest: "cm"} }, "names a plugin as its connector"},
+		"another connector":        {func(l *loaded) { l.modules["c"].digest = "x" }, "wants connector"},
+		"a connector for a plugin": {func(l *loaded) { l.modules["p"] = &module{connector: connector.Later(nil), digest: "pm"} }, "wants plugin"},
+		"another plugin":           {func(l *loaded) { l.modules["p"].digest = "x" }, "wants plugin"},
+		"another id":               {func(l *loaded) { l.bundles["b"].toolset.ID = "x" }, "with a bundle of"},
+		"another slug":             {func(l *loaded) { l.bundles["b"].toolset.Slug = "x" }, "with a bundle of"},
+		"another workspace":        {func(l *loaded) { l.bundles["b"].toolset.Workspace = "x" }, "with a bundle of"},
+		"another toolset's access": {func(l *loaded) { l.entries["a"].document.Toolset = "x" }, "with an access document of"},
+		"another workspace's":      {func(l *loaded) { l.entries["a"].document.Workspace = "x" }, "with an access document of"},
+	} {
+		l := &loaded{
+			bundles: map[registry.Digest]*bundle{"b": {toolset: &registry.Toolset{
+				ID: "i", Slug: "s", Workspace: "w", Connectors: []registry.ConnectorRef{{Name: "main", Manifest: "c", Digest: "cm"}}, Plugins: []registry.PluginRef{{Name: "mask", Manifest: "p", Digest: "pm"}},
+			}}},
+			modules: map[registry.Digest]*module{"c": {connector: connector.Later(nil), digest: "cm"}, "p": {plugin: &guest.Package{}, digest: "pm"}},
+			entries: map[registry.Digest]*entry{"a": {document: &registry.AccessDocument{Toolset: "i", Workspace: "w"}}},
+		}
+		c.change(l)
+		out, err := l.join(registry.ReleaseToolset{ID: "i", Slug: "s", Workspace: "w", Bundle: "b", Access: "a"})
+		if c.says == "" && (err != nil || out.Connectors["main"] == nil || len(out.Plugins) != 1 || out.Access == nil) || c.says != "" && (!problem.Is(err, problem.InvalidRelease) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %+v, %v", what, out, err)
+		}
+	}
+}
+
+// nothing is a source that has nothing, and counts how often it is asked.
+type nothing struct{ asked int }
+
+func (*nothing) Release(context.Context, registry.Digest) ([]byte, error) { return nil, errDisk }
+
+func (n *nothing) Artifact(context.Context, string, registry.Digest, oci.Kind) (*oci.Artifact, error) {
+	n.asked++
+	return nil, errDisk
+}
+
+// TestConnectorThatIsNowhere: calls do not ask for it one after the other, but every few
+// seconds.
+func TestConnectorThatIsNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nothing{}
+		open := newLoader(nil, n).later(&module{}, reference{name: "main", repository: "acme/c", manifest: registry.DigestOf(nil), digest: registry.DigestOf(nil)})
+		for i, c := range []struct {
+			after time.Duration
+			asked int
+		}{{0, 1}, {0, 1}, {openAgain - 1, 1}, {1, 2}, {1, 2}, {openAgain, 3}} {
+			time.Sleep(c.after)
+			if got, err := open(); got != nil || !errors.Is(err, errDisk) || n.asked != c.asked {
+				t.Errorf("%d: %v, asked %d times, want %d", i, err, n.asked, c.asked)
+			}
+		}
+	})
+}
