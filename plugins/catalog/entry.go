@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -94,6 +95,7 @@ type EntryTool struct {
 	Title       string        `json:"title,omitempty"`
 	Description string        `json:"description,omitempty" doc:"What it does, which inputs matter, what comes back. Absent: the vendor's."`
 	Examples    []string      `json:"examples,omitempty" doc:"Requests in users' words that this tool serves; the selection finds it by them."`
+	Asks        []string      `json:"asks,omitempty" doc:"More of them, in as many different words as users have for it. Only the selection sees them: clients do not, and they cost no tokens."`
 	ReadOnly    bool          `json:"readOnly,omitempty" doc:"It only reads although its method may change something."`
 	Answers     *EntryAnswers `json:"answers,omitempty" doc:"What is left of its answers."`
 
@@ -169,6 +171,9 @@ func (t *EntryTool) Reads() bool {
 	method := t.Method()
 	return t.ReadOnly || method == "GET" || method == "HEAD"
 }
+
+// Requests are the texts by which the selection finds the tool.
+func (t *EntryTool) Requests() []string { return slices.Concat(t.Examples, t.Asks) }
 
 // methods that an operation may have.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", manifest.MethodMCP}
