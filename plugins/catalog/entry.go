@@ -101,7 +101,7 @@ type EntryTool struct {
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
 
-	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body. Absent: all."`
+	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body, body.rows.member one of the objects in its list rows. Absent: all."`
 }
 
 // EntryAnswers are settings of the answers of a tool, as the admin API has them.
