@@ -138,7 +138,8 @@ type ToolEdit struct {
 	// connector.
 	Fixed Fixed `json:"fixed,omitempty"`
 	// Arguments are those that clients list besides the required ones, body.member being
-	// a member of the argument body; empty: all. What is not listed is not refused.
+	// a member of the argument body, body.rows.member one of the objects in its list rows;
+	// empty: all. What is not listed is not refused.
 	Arguments []string `json:"arguments,omitempty"`
 }
 

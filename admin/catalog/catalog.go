@@ -265,8 +265,8 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 func (a *Adoption) Examples() map[catalog.Operation][]string {
 	out := map[catalog.Operation][]string{}
 	for _, t := range a.tools {
-		if len(t.Examples) > 0 {
-			out[catalog.Operation{Method: t.Method(), Path: t.Path()}] = t.Examples
+		if texts := t.Requests(); len(texts) > 0 {
+			out[catalog.Operation{Method: t.Method(), Path: t.Path()}] = texts
 		}
 	}
 	return out

@@ -168,7 +168,7 @@ func patchedArguments(d *Draft, t *toolset.Tool, names *[]string, at string) (st
 	if g == nil {
 		return "", request.FieldFault(at, "%s is the tool of a workflow, which says what its arguments are", t.Name)
 	}
-	return toolset.RecordArguments(*names, at, g.Takes)
+	return toolset.RecordArguments(*names, at, g.Lists)
 }
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil

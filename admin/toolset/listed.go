@@ -41,7 +41,7 @@ func RecordArguments(names []string, at string, takes func(name string) bool) (s
 	for i, name := range names {
 		if takes != nil && !takes(name) {
 			return "", problem.New(problem.InvalidArgument, "there is no argument %.80q", name).At("", 0, 0, fmt.Sprintf("%s/%d", at, i)).
-				Fix("name arguments as the input schema of the tool does; a member of the argument body is body.member")
+				Fix("name arguments as the input schema of the tool does; a member of the argument body is body.member, one of the objects in its list rows body.rows.member")
 		}
 	}
 	return store.JSON(names), nil

@@ -58,7 +58,11 @@ func (h *heldOut) without(group string) *selection.Features {
 		}
 	}
 	w := evaluate.Fit(e)
-	w[selection.FeatureExamples] = selection.Weights()[selection.FeatureExamples]
+	for k, v := range selection.Weights() {
+		if !evaluate.Fitted(k) {
+			w[k] = v
+		}
+	}
 	return &w
 }
 

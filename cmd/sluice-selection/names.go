@@ -304,7 +304,7 @@ func (c *catalogue) withExamples(e *catalog.Entry) []selection.Tool {
 	for at := range c.indexed {
 		for i := range e.Tools {
 			if x := &e.Tools[i]; x.Operation == c.indexed[at].SelectedTool.Method+" "+c.indexed[at].SelectedTool.Path {
-				for _, text := range x.Examples {
+				for _, text := range x.Requests() {
 					out[at].Examples = append(out[at].Examples, selection.Example{Text: text, Weight: 1})
 				}
 			}

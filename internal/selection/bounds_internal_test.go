@@ -85,3 +85,24 @@ func TestMaxTools(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxAsked: so many written requests of a tool are compared one by one, and indexed.
+func TestMaxAsked(t *testing.T) {
+	var tool Tool
+	for i := range maxAsked + 1 {
+		tool.Examples = append(tool.Examples, Example{Text: "word" + string(rune('a'+i/26)) + string(rune('a'+i%26)) + " weather", Weight: 1})
+		tool.Examples = append(tool.Examples, Example{Text: "learned weather", Weight: .5}) // these are not written
+	}
+	for n, want := range map[int]int{1: 1, maxAsked: maxAsked, maxAsked + 1: maxAsked} {
+		few := tool
+		few.Examples = few.Examples[:2*n]
+		if got := len(few.written()); got != want {
+			t.Errorf("%d requests: %d are indexed, want %d", n, got, want)
+		}
+		table := testTable(t)
+		x := Build([]Tool{few, {Name: "b"}}, table)
+		if got := len(x.asked.vectors) / table.Dim(); got != want {
+			t.Errorf("%d requests: %d vectors, want %d", n, got, want)
+		}
+	}
+}

@@ -258,6 +258,7 @@ func (s *Searcher) scoreExamples(q string, closest float32) {
 				}
 			}
 		}
+		s.askedWords[d] = near[0] / norm * askedTrust(int(end-start))
 		start = end
 		var closer float32
 		for _, l := range near {

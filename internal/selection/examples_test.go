@@ -51,3 +51,47 @@ func TestExamplesOfSomeTools(t *testing.T) {
 		t.Errorf("an example's request finds %s", got)
 	}
 }
+
+// Some requests that were written down in different words find their tool among many that
+// have none, by words and by what they mean; one or two change nothing.
+func TestFewWrittenRequests(t *testing.T) {
+	tool := func(name, description string, asks ...string) selection.Tool {
+		x := selection.Tool{Name: name, Description: description}
+		for _, a := range asks {
+			x.Examples = append(x.Examples, selection.Example{Text: a, Weight: 1})
+		}
+		return x
+	}
+	asks := []string{"let it rest", "stop the noise for an hour", "hush", "be quiet about this host", "we are working on the database", "snooze", "no more pages tonight", "turn the volume down"}
+	others := []selection.Tool{
+		tool("list_hosts", "Lists hosts of a database"), tool("get_database", "Reads a database"), tool("delete_page", "Deletes a page of a site"),
+		tool("create_note", "Creates a note about a host"), tool("stop_host", "Stops a host"), tool("list_hours", "Lists working hours"),
+	}
+	first := func(q string, asks ...string) string {
+		t.Helper()
+		tools := append([]selection.Tool{tool("create_silence", "Suppresses notifications that match labels", asks...)}, others...)
+		x := selection.Build(tools, selection.DefaultTable())
+		stored, err := selection.Open(x.Append(nil), selection.DefaultTable())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits := stored.NewSearcher().Search(q, 1)
+		if len(hits) == 0 {
+			return ""
+		}
+		return tools[hits[0].Tool].Name
+	}
+	const q = "no pages for the host tonight, be quiet"
+	if got := first(q); got == "create_silence" {
+		t.Fatalf("%q needs no requests", q)
+	}
+	if got := first(q, asks[0], asks[1]); got == "create_silence" {
+		t.Errorf("two requests of other words are enough to find %s", got)
+	}
+	if got := first(q, asks...); got != "create_silence" {
+		t.Errorf("%q finds %s", q, got)
+	}
+	if got := first("delete the page about the database", asks...); got != "delete_page" {
+		t.Errorf("a tool without requests is pushed aside by %s", got)
+	}
+}

@@ -29,6 +29,8 @@ const (
 	FeatureDeed
 	FeatureMany
 	FeatureOne
+	FeatureAsked
+	FeatureAskedWords
 	features
 )
 
@@ -36,7 +38,7 @@ const (
 var FeatureNames = [features]string{
 	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same",
 	"bm25_per_word", "bm25_long_request", "words_held", "distinct_cosine", "distinct_meaning", "name_meaning", "first_stage", "examples",
-	"intent", "object", "unasked", "deed", "many", "one",
+	"intent", "object", "unasked", "deed", "many", "one", "asked", "asked_words",
 }
 
 // Features are the values of one candidate.
@@ -170,9 +172,15 @@ func (s *Searcher) features(f *Features, d int32) {
 		}
 	}
 	f[FeaturePrior] = s.prior[d]
+	if s.asked != nil {
+		f[FeatureAsked] = s.asked[d]
+		f[FeaturePrior] -= askedPrior * s.asked[d]
+	}
 	if s.alike != nil {
 		f[FeatureExamples] = s.alike[d]
 		f[FeaturePrior] -= exampleWeight * s.alike[d]
+		f[FeatureAskedWords] = s.askedWords[d]
+		f[FeaturePrior] -= askedWordsPrior * s.askedWords[d]
 	}
 }
 

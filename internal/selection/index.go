@@ -37,10 +37,11 @@ const (
 	fieldParamNames
 	fieldParamTexts
 	fieldPath
+	fieldAsked
 	fields
 )
 
-var fieldWeight = [fields]float32{fieldName: 2, fieldDescription: 1, fieldServer: .5, fieldParamNames: .4, fieldParamTexts: .2, fieldPath: .4}
+var fieldWeight = [fields]float32{fieldName: 2, fieldDescription: 1, fieldServer: .5, fieldParamNames: .4, fieldParamTexts: .2, fieldPath: .4, fieldAsked: .6}
 
 const (
 	bm25K1 = 1.0
@@ -96,6 +97,7 @@ type Index struct {
 	termVecs  []int8    // rows × dim, of length 127: the words of names
 	verbs     []int8    // class of the name's verb, 0 unknown
 	examples  examples
+	asked     asked
 
 	table *Table
 
@@ -119,6 +121,7 @@ func Build(tools []Tool, table *Table) *Index {
 	v := vocabulary{terms: map[string]int32{}, surface: map[string]int32{}}
 	var lists [][]posting
 	lengths := make([][fields]float32, len(tools))
+	trust := make([]float32, len(tools))
 	var total [fields]float32
 	var buf []byte
 	x.verbs = make([]int8, len(tools))
@@ -163,6 +166,11 @@ func Build(tools []Tool, table *Table) *Index {
 			add(fieldParamTexts, p.Description)
 		}
 		add(fieldPath, pathNouns(t.Path))
+		written := t.written()
+		trust[d] = askedTrust(len(written))
+		for _, text := range written {
+			add(fieldAsked, text)
+		}
 		x.nameEnds = append(x.nameEnds, uint32(len(x.nameTerms)))
 		x.verbs[d] = verbClass(t.Name, t.Method)
 		for f := range fields {
@@ -170,11 +178,12 @@ func Build(tools []Tool, table *Table) *Index {
 		}
 	}
 	x.terms, x.surface = newDict(v.terms), newDict(v.surface)
-	x.postings(lists, lengths, total)
+	x.postings(lists, lengths, total, trust)
 	x.grams(tools)
 	x.embed(tools)
 	x.embedNames(tools)
 	x.examples = buildExamples(tools, table)
+	x.asked = buildAsked(tools, table)
 	return x
 }
 
@@ -244,11 +253,14 @@ func normal(word string) string {
 	return s
 }
 
-func (x *Index) postings(lists [][]posting, lengths [][fields]float32, total [fields]float32) {
+func (x *Index) postings(lists [][]posting, lengths [][fields]float32, total [fields]float32, trust []float32) {
 	var avg [fields]float32
 	for f := range fields {
 		avg[f] = max(total[f]/float32(max(x.n, 1)), 1e-6)
 	}
+	// Requests are as a description is: of one that says more, a word says less. Few tools
+	// have any, so that their mean says nothing.
+	avg[fieldAsked] = max(avg[fieldDescription], 1)
 	x.starts = make([]uint32, 1, len(lists)+1)
 	x.idf = make([]float32, len(lists))
 	size := 0
@@ -264,7 +276,11 @@ func (x *Index) postings(lists [][]posting, lengths [][fields]float32, total [fi
 			var tf float32
 			for f := range fields {
 				if p.tf[f] > 0 {
-					tf += fieldWeight[f] * float32(p.tf[f]) / (1 - bm25B + bm25B*lengths[p.doc][f]/avg[f])
+					w := fieldWeight[f] * float32(p.tf[f]) / (1 - bm25B + bm25B*lengths[p.doc][f]/avg[f])
+					if f == fieldAsked {
+						w *= trust[p.doc]
+					}
+					tf += w
 				}
 			}
 			x.docs = append(x.docs, p.doc)

@@ -64,6 +64,9 @@ type Searcher struct {
 	likeness   []float32 // to each example
 	alike      []float32 // to each tool's examples
 	near       []float32
+	asked      []float32 // how close each tool's closest request is, in meaning
+	askedWords []float32 // and in words
+	askedTrust float32   // how much that counts
 	keys       []uint32
 	hashes     map[string]uint32
 	keyOf      func([]byte) uint32 // hashOf, bound once
@@ -85,9 +88,12 @@ func (x *Index) NewSearcher() *Searcher {
 	s.order = make([]int32, 0, x.n)
 	s.hashes, s.means, s.eachTerm = map[string]uint32{}, x.resolved(), s.takeTerm
 	if n := len(x.examples.count); n > 0 {
-		s.likeness, s.alike, s.near = make([]float32, n), make([]float32, x.n), make([]float32, x.n)
+		s.likeness, s.alike, s.near, s.askedWords = make([]float32, n), make([]float32, x.n), make([]float32, x.n), make([]float32, x.n)
 		s.keyOf = s.hashOf
 		s.addKey = func(k uint32) { s.keys = append(s.keys, k) }
+	}
+	if s.askedTrust = x.asked.trust(); len(x.asked.ends) > 0 {
+		s.asked = make([]float32, x.n)
 	}
 	if x.table != nil {
 		s.vec, s.word = make([]float32, x.table.Dim()), make([]float32, x.table.Dim())
@@ -309,6 +315,13 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 		}
 	}
 	s.scoreExamples(q, top)
+	s.scoreAsked(q)
+	for d := range s.asked {
+		s.prior[d] += askedPrior * s.asked[d]
+	}
+	for d := range s.askedWords {
+		s.prior[d] += askedWordsPrior * s.askedWords[d]
+	}
 	for d := range among {
 		if !among[d] {
 			s.prior[d] = 0

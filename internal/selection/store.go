@@ -7,7 +7,7 @@ import (
 )
 
 // magic starts a stored index; the number is the version of the format.
-const magic = "SLUICEIX4"
+const magic = "SLUICEIX5"
 
 // maxTools bounds the tools of an index, which bounds what opening one takes.
 const maxTools = 1 << 20
@@ -55,7 +55,9 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, e.toolStarts, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, e.toolDocs, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, e.toolWeight, appendFloat32)
-	return appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, x.asked.ends, binary.LittleEndian.AppendUint32)
+	return appendArray(dst, x.asked.vectors, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
@@ -208,6 +210,7 @@ func Open(b []byte, table *Table) (*Index, error) {
 		toolStarts: readArray(r, 4, u32), toolDocs: readArray(r, 4, u32), toolWeight: readArray(r, 4, getFloat32),
 		centers: readArray(r, 1, getInt8),
 	}
+	x.asked = asked{ends: readArray(r, 4, u32), vectors: readArray(r, 1, getInt8)}
 	if r.bad || len(r.b) > 0 || !x.valid() {
 		return nil, ErrIndex
 	}
@@ -227,7 +230,7 @@ func (x *Index) valid() bool {
 		len(x.vectors) == x.n*dim && len(x.common) == x.n*min(dim, 1) && len(x.apart) == len(x.common) && len(x.verbs) == x.n &&
 		rising(x.nameEnds, x.n, len(x.nameTerms)) && inside(x.nameTerms, 0, terms) &&
 		len(x.termRows) == terms && inside(x.termRows, -1, len(x.termVecs)/max(dim, 1)) && len(x.termVecs)%max(dim, 1) == 0 &&
-		x.examples.valid(x.n, dim)
+		x.examples.valid(x.n, dim) && x.asked.valid(x.n, dim)
 }
 
 // inside reports whether all of v are at least low and below high.

@@ -25,6 +25,8 @@ var rerank = Features{
 	FeatureMany:        0.285907,
 	FeatureOne:         -0.269996,
 	FeatureExamples:    40, // the sets have none: chosen on one set split in two
+	FeatureAsked:       6,  // as those: on the catalog's own entries, and where some tools of a set have examples
+	FeatureAskedWords:  3,
 }
 
 // rerankSteps are those for a request of several steps, where the tool of a short one has
@@ -46,6 +48,8 @@ var rerankSteps = Features{
 	FeatureApartShare:  1.337319,
 	FeatureNameMeaning: 3.292890,
 	FeatureExamples:    40, // the sets have none: chosen on one set split in two
+	FeatureAsked:       6,  // as those: on the catalog's own entries, and where some tools of a set have examples
+	FeatureAskedWords:  3,
 }
 
 // Weights returns the weights of the package, for measurements that change some.

@@ -26,6 +26,7 @@ const (
 	// maxTools is what VS Code and the OpenAI API take in a request.
 	maxTools     = 128
 	maxExamples  = 10
+	maxAsks      = 32 // what the selection looks at of a tool without its training on many examples
 	maxExample   = 100
 	maxUseCases  = 16
 	maxScopes    = 30
@@ -240,6 +241,13 @@ func (t *EntryTool) check(f *faults, at, kind string) {
 	f.count(at+"/examples", len(t.Examples), maxExamples)
 	for i, example := range t.Examples {
 		f.text(fmt.Sprintf("%s/examples/%d", at, i), example, maxExample, true)
+	}
+	f.count(at+"/asks", len(t.Asks), maxAsks)
+	for i, ask := range t.Asks {
+		f.text(fmt.Sprintf("%s/asks/%d", at, i), ask, maxExample, true)
+		if i > 0 && slices.Contains(t.Asks[:i], ask) || slices.Contains(t.Examples, ask) {
+			f.add(fmt.Sprintf("%s/asks/%d", at, i), "%.80q is there twice", ask)
+		}
 	}
 	f.count(at+"/fixed", len(t.Fixed), maxFixed)
 	f.count(at+"/arguments", len(t.Arguments), maxArguments)

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -94,12 +95,13 @@ type EntryTool struct {
 	Title       string        `json:"title,omitempty"`
 	Description string        `json:"description,omitempty" doc:"What it does, which inputs matter, what comes back. Absent: the vendor's."`
 	Examples    []string      `json:"examples,omitempty" doc:"Requests in users' words that this tool serves; the selection finds it by them."`
+	Asks        []string      `json:"asks,omitempty" doc:"More of them, in as many different words as users have for it. Only the selection sees them: clients do not, and they cost no tokens."`
 	ReadOnly    bool          `json:"readOnly,omitempty" doc:"It only reads although its method may change something."`
 	Answers     *EntryAnswers `json:"answers,omitempty" doc:"What is left of its answers."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
 
-	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body. Absent: all."`
+	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body, body.rows.member one of the objects in its list rows. Absent: all."`
 }
 
 // EntryAnswers are settings of the answers of a tool, as the admin API has them.
@@ -169,6 +171,9 @@ func (t *EntryTool) Reads() bool {
 	method := t.Method()
 	return t.ReadOnly || method == "GET" || method == "HEAD"
 }
+
+// Requests are the texts by which the selection finds the tool.
+func (t *EntryTool) Requests() []string { return slices.Concat(t.Examples, t.Asks) }
 
 // methods that an operation may have.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", manifest.MethodMCP}

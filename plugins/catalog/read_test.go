@@ -101,6 +101,9 @@ func TestBuiltIn(t *testing.T) {
 			if len(e.Tools[i].Examples) == 0 && e.Kind() == KindOpenAPI {
 				t.Errorf("%s: %s has no example", e.ID, e.Tools[i].Name)
 			}
+			if len(e.Tools[i].Asks) < 5 && e.Kind() == KindOpenAPI {
+				t.Errorf("%s: %s has %d asks, want at least 5: the selection trusts no fewer", e.ID, e.Tools[i].Name, len(e.Tools[i].Asks))
+			}
 		}
 	}
 }
@@ -287,6 +290,8 @@ func TestBounds(t *testing.T) {
 		}},
 		{"examples", maxExamples, func(e *Entry, n int) { e.Tools[0].Examples = texts(n) }},
 		{"example", maxExample, func(e *Entry, n int) { e.Tools[0].Examples = []string{letters(n)} }},
+		{"asks", maxAsks, func(e *Entry, n int) { e.Tools[0].Asks = texts(n) }},
+		{"ask", maxExample, func(e *Entry, n int) { e.Tools[0].Asks = []string{letters(n)} }},
 		{"use cases", maxUseCases, func(e *Entry, n int) {
 			for _, id := range texts(n - 1) {
 				e.UseCases = append(e.UseCases, EntryUseCase{ID: id, Summary: "Something.", Tools: []string{"get_book"}})

@@ -7,7 +7,8 @@ import (
 )
 
 // Show returns the head of a tool that lists only some of its arguments: those that are named, where
-// "body.member" is a member of the object argument body, and those that are required.
+// "body.member" is a member of the object argument body, "body.list.member" one of the objects
+// in its member list, and those that are required.
 // What is not listed is not refused. A required object of which no member is named is
 // listed whole. No names: h as it is.
 func (h *Head) Show(names []string) Head {
@@ -15,39 +16,75 @@ func (h *Head) Show(names []string) Head {
 	if len(names) == 0 {
 		return out
 	}
-	shown := map[string][]string{}
-	for _, name := range names {
-		object, member, nested := strings.Cut(name, ".")
-		if !nested || h.property(name).Exists() {
-			shown[name] = append(shown[name], "")
-			continue
-		}
-		shown[object] = append(shown[object], member)
-	}
-	out.InputSchema = appendShown(nil, jsonscan.Trusted(h.InputSchema), shown)
+	out.InputSchema = appendShown(nil, jsonscan.Trusted(h.InputSchema), names)
 	return out
 }
 
-// appendShown writes an object schema with those properties only, and with required ones.
-func appendShown(dst []byte, schema jsonscan.Value, shown map[string][]string) []byte {
+// Lists reports whether a name is one that [Head.Show] finds.
+func (h *Head) Lists(name string) bool { return lists(jsonscan.Trusted(h.InputSchema), name) }
+
+func lists(s jsonscan.Value, name string) bool {
+	if s.Get("properties").Get(name).Exists() {
+		return true
+	}
+	for at, c := range name {
+		if c == '.' && s.Get("properties").Get(name[:at]).Exists() && lists(s.Get("properties").Get(name[:at]), name[at+1:]) {
+			return true
+		}
+	}
+	if items := s.Get("items"); items.Exists() && lists(items, name) {
+		return true
+	}
+	for _, key := range alternatives {
+		for it := s.Get(key).Elements(); it.Next(); {
+			if lists(it.Value(), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// alternatives are the keywords whose schemas have properties of an object.
+var alternatives = [...]string{"anyOf", "oneOf", "allOf"}
+
+// appendShown writes a schema with those properties only, and with required ones. Of a list
+// they are the properties of its items.
+func appendShown(dst []byte, schema jsonscan.Value, names []string) []byte {
 	required := map[string]bool{}
 	collectRequired(schema, required)
+	whole := schema.Get("properties")
 	return appendProperties(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
-		members, named := shown[key]
-		if !named && !required[key] {
-			return nil
-		}
-		some := map[string][]string{}
-		for _, member := range members {
-			if member == "" {
+		var members []string
+		for _, name := range names {
+			if name == key {
 				return append(dst, v.Raw()...)
 			}
-			some[member] = []string{""}
+			if member, ok := strings.CutPrefix(name, key+"."); ok && !whole.Get(name).Exists() && lists(v, member) {
+				members = append(members, member)
+			}
 		}
-		if len(some) == 0 {
+		switch {
+		case len(members) > 0:
+			return appendMembers(dst, v, members)
+		case required[key]:
 			return append(dst, v.Raw()...)
 		}
-		return appendShown(dst, v, some)
+		return nil
+	})
+}
+
+// appendMembers is appendShown of an object or of the items of a list.
+func appendMembers(dst []byte, schema jsonscan.Value, names []string) []byte {
+	items := schema.Get("items")
+	if !items.Exists() {
+		return appendShown(dst, schema, names)
+	}
+	return appendWith(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+		if key == "items" {
+			return appendMembers(dst, v, names)
+		}
+		return append(dst, v.Raw()...)
 	})
 }
 
@@ -78,7 +115,7 @@ func collectRequired(schema jsonscan.Value, into map[string]bool) {
 	for it := schema.Get("required").Elements(); it.Next(); {
 		into[string(it.Value().AppendText(nil))] = true
 	}
-	for _, key := range [...]string{"anyOf", "oneOf", "allOf"} {
+	for _, key := range alternatives {
 		for it := schema.Get(key).Elements(); it.Next(); {
 			collectRequired(it.Value(), into)
 		}

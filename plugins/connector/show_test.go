@@ -33,3 +33,32 @@ func TestShow(t *testing.T) {
 		t.Errorf("a required object of which no member is named: %s", got)
 	}
 }
+
+// TestShowDeep: of objects in objects and in lists the members that are named stay, with
+// those that are required; a name with dots is a property of that name where there is one.
+func TestShowDeep(t *testing.T) {
+	const schema = `{"type":"object","properties":{"body":{"type":"object","properties":{"filter":{"type":"object","properties":{"a":{},"b":{},"c":{}},"required":["c"]},"sort":{}}},` +
+		`"searches":{"type":"array","items":{"type":"object","properties":{"q":{"type":"string"},"x":{},"deep":{"type":"array","items":{"properties":{"m":{},"n":{}}}}}},"minItems":1},"body.filter":{}}}`
+	f := func(want string, names ...string) {
+		t.Helper()
+		h := &Head{InputSchema: []byte(schema)}
+		got := h.Show(names)
+		if string(got.InputSchema) != want {
+			t.Errorf("%q:\n%s\nwant\n%s", names, got.InputSchema, want)
+		}
+		for _, n := range names {
+			if !h.Lists(n) {
+				t.Errorf("%s is not found", n)
+			}
+		}
+	}
+	f(`{"type":"object","properties":{"body":{"type":"object","properties":{"filter":{"type":"object","properties":{"a":{},"c":{}},"required":["c"]}}}}}`, "body.filter.a")
+	f(`{"type":"object","properties":{"searches":{"type":"array","items":{"type":"object","properties":{"q":{"type":"string"},"deep":{"type":"array","items":{"properties":{"n":{}}}}}},"minItems":1}}}`, "searches.q", "searches.deep.n")
+	f(`{"type":"object","properties":{"body.filter":{}}}`, "body.filter")
+	h := &Head{InputSchema: []byte(schema)}
+	for _, name := range []string{"", ".", "body.", "body.filter.d", "searches.q.x", "searches.deep.o", "other"} {
+		if h.Lists(name) {
+			t.Errorf("%q is found", name)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sluicegate/sluice/internal/selection"
 )
@@ -48,8 +49,10 @@ const (
 )
 
 // Fitted reports whether Fit gives feature k a weight: all but the first stage,
-// which is a sum of others, and the examples, which the sets do not have.
-func Fitted(k int) bool { return k != selection.FeaturePrior && k != selection.FeatureExamples }
+// which is a sum of others, and those of examples, which the sets do not have.
+func Fitted(k int) bool {
+	return !slices.Contains([]int{selection.FeaturePrior, selection.FeatureExamples, selection.FeatureAsked, selection.FeatureAskedWords}, k)
+}
 
 // Fit finds the weights of the reranker: the cross entropy of the softmax over
 // each request's candidates, with the right ones sharing the target, minimised
