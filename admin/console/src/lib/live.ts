@@ -9,7 +9,7 @@ const keys: Record<Subject, readonly string[]> = {
   alerts: ["alerts"],
   toolsets: ["toolsets"], // Not one toolset: a form that is being filled in keeps the version that it began with.
   usage: ["usage", "calls"],
-  records: ["domains", "edges", "tokens", "members", "sessions", "grants", "audit", "plugins", "catalog"],
+  records: ["domains", "edges", "tokens", "members", "sessions", "passkeys", "grants", "audit", "plugins", "catalog"],
 };
 
 /** How long a stream that the node refused is not asked for again. */
