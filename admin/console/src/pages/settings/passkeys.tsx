@@ -147,7 +147,7 @@ function Make({ open, close, session }: { open: boolean; close: () => void; sess
       <p className="text-muted">The browser asks for the fingerprint, face or PIN of this device, of a phone or of a security key.</p>
       <TextField label="Name" name="name" required maxLength={100} autoComplete="off" hint="What you call the device" error={faultAt(make.error, "/name")} />
       {session.password === "set" ? (
-        <TextField label="Your password" name="current" type="password" autoComplete="current-password" required error={faultAt(make.error, "/current")} />
+        <TextField label="Your password" name="current" type="password" autoComplete="current-password" required />
       ) : null}
     </FormDialog>
   );
