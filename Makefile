@@ -136,6 +136,12 @@ console-check:
 	elif [ "$${CI:-}" = true ]; then echo "console-check: npm is missing" >&2; exit 1; \
 	else echo "WARNING: npm is missing: the console's committed files were NOT compared with their sources" >&2; fi
 
+# GITHUB is GitHub's specification; without it, what needs it is skipped.
+GITHUB ?= $(wildcard $(GITHUB_SPEC))
+.PHONY: console-runs
+console-runs: $(CONSOLE)/node_modules/.ready ## go through the console at a person's speed, and print inputs and seconds (GITHUB=FILE, needs Chromium)
+	SLUICE_RUNS=1 SLUICE_RUNS_GITHUB="$(GITHUB)" go test -count=1 -v -run '^TestConsoleRuns$$' ./cmd/sluice/e2e
+
 $(CONSOLE)/node_modules/.ready: $(CONSOLE)/package.json $(CONSOLE)/package-lock.json
 	cd $(CONSOLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -19,6 +19,7 @@ import (
 func TestListFields(t *testing.T) {
 	w := newWorld(t)
 	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.createBody("Pets", "pets.yaml")), 201)
+	ada, _ := w.invite("ada@example.com", "viewer")
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -36,7 +37,7 @@ func TestListFields(t *testing.T) {
 				continue
 			}
 			lists++
-			at := strings.NewReplacer("{id}", ts.ID, "{name}", ts.Connector.Name).Replace(path) + "?"
+			at := strings.NewReplacer("/v1/members/{id}", "/v1/members/"+ada.ID, "{id}", ts.ID, "{name}", ts.Connector.Name).Replace(path) + "?"
 			_, names, ok := strings.Cut(strings.TrimSuffix(p.Description, "."), " Fields: ")
 			if !ok {
 				t.Errorf("%s: %s does not say its fields: %s", path, p.Name, p.Description)

@@ -7,13 +7,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/pages"
+	"github.com/sluicegate/sluice/admin/passkey"
 )
 
 const signInPath = "/v1/sign-in"
 
 // SignInWays says how people sign in to the console.
 type SignInWays struct {
-	OpenID *SignInProvider `json:"openIdConnect,omitempty" doc:"The OpenID provider; absent: there is none."`
+	OpenID   *SignInProvider `json:"openIdConnect,omitempty" doc:"The OpenID provider; absent: there is none."`
+	Passkeys string          `json:"passkeyHost,omitempty" doc:"Host name of the console at which passkeys sign in; absent: it is at an IP address, or has no TLS, and browsers use none there." example:"sluice.example.com"`
 }
 
 // SignInProvider is the provider at which members sign in.
@@ -41,8 +43,11 @@ func registerOpenID(s *Server) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-sign-in-ways", Method: http.MethodGet, Path: signInPath, Summary: "How people sign in", Tags: tags, Security: []map[string][]string{{}},
 		Description: "Besides with a login link, or an address and a password.",
-	}, func(context.Context, *struct{}) (*bodyOutput[SignInWays], error) {
+	}, func(ctx context.Context, _ *struct{}) (*bodyOutput[SignInWays], error) {
 		out := SignInWays{}
+		if site, err := passkey.SiteOf(s.front.ConsoleURL(ctx)); err == nil {
+			out.Passkeys = site.Host
+		}
 		if s.openID.Enabled() {
 			out.OpenID = &SignInProvider{Name: s.openID.Config().Name, URL: pages.OpenIDPath}
 		}

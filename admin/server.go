@@ -464,7 +464,7 @@ var operations = []func(*Server){
 	registerToolsets, registerRefresh, registerSchedules, registerTools, registerItems, registerSuggestions, registerLearned, registerSelection,
 	registerAuthentication, registerTests, registerTrials, registerAccess, registerConnectors, registerMCP, registerPlugins, registerWorkflows, registerScripts,
 	registerBindings, registerCommands, registerJobs, registerAudit, registerEdges, registerControlPlanes, registerReleases, registerKeptDrafts, registerTokens,
-	registerGrants, registerMembers, registerSessions, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
+	registerGrants, registerMembers, registerSessions, registerPasskeys, registerOpenID, registerUsage, registerCalls, registerAlerts, registerCatalog,
 	registerConnectorRequests, registerDomains, registerChannels, registerAlertRules, registerExport, registerLive,
 }
 
@@ -511,7 +511,7 @@ func (s *Server) routes() {
 			health.Serve(w, r)
 		case at == "/v1/openapi.json", at == "/v1/openapi.yaml", at == signInPath && r.Method == http.MethodGet:
 			s.front.Routed()(w, r)
-		case at == front.SessionPath && r.Method == http.MethodPost:
+		case (at == front.SessionPath || at == front.PasskeyPath) && r.Method == http.MethodPost:
 			signIn(w, r)
 		case strings.HasPrefix(at, "/v1/") && r.Method == http.MethodOptions:
 			s.front.Routed()(w, r) // says no more than the document of the API

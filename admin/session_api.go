@@ -14,9 +14,10 @@ import (
 )
 
 type signInInput struct {
-	Cookie string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login."`
-	Agent  string `header:"User-Agent"`
-	Body   session.SignIn
+	Cookie    string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login."`
+	Challenge string `cookie:"sluice_passkey" maxLength:"100" doc:"Of the challenge that a passkey signed."`
+	Agent     string `header:"User-Agent"`
+	Body      session.SignIn
 }
 
 type signInOutput struct {
@@ -41,10 +42,10 @@ func registerSessions(s *Server) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "sign-in", Method: http.MethodPost, Path: front.SessionPath, Summary: "Sign a browser in", Tags: tags, Security: []map[string][]string{{}},
 		BodyReadTimeout: -1, MaxBodyBytes: -1, DefaultStatus: http.StatusOK,
-		Description: "With the secret of a login link, or with the address and password of a member. The answer sets the cookie of the session. " +
+		Description: "With the secret of a login link, with the address and password of a member, or with a passkey. The answer sets the cookie of the session. " +
 			"The request must come from a page of the console. After many failures it answers 429 with Retry-After.",
 	}, func(ctx context.Context, in *signInInput) (*signInOutput, error) {
-		out, err := s.sessions.Open(ctx, &in.Body, secrets.New(in.Cookie), in.Agent)
+		out, err := s.sessions.Open(ctx, &in.Body, &session.From{Base: s.front.ConsoleURL(ctx), Old: secrets.New(in.Cookie), Kept: secrets.New(in.Challenge), Agent: in.Agent})
 		if err != nil {
 			return nil, s.front.Fail(ctx, err)
 		}

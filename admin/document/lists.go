@@ -20,7 +20,7 @@ var listSpecs = map[string]*listing.Spec{
 	"list-items": &toolset.ItemList.Spec, "list-access-tokens": store.AccessTokenList, "list-connectors": store.ConnectorList,
 	"list-connector-versions": store.ConnectorVersionList, "list-catalog": &catalog.EntryList.Spec, "list-connector-requests": store.ConnectorRequestList,
 	"list-plugins": store.PluginList, "list-publisher-keys": store.PublisherKeyList, "list-jobs": store.JobList, "list-audit": store.AuditList,
-	"list-members": store.MemberList, "list-tokens": store.TokenList, "list-sessions": store.SessionList, "list-edges": store.EdgeList,
+	"list-members": store.MemberList, "list-tokens": store.TokenList, "list-sessions": store.SessionList, "list-passkeys": store.PasskeyList, "list-member-passkeys": store.PasskeyList, "list-edges": store.EdgeList,
 	"list-join-tokens": store.JoinTokenList, "list-alerts": store.AlertList, "list-channels": store.ChannelList, "list-deliveries": store.DeliveryList,
 	"list-alert-rules": &alert.RuleList.Spec, "list-calls": store.CallList, "list-workspaces": store.WorkspaceList, "list-domains": store.DomainList, "list-toolset-domains": store.DomainList,
 }

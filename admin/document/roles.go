@@ -18,6 +18,8 @@ var rolesOf = map[string]string{
 	"create-login-link": store.RoleAdmin, "get-openid-connect": store.RoleAdmin,
 	// What everybody decides about their own sessions.
 	"sign-out": store.RoleViewer, "revoke-session": store.RoleViewer, "set-password": store.RoleViewer, "create-own-login-link": store.RoleViewer,
+	"begin-passkey": store.RoleViewer, "add-passkey": store.RoleViewer, "rename-passkey": store.RoleViewer, "remove-passkey": store.RoleViewer,
+	"list-member-passkeys": store.RoleAdmin, "remove-member-passkey": store.RoleAdmin,
 	"create-grant": store.RoleAdmin, "revoke-grant": store.RoleAdmin,
 	// What is captured may be anybody's data: a viewer sees that a call was, not what it said.
 	"get-call": store.RoleEditor, "read-command-output": store.RoleAdmin, "set-capture": store.RoleAdmin,

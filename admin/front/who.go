@@ -20,6 +20,12 @@ const SessionCookie = "sluice_session"
 // SessionPath is where a browser signs in and out.
 const SessionPath = "/v1/session"
 
+// PasskeyPath is where a browser begins to sign in with a passkey.
+const PasskeyPath = SessionPath + "/passkey"
+
+// challengeCookie keeps who asked for the challenge of a passkey.
+const challengeCookie = "sluice_passkey"
+
 // MaxSignInBytes is the largest request that signs in: several times one with every member
 // at its longest. Nobody has said yet who they are, so it is far below [MaxBodyBytes].
 const MaxSignInBytes = 16 << 10
@@ -130,6 +136,13 @@ func (f *Room) Cookie(ctx context.Context, secret secrets.Secret, until time.Tim
 		// A proxy that ends TLS passes the public name on.
 		Secure: scheme == "https" || f.PublicURL == "https://"+host,
 	}
+}
+
+// ChallengeCookie keeps the secret of a challenge until it expires, where sessions begin.
+func (f *Room) ChallengeCookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
+	c := f.Cookie(ctx, secret, until)
+	c.Name, c.Path = challengeCookie, SessionPath
+	return c
 }
 
 // ConsoleURL is scheme and host of the console: the public URL, or what the client wrote.

@@ -20,6 +20,10 @@ const (
 	// a day from all addresses together. More strictness would let a stranger lock them out.
 	accountBurst = 10
 	accountEvery = 30 * time.Second
+	// A challenge of a passkey is asked for before every login, also by who then presses
+	// Cancel: 60 at once, then one in a second.
+	challengeBurst = 60
+	challengeEvery = time.Second
 )
 
 // limiter counts failed attempts.

@@ -85,6 +85,15 @@ func (m *Room) findLink(ctx context.Context, secret secrets.Secret) (*store.Logi
 	return link, err
 }
 
+// useLink uses a link up.
+func useLink(ctx context.Context, tx *store.Tx, link *store.LoginLink) error {
+	err := tx.TakeLoginLink(ctx, link)
+	if problem.Is(err, problem.NotFound) {
+		return refuseLink(ctx, link.WorkspaceID)
+	}
+	return err
+}
+
 // refuseLink is the one answer for every link that is not good.
 func refuseLink(ctx context.Context, workspace string) error {
 	failed(ctx, workspace, "", "login link")

@@ -131,19 +131,11 @@ type SetPassword struct {
 // SetPassword sets the password of the member who is signed in, and ends their other
 // sessions.
 func (m *Room) SetPassword(ctx context.Context, in *SetPassword) error {
-	r := request.Of(ctx)
-	if r.Session == nil {
-		return notSignedIn()
-	}
-	if r.Session.MemberID == "" {
-		return problem.New(problem.Conflict, "this session is of an API token, which has no password").
-			Fix("add yourself as a member, and sign in with a login link of that member")
-	}
-	ws := m.store.Workspace(r.Token.WorkspaceID)
-	member, err := ws.Member(ctx, r.Session.MemberID)
+	member, err := m.SignedIn(ctx)
 	if err != nil {
 		return err
 	}
+	r, ws := request.Of(ctx), m.store.Workspace(member.WorkspaceID)
 	if err := checkPassword(in.Password, member); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/passkey"
 	"github.com/sluicegate/sluice/admin/ratelimit"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -42,11 +43,15 @@ const maxAgent = 256
 
 // Room opens and ends sessions. It may be used by many goroutines.
 type Room struct {
+	// Passkeys checks those of members.
+	Passkeys *passkey.Room
+
 	store   *store.Store
 	log     *slog.Logger
 	version string
 
 	addresses, accounts limiter
+	challenges          limiter       // of passkeys, asked for by an address
 	hashing             chan struct{} // a slot for each password that is being hashed
 }
 
@@ -54,18 +59,30 @@ type Room struct {
 func New(st *store.Store, log *slog.Logger, version string) *Room {
 	return &Room{
 		store: st, log: log, version: version,
+		Passkeys:  passkey.New(st, log),
 		addresses: limiter{ratelimit.New(addressBurst, addressEvery, st.Now)}, accounts: limiter{ratelimit.New(accountBurst, accountEvery, st.Now)},
-		hashing: make(chan struct{}, hashesAtOnce),
+		challenges: limiter{ratelimit.New(challengeBurst, challengeEvery, st.Now)},
+		hashing:    make(chan struct{}, hashesAtOnce),
 	}
 }
 
-// SignIn asks for a session: with the secret of a login link, or with the address and
-// password of a member.
+// SignIn asks for a session: with the secret of a login link, with the address and password
+// of a member, or with what a passkey signed.
 type SignIn struct {
 	Link      string `json:"link,omitempty" maxLength:"100" doc:"What stands behind #login= in a login link." example:"sll_…"`
 	Email     string `json:"email,omitempty" maxLength:"254" example:"ada@example.com"`
 	Password  string `json:"password,omitempty" maxLength:"1024"`
 	Workspace string `json:"workspace,omitempty" maxLength:"63" doc:"Needed where an address belongs to members of several workspaces."`
+
+	Passkey *passkey.Assertion `json:"passkey,omitempty" doc:"What a passkey signed of the challenge that this browser asked for."`
+}
+
+// From is the browser that signs in.
+type From struct {
+	Base  string         // scheme and host of the console
+	Old   secrets.Secret // of the session that it had
+	Kept  secrets.Secret // of the challenge that it asked for
+	Agent string
 }
 
 // Opened is a new session and its secret, for the cookie.
@@ -74,29 +91,38 @@ type Opened struct {
 	Secret  secrets.Secret
 }
 
-// Open signs a browser in and ends the session of old, the cookie that it had. A session
-// always gets a new secret, so one that was planted in the browser is worth nothing. It fails
-// with [problem.Unauthenticated], and with [problem.RateLimited] after many failures.
-func (m *Room) Open(ctx context.Context, in *SignIn, old secrets.Secret, agent string) (*Opened, error) {
-	row := &store.Session{Agent: agentName(agent), Address: request.Of(ctx).IP}
-	var link *store.LoginLink
+// Open signs a browser in and ends the session that it had. A session always gets a new
+// secret, so one that was planted in the browser is worth nothing. It fails with
+// [problem.Unauthenticated], and with [problem.RateLimited] after many failures.
+func (m *Room) Open(ctx context.Context, in *SignIn, from *From) (*Opened, error) {
+	row := &store.Session{Agent: agentName(from.Agent), Address: request.Of(ctx).IP}
+	spend := func(*store.Tx) error { return nil }
 	var err error
+	typed := in.Email != "" && in.Password != ""
 	switch {
-	case in.Link != "" && in.Email == "" && in.Password == "" && in.Workspace == "":
+	case in.Link != "" && in.Email == "" && in.Password == "" && in.Workspace == "" && in.Passkey == nil:
+		var link *store.LoginLink
 		if link, err = m.findLink(ctx, secrets.New(in.Link)); err == nil {
 			row.WorkspaceID, row.MemberID, row.TokenID = link.WorkspaceID, link.MemberID, link.TokenID
 			row.OpenedBy, row.SetsPassword = store.OpenedByLink, link.SetsPassword
+			spend = func(tx *store.Tx) error { return useLink(ctx, tx, link) }
 		}
-	case in.Link == "" && in.Email != "" && in.Password != "":
+	case in.Link == "" && typed && in.Passkey == nil:
 		row.OpenedBy = store.OpenedByPassword
 		row.WorkspaceID, row.MemberID, err = m.checkLogin(ctx, in.Workspace, in.Email, secrets.New(in.Password))
+	case in.Link == "" && in.Email == "" && in.Password == "" && in.Workspace == "" && in.Passkey != nil:
+		var key *store.Passkey
+		if key, err = m.checkPasskey(ctx, in.Passkey, from); err == nil {
+			row.WorkspaceID, row.MemberID, row.OpenedBy = key.WorkspaceID, key.MemberID, store.OpenedByPasskey
+			spend = func(tx *store.Tx) error { return usePasskey(ctx, tx, key) }
+		}
 	default:
-		err = problem.New(problem.InvalidArgument, "a login needs either link, or email and password")
+		err = problem.New(problem.InvalidArgument, "a login needs one of: link, email and password, passkey")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return m.open(ctx, row, link, old)
+	return m.open(ctx, row, spend, from.Old)
 }
 
 // OpenMember signs a browser in as a member whom a provider vouches for, and ends the session
@@ -104,13 +130,14 @@ func (m *Room) Open(ctx context.Context, in *SignIn, old secrets.Secret, agent s
 func (m *Room) OpenMember(ctx context.Context, workspace, member string, old secrets.Secret, agent string) (*Opened, error) {
 	row := &store.Session{Agent: agentName(agent), Address: request.Of(ctx).IP, MemberID: member, OpenedBy: store.OpenedByOpenID}
 	row.WorkspaceID = workspace
-	return m.open(ctx, row, nil, old)
+	return m.open(ctx, row, func(*store.Tx) error { return nil }, old)
 }
 
-// open writes a new session and ends the one before of the same browser.
-func (m *Room) open(ctx context.Context, row *store.Session, link *store.LoginLink, old secrets.Secret) (*Opened, error) {
+// open writes a new session and ends the one before of the same browser. spend uses up what
+// opens it.
+func (m *Room) open(ctx context.Context, row *store.Session, spend func(*store.Tx) error, old secrets.Secret) (*Opened, error) {
 	secret := access.NewTokenFor(secretPrefix)
-	if err := m.add(ctx, row, link, secret); err != nil {
+	if err := m.add(ctx, row, spend, secret); err != nil {
 		return nil, err
 	}
 	if before, _, err := m.resume(ctx, old); err == nil {
@@ -126,17 +153,15 @@ func (m *Room) open(ctx context.Context, row *store.Session, link *store.LoginLi
 	return &Opened{Session: view, Secret: secret}, err
 }
 
-// add writes a new session with its audit record, and uses up the link that opens it: of two
-// browsers with one link, one is signed in.
-func (m *Room) add(ctx context.Context, row *store.Session, link *store.LoginLink, secret secrets.Secret) error {
+// add writes a new session with its audit record, and uses up what opens it: of two browsers
+// with one link, one is signed in.
+func (m *Room) add(ctx context.Context, row *store.Session, spend func(*store.Tx) error, secret secrets.Secret) error {
 	now := m.store.Now()
 	row.Hash = access.HashToken(secret)
 	row.IdleAt, row.ExpiresAt = store.Time{Time: now.Add(idleLife)}, store.Time{Time: now.Add(life)}
-	err := m.store.Workspace(row.WorkspaceID).Update(ctx, func(tx *store.Tx) error {
-		if link != nil {
-			if err := tx.TakeLoginLink(ctx, link); err != nil {
-				return err
-			}
+	return m.store.Workspace(row.WorkspaceID).Update(ctx, func(tx *store.Tx) error {
+		if err := spend(tx); err != nil {
+			return err
 		}
 		if err := tx.AddSession(ctx, row); err != nil {
 			return err
@@ -146,10 +171,6 @@ func (m *Room) add(ctx context.Context, row *store.Session, link *store.LoginLin
 		rec.After = store.JSON(map[string]any{"openedBy": row.OpenedBy})
 		return tx.Audit(ctx, rec)
 	})
-	if link != nil && problem.Is(err, problem.NotFound) {
-		return refuseLink(ctx, row.WorkspaceID)
-	}
-	return err
 }
 
 // agentName is what is kept of a User-Agent, which may be anything.

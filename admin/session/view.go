@@ -16,7 +16,7 @@ type Session struct {
 	Member        *SignedIn        `json:"member,omitempty" doc:"Absent where somebody signed in with the link of an API token that belongs to no member, such as the local administrator's."`
 	Workspace     CurrentWorkspace `json:"workspace"`
 	Role          string           `json:"role" enum:"viewer,editor,publisher,admin" doc:"What it may do now."`
-	OpenedBy      string           `json:"openedBy" enum:"link,password,openid" doc:"openid: at an OpenID provider."`
+	OpenedBy      string           `json:"openedBy" enum:"link,password,openid,passkey" doc:"openid: at an OpenID provider."`
 	Password      string           `json:"password" enum:"set,settable,none" doc:"set: the member has one, and needs it to set another. settable: this session may set one without the present one, once. none: there is none, and this session cannot set one."`
 	CreatedAt     time.Time        `json:"createdAt"`
 	IdleExpiresAt time.Time        `json:"idleExpiresAt" doc:"When it ends if nothing more is asked."`
@@ -44,7 +44,7 @@ type OpenSession struct {
 	Name      string    `json:"name" example:"Ada Lovelace"`
 	Member    *SignedIn `json:"member,omitempty"`
 	Role      string    `json:"role,omitempty" enum:"viewer,editor,publisher,admin"`
-	OpenedBy  string    `json:"openedBy" enum:"link,password,openid"`
+	OpenedBy  string    `json:"openedBy" enum:"link,password,openid,passkey"`
 	Current   bool      `json:"current" doc:"It is the session that asks."`
 	Address   string    `json:"address" doc:"Of the browser, when it signed in." example:"192.0.2.7"`
 	Agent     string    `json:"agent,omitempty" doc:"What the browser said it is."`

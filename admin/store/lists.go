@@ -32,6 +32,8 @@ var (
 		text("name", "name"), word("last4", "last4"), word("createdBy", "created_by"), created, when("expiresAt", "expires_at"), when("revokedAt", "revoked_at"))
 	SessionList = spec(newest,
 		word("member", "member_id"), word("openedBy", "opened_by"), text("address", "address"), text("agent", "agent"), created, when("seenAt", "seen_at"), when("expiresAt", "expires_at"))
+	PasskeyList = spec(newest,
+		text("name", "name"), word("host", "host"), created, when("usedAt", "used_at"))
 	EdgeList = spec(newest,
 		text("name", "name"), label, word("group", "group_name"), when("lastSeen", "seen_at"), when("enrolledAt", "created_at"), when("revokedAt", "revoked_at"), when("tokenExpires", "token_expires"))
 	DomainList = spec(by("host", "host"),

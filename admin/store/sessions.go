@@ -19,6 +19,7 @@ const (
 	OpenedByLink     = "link"
 	OpenedByPassword = "password"
 	OpenedByOpenID   = "openid" // at an OpenID provider
+	OpenedByPasskey  = "passkey"
 )
 
 // Session is a browser that is signed in: as a member or, without one, as an API token. It
@@ -267,11 +268,15 @@ func (t *Tx) PutPassword(ctx context.Context, row *Password) error {
 	return nil
 }
 
-// CanSignIn reports whether somebody has a password in the workspace, or is signed in.
+// CanSignIn reports whether somebody has a password or a passkey in the workspace, or is
+// signed in.
 func (w *Workspace) CanSignIn(ctx context.Context) (bool, error) {
 	n, err := w.from((*Password)(nil)).Count(ctx)
+	if err == nil && n == 0 {
+		n, err = w.from((*Passkey)(nil)).Count(ctx)
+	}
 	if err != nil {
-		return false, fmt.Errorf("counting passwords: %w", err)
+		return false, fmt.Errorf("counting passwords and passkeys: %w", err)
 	}
 	rows, _, err := w.Sessions(ctx, "", "", Page{Limit: 1})
 	return n > 0 || len(rows) > 0, err

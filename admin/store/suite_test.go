@@ -107,6 +107,7 @@ func suite(t *testing.T, h harness) {
 	f("members", testMembers)
 	f("sessions", testSessions)
 	f("login links", testLoginLinks)
+	f("passkeys", testPasskeys)
 	f("previews", testPreviews)
 	f("schedules", testSchedules)
 	f("roll-outs", testTrials)

@@ -1,4 +1,4 @@
-import { expect, test } from "./fixture";
+import { expect, expectAccessibleEverywhere, test } from "./fixture";
 
 // TestConsole made the toolset "refused", whose upstream refuses its key, and called it.
 const hook = process.env.SLUICE_E2E_HOOK ?? "";
@@ -43,7 +43,7 @@ test("an alert is told to a channel, acknowledged and snoozed", async ({ page })
   await expect(page.getByText(/Snoozed until/)).toBeVisible();
 });
 
-test("an own rule over callers is added and removed", async ({ page }) => {
+test("an own rule over callers is added, tried, changed, switched off and removed", async ({ page }) => {
   await page.goto("/alerts/rules");
   await page.getByRole("button", { name: "Add a rule" }).click();
   const dialog = page.getByRole("dialog", { name: "Add a rule" });
@@ -53,13 +53,32 @@ test("an own rule over callers is added and removed", async ({ page }) => {
   await dialog.getByLabel("An alert from").fill("1000");
   await dialog.getByLabel("Window").selectOption("24 hours");
   await dialog.getByLabel("Tool", { exact: true }).fill("list");
+  await expectAccessibleEverywhere(page, "rule-add");
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
   await expect(dialog.getByText(/by tool is looked at over an hour at most/).first()).toBeVisible();
   await dialog.getByLabel("Tool", { exact: true }).fill("");
+  await dialog.getByLabel("Connector", { exact: true }).fill("things");
+  await dialog.getByLabel("Window").selectOption("1 hour");
   await dialog.getByRole("button", { name: "Add", exact: true }).click();
   const row = page.getByRole("row", { name: /busy-caller/ });
   await expect(row).toContainText("1000 calls");
   await expect(row).toContainText("Each caller");
+
+  await row.getByRole("button", { name: "Try the rule busy-caller" }).click();
+  await expect(page.getByRole("dialog")).toContainText("It would have told of nothing in the last 24 hours.");
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  await row.getByRole("button", { name: "Change the rule busy-caller" }).click();
+  const change = page.getByRole("dialog", { name: "Change the rule busy-caller" });
+  await expect(change.getByLabel("Window")).toHaveValue("1h");
+  await expectAccessibleEverywhere(page, "rule-change");
+  await change.getByLabel("An alert from").fill("2000");
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(row).toContainText("2000 calls");
+  await expect(row).toContainText("connector things");
+  await row.getByRole("button", { name: "Switch the rule busy-caller off" }).click();
+  await expect(row).toContainText("Off");
+  await row.getByRole("button", { name: "Switch the rule busy-caller on" }).click();
+  await expect(row).toContainText("On");
   await row.getByRole("button", { name: "Remove the rule busy-caller" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(row).toHaveCount(0);

@@ -110,7 +110,7 @@ test("without a session there is the sign-in page only", async ({ browser, baseU
   await expectAccessible(page);
   await page.getByLabel("E-mail").fill("nobody@example.com");
   await page.getByLabel("Password").fill("never set by anybody");
-  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(page.getByRole("alert")).toContainText(/req_/);
   await context.close();
 });

@@ -39,9 +39,10 @@ publisher (publish connectors and plugins) and admin (everything in the workspac
 may do what those before it may. Members work with API tokens of their own ("sluice token
 create NAME --member EMAIL"), which may never do more than the member at that moment, and
 end when the member is removed. In the console they sign in with a password, which they
-set after the first login with a link ("sluice member link EMAIL").`,
+set after the first login with a link ("sluice member link EMAIL"), or with the passkeys
+that they make there.`,
 	}
-	cmd.AddCommand(members.List(s, "List members"), memberAdd(s), memberLink(s), memberSetRole(s), memberRemove(s))
+	cmd.AddCommand(members.List(s, "List members"), memberAdd(s), memberLink(s), memberSetRole(s), memberRemove(s), memberPasskeys(s))
 	return cmd
 }
 

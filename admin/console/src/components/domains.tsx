@@ -4,6 +4,7 @@ import { AlertTriangle, Clock } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { api, unwrap, type Schemas } from "../lib/api";
 import { ago, date, sentence } from "../lib/format";
+import { every } from "../lib/live";
 import { faultAt } from "../lib/problem";
 import { toolsetsQuery } from "../lib/queries";
 import { useCan } from "../lib/session";
@@ -25,19 +26,22 @@ const DAY = 24 * 60 * 60 * 1000;
 /** Authorities' certificates are renewed weeks before they end: one with less left is worth a look. */
 const SOON = 14 * DAY;
 
-/** What a domain waits for is looked at this often while the page is seen. */
+/** What a domain waits for is looked at this often where the node does not tell of changes. */
 const EVERY = 5_000;
+
+/** All that shows domains: one more or less is on each of these pages. */
+const DOMAINS = ["domains"] as const;
 
 const domainsQuery = (slug: string) =>
   infiniteQueryOptions({
-    queryKey: slug ? ["toolset", slug, "domains"] : ["domains"],
+    queryKey: [...DOMAINS, slug],
     queryFn: ({ pageParam }) => {
       const query = { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) };
       return unwrap(slug ? api.GET("/v1/toolsets/{id}/domains", { params: { path: { id: slug }, query } }) : api.GET("/v1/domains", { params: { query } }));
     },
     initialPageParam: "",
     getNextPageParam: (page) => page.nextCursor,
-    refetchInterval: (query) => ((query.state.data?.pages ?? []).some((p) => p.items.some((d) => d.state !== "live")) ? EVERY : false),
+    refetchInterval: (query) => ((query.state.data?.pages ?? []).some((p) => p.items.some((d) => d.state !== "live")) ? every(EVERY)() : false),
   });
 
 const add = (slug: string, host: string) =>
@@ -83,7 +87,7 @@ export function Domains({ slug = "" }: { slug?: string }) {
         action="Remove it"
         command={command(slug, "remove", chosen?.host ?? "")}
         run={(d) => remove(slug, d.host)}
-        stale={slug ? ["toolset", slug] : ["domains"]}
+        stale={DOMAINS}
         close={() => setChosen(null)}
       >
         <p>Gateways refuse the name at once, and its certificate is revoked. Clients that are told of it do not reach the toolset any more.</p>
@@ -122,7 +126,7 @@ function Entry({ domain: d, slug, of, remove: removing }: { domain: Domain; slug
   const editor = useCan("editor");
   const check = useMutation({
     mutationFn: () => verify(slug, d.host),
-    onSettled: () => queries.invalidateQueries({ queryKey: slug ? ["toolset", slug] : ["domains"] }),
+    onSettled: () => queries.invalidateQueries({ queryKey: DOMAINS }),
   });
   const checked = check.data?.checkedAt ?? d.checkedAt;
   return (
@@ -225,7 +229,7 @@ function Add({ slug, open, close }: { slug: string; open: boolean; close: () => 
   const make = useMutation({
     mutationFn: (name: string) => add(slug, name),
     onSuccess: () => setHost(""),
-    onSettled: () => queries.invalidateQueries({ queryKey: slug ? ["toolset", slug] : ["domains"] }),
+    onSettled: () => queries.invalidateQueries({ queryKey: DOMAINS }),
   });
   return (
     <FormDialog

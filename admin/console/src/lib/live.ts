@@ -6,10 +6,10 @@ type Subject = Schemas["ChangedRecords"]["subjects"][number];
 /** What is read again when records of a kind changed, by the first part of its key; not what says in its meta that it is to stay still. */
 const keys: Record<Subject, readonly string[]> = {
   jobs: ["jobs"],
-  alerts: ["alerts"],
-  toolsets: ["toolsets"], // Not one toolset: a form that is being filled in keeps the version that it began with.
+  alerts: ["alerts", "edges"], // An edge that is silent, behind or failing is an alert.
+  toolsets: ["toolsets", "edges"], // Not one toolset: a form that is being filled in keeps the version that it began with.
   usage: ["usage", "calls"],
-  records: ["domains", "edges", "tokens", "members", "sessions", "grants", "audit", "plugins", "catalog"],
+  records: ["domains", "edges", "tokens", "members", "sessions", "passkeys", "grants", "audit", "plugins", "catalog"],
 };
 
 /** How long a stream that the node refused is not asked for again. */

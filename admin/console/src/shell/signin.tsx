@@ -1,11 +1,12 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, type FormEvent, type ReactNode } from "react";
 import { Button, buttonClass } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { TextField } from "../components/field";
 import { Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
-import { api, unwrap } from "../lib/api";
+import { api } from "../lib/api";
+import { signWithPasskey, usable, useSignInWays } from "../lib/passkey";
 import { openSession, sessionQuery, type Session } from "../lib/session";
 
 function useSignIn(done?: () => void) {
@@ -37,6 +38,7 @@ export function SignIn() {
       <Page title="Sign in">
         <ProviderLink back={location.pathname + location.search} />
         <PasswordForm />
+        <PasskeyButton />
         <div className="mt-5 border-t border-line pt-4 text-muted">
           <p>No password yet? Ask an administrator for a login link, or make one on the node:</p>
           <code className="mt-1 block font-mono text-[0.9rem] text-text">sluice session link</code>
@@ -47,7 +49,29 @@ export function SignIn() {
 }
 
 /** The OpenID provider at which members sign in; nothing where there is none. */
-const useProvider = () => useQuery({ queryKey: ["sign-in"], queryFn: () => unwrap(api.GET("/v1/sign-in")), staleTime: Infinity }).data?.openIdConnect;
+const useProvider = () => useSignInWays()?.openIdConnect;
+
+/** Signs in with a passkey, where the browser and the address of the console have them. */
+function PasskeyButton({ done }: { done?: () => void }) {
+  const ways = useSignInWays();
+  const queries = useQueryClient();
+  const signIn = useMutation({
+    mutationFn: async () => openSession({ passkey: await signWithPasskey() }),
+    onSuccess: (session) => {
+      queries.setQueryData(sessionQuery.queryKey, session);
+      done?.();
+    },
+  });
+  if (!usable(ways?.passkeyHost)) return null;
+  return (
+    <div className="mt-4 space-y-4 border-t border-line pt-4">
+      {signIn.isError ? <ProblemNote error={signIn.error} /> : null}
+      <Button className="w-full" busy={signIn.isPending} onClick={() => signIn.mutate()}>
+        Sign in with a passkey
+      </Button>
+    </div>
+  );
+}
 
 /** The way to the OpenID provider, which leads back to a page of the console. */
 function ProviderLink({ back }: { back: string }) {
@@ -121,7 +145,10 @@ export function SignInAgain({ open, session, close, done }: { open: boolean; ses
       <p className="mb-4 text-muted">Sign in again; what is on the page stays.</p>
       {open ? <ProviderWindow done={done} /> : null}
       {session.member ? (
-        <PasswordForm email={session.member.email} workspace={session.workspace.id} done={done} />
+        <>
+          <PasswordForm email={session.member.email} workspace={session.workspace.id} done={done} />
+          {open ? <PasskeyButton done={done} /> : null}
+        </>
       ) : (
         <p>
           Make a login link with <code className="font-mono">sluice session link</code> and open it in this browser.

@@ -13,12 +13,14 @@ import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { ago, count, date } from "../../lib/format";
+import { every } from "../../lib/live";
 import { readLabels, writeLabels } from "../../lib/labels";
 import { useCan } from "../../lib/session";
 
 type Edge = Schemas["Edge"];
 type JoinToken = Schemas["JoinToken"];
 
+/** What edges report is no record that changes: while one is behind or silent, it is looked at this often. */
 const EVERY = 10_000;
 
 const edgesQuery = infiniteQueryOptions({
@@ -26,11 +28,11 @@ const edgesQuery = infiniteQueryOptions({
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/edges", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",
   getNextPageParam: (page) => page.nextCursor,
-  refetchInterval: EVERY,
+  refetchInterval: (query) => ((query.state.data?.pages ?? []).some((p) => p.items.some((e) => e.state !== "connected" && e.state !== "revoked")) ? EVERY : every(EVERY)()),
 });
 
 const joinQuery = infiniteQueryOptions({
-  queryKey: ["join-tokens"],
+  queryKey: ["edges", "join-tokens"],
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/edges/join-tokens", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",
   getNextPageParam: (page) => page.nextCursor,
@@ -150,7 +152,7 @@ function JoinTokens() {
         action="Revoke"
         command={`sluice edge token revoke ${chosen?.id}`}
         run={(t) => unwrap(api.DELETE("/v1/edges/join-tokens/{id}", { params: { path: { id: t.id } } }))}
-        stale={["join-tokens"]}
+        stale={["edges", "join-tokens"]}
         close={() => setChosen(null)}
       >
         <p>No further edge joins with it. Those that joined stay.</p>
@@ -166,7 +168,7 @@ function Make({ open, close }: { open: boolean; close: () => void }) {
   const [fault, setFault] = useState("");
   const make = useMutation({
     mutationFn: (body: Schemas["CreateJoinToken"]) => unwrap(api.POST("/v1/edges/join-tokens", { body })),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["join-tokens"] }),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["edges", "join-tokens"] }),
   });
   const shut = () => {
     setFault("");

@@ -6,6 +6,7 @@ import { sessionQuery } from "../../lib/session";
 import { MakeAccount, SetPassword } from "./account";
 import { Members } from "./members";
 import { OpenIDConnect } from "./openid";
+import { Passkeys } from "./passkeys";
 import { Sessions } from "./sessions";
 
 /** Your account, and who may enter the workspace. */
@@ -27,6 +28,7 @@ export function People() {
           </Card>
           {session.member ? <SetPassword session={session} /> : admin ? <MakeAccount /> : null}
         </div>
+        {session.member ? <Passkeys session={session} /> : null}
         <Sessions />
         {admin ? <Members /> : null}
         {admin ? <OpenIDConnect /> : null}
