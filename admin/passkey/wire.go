@@ -47,7 +47,7 @@ type SignInChallenge struct {
 	Challenge        string `json:"challenge" doc:"32 random bytes in base64url, good once and for five minutes." example:"q0OJmh3wyq3yC6BmSkRcNuJCqo1pC7vWfhvWNYcE3dI"`
 	RPID             string `json:"rpId" doc:"Host name of the console." example:"sluice.example.com"`
 	Timeout          int    `json:"timeout" doc:"Milliseconds." example:"300000"`
-	UserVerification string `json:"userVerification" enum:"required"`
+	UserVerification string `json:"userVerification" enum:"required" doc:"That the authenticator asks for a PIN or a fingerprint."`
 }
 
 // Assertion is what a passkey signed: the members of an AuthenticatorAssertionResponse, in base64url.
@@ -66,8 +66,8 @@ type NewChallenge struct {
 	User                   PasskeyUser    `json:"user" doc:"The member."`
 	PubKeyCredParams       []PasskeyKind  `json:"pubKeyCredParams" doc:"Kinds of keys, those wanted most first."`
 	ExcludeCredentials     []PasskeyKnown `json:"excludeCredentials" doc:"Passkeys that the member has: an authenticator with one of them makes no other."`
-	AuthenticatorSelection PasskeyWanted  `json:"authenticatorSelection"`
-	Attestation            string         `json:"attestation" enum:"none"`
+	AuthenticatorSelection PasskeyWanted  `json:"authenticatorSelection" doc:"What the authenticator must do."`
+	Attestation            string         `json:"attestation" enum:"none" doc:"Who made the authenticator is not asked."`
 	Timeout                int            `json:"timeout" doc:"Milliseconds." example:"300000"`
 }
 
@@ -81,7 +81,7 @@ type PasskeyParty struct {
 type PasskeyUser struct {
 	ID          string `json:"id" doc:"User handle in base64url." example:"bWVtXzAxSkQ1WjhR"`
 	Name        string `json:"name" example:"ada@example.com"`
-	DisplayName string `json:"displayName" example:"Ada Lovelace"`
+	DisplayName string `json:"displayName" doc:"What a browser shows of the member." example:"Ada Lovelace"`
 }
 
 // PasskeyKind is a kind of keys.
@@ -99,9 +99,9 @@ type PasskeyKnown struct {
 
 // PasskeyWanted is what an authenticator must do.
 type PasskeyWanted struct {
-	ResidentKey        string `json:"residentKey" enum:"required"`
+	ResidentKey        string `json:"residentKey" enum:"required" doc:"That the authenticator keeps the passkey, so that a login needs no name."`
 	RequireResidentKey bool   `json:"requireResidentKey" doc:"The same for older browsers." example:"true"`
-	UserVerification   string `json:"userVerification" enum:"required"`
+	UserVerification   string `json:"userVerification" enum:"required" doc:"That the authenticator asks for a PIN or a fingerprint."`
 }
 
 // Registration is a new passkey: the members of an AuthenticatorAttestationResponse, in base64url.
