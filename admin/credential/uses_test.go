@@ -454,8 +454,12 @@ func TestWhoLogsIn(t *testing.T) {
 	}
 	// What does not say where to log in is for the server that is called.
 	set := SetAuth{AuthItem: AuthItem{AuthType: "oauth2"}, Items: []AuthItem{
-		{AuthType: "oauth2", Grant: oauth.ClientCredentials}, {AuthType: "bearer"}, {AuthType: "oidc", Issuer: "https://id.example"},
-		{AuthType: "oauth2", TokenURL: "https://id.example"}, {AuthType: "oauth2", AuthorizationURL: "https://id.example"}, {AuthType: "oauth2", Resource: "https://r.example"},
+		{AuthType: "oauth2", Grant: oauth.ClientCredentials},
+		{AuthType: "bearer"},
+		{AuthType: "oidc", Issuer: "https://id.example"},
+		{AuthType: "oauth2", TokenURL: "https://id.example"},
+		{AuthType: "oauth2", AuthorizationURL: "https://id.example"},
+		{AuthType: "oauth2", Resource: "https://r.example"},
 	}}
 	set.Aim("https://mcp.example")
 	if set.Resource != "https://mcp.example" || set.Grant != oauth.AuthorizationCode || set.Items[0].Resource != "https://mcp.example" || set.Items[0].Grant != oauth.ClientCredentials {

@@ -140,7 +140,7 @@ func (f *Room) Cookie(ctx context.Context, secret secrets.Secret, until time.Tim
 
 // ChallengeCookie keeps the secret of a challenge until it expires, where sessions begin.
 func (f *Room) ChallengeCookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
-	c := f.Cookie(ctx, secret, until)
+	c := f.Cookie(ctx, secret, until) //nolint:gosec // its attributes are those of Cookie
 	c.Name, c.Path = challengeCookie, SessionPath
 	return c
 }

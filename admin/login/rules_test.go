@@ -62,9 +62,21 @@ func TestButtonIsPressedHere(t *testing.T) {
 		site, origin string
 		ok           bool
 	}{
-		{"", "", true}, {"same-origin", "", true}, {"same-origin", "https://sluice.example", true}, {"", "https://sluice.example", true}, {"", "https://SLUICE.example", true}, {"", "null", true},
-		{"same-site", "", false}, {"cross-site", "", false}, {"none", "", false}, {"cross-site", "https://sluice.example", false},
-		{"same-origin", "https://evil.example", false}, {"", "https://evil.example", false}, {"", "https://sluice.example:8443", false}, {"", "https://sluice.example.evil", false}, {"", "://", false},
+		{"", "", true},
+		{"same-origin", "", true},
+		{"same-origin", "https://sluice.example", true},
+		{"", "https://sluice.example", true},
+		{"", "https://SLUICE.example", true},
+		{"", "null", true},
+		{"same-site", "", false},
+		{"cross-site", "", false},
+		{"none", "", false},
+		{"cross-site", "https://sluice.example", false},
+		{"same-origin", "https://evil.example", false},
+		{"", "https://evil.example", false},
+		{"", "https://sluice.example:8443", false},
+		{"", "https://sluice.example.evil", false},
+		{"", "://", false},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "https://sluice.example/x", nil)
 		if c.site != "" {

@@ -139,7 +139,7 @@ func (u *user) WebAuthnCredentials() []webauthn.Credential {
 	for i := range u.keys {
 		k := &u.keys[i]
 		out[i] = webauthn.Credential{
-			ID: k.Credential, PublicKey: k.PublicKey, Authenticator: webauthn.Authenticator{SignCount: uint32(k.SignCount)}, //nolint:gosec // it was one
+			ID: k.Credential, PublicKey: k.PublicKey, Authenticator: webauthn.Authenticator{SignCount: uint32(k.SignCount)},
 			Flags: webauthn.CredentialFlags{UserPresent: true, UserVerified: true, BackupEligible: k.Syncs, BackupState: k.Synced},
 		}
 		for _, t := range transports(k) {

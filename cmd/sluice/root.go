@@ -184,14 +184,13 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 // word that is no subcommand no flag can be.
 func strayCommand(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
-	if err != nil || found != cmd || !cmd.HasAvailableSubCommands() {
-		return nil
+	if err == nil && found == cmd && cmd.HasAvailableSubCommands() {
+		cmd.FParseErrWhitelist.UnknownFlags = true
+		if err = cmd.ParseFlags(rest); err == nil {
+			return unknownCommand(cmd, cmd.Flags().Args())
+		}
 	}
-	cmd.FParseErrWhitelist.UnknownFlags = true
-	if err := cmd.ParseFlags(rest); err != nil {
-		return nil
-	}
-	return unknownCommand(cmd, cmd.Flags().Args())
+	return nil // the flag is what is told of
 }
 
 // suggestFlag names the flag that a mistyped one is closest to.

@@ -28,7 +28,7 @@ func TestCertificatesThatAreServedStay(t *testing.T) {
 	f := func(release *registry.ReleaseName, sent, want string) {
 		t.Helper()
 		in := &registry.EdgeCertificates{Release: release, ETag: sent}
-		for _, s := range strings.Fields(sent) {
+		for s := range strings.FieldsSeq(sent) {
 			host, text, _ := strings.Cut(s, "=")
 			in.Certificates = append(in.Certificates, registry.EdgeCertificate{Host: host, PEM: secrets.Wire{Secret: secrets.New(text)}})
 		}

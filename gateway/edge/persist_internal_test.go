@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -187,8 +188,12 @@ func TestOptionsOfAFollower(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	for _, c := range []struct{ first, longest, want time.Duration }{
-		{time.Second, time.Minute, time.Minute}, {time.Second, time.Second, time.Second}, {time.Second, time.Second - 1, DefaultMaxRetry},
-		{time.Hour, 0, time.Hour}, {1, 1, 1}, {-1, -1, DefaultMaxRetry},
+		{time.Second, time.Minute, time.Minute},
+		{time.Second, time.Second, time.Second},
+		{time.Second, time.Second - 1, DefaultMaxRetry},
+		{time.Hour, 0, time.Hour},
+		{1, 1, 1},
+		{-1, -1, DefaultMaxRetry},
 	} {
 		f := p.node(t.TempDir(), func(o *Options) { o.MinRetry, o.MaxRetry, o.Group, o.PollTimeout = c.first, c.longest, "north", 7 })
 		if o := f.opts; o.MaxRetry != c.want || c.first > 0 && o.MinRetry != c.first || o.Group != "north" || o.PollTimeout != 7 {
@@ -226,9 +231,7 @@ func TestNotesOfAFormerRun(t *testing.T) {
 	}
 	with := func(name string, value any) []byte {
 		out := map[string]any{}
-		for k, v := range doc {
-			out[k] = v
-		}
+		maps.Copy(out, doc)
 		out[name] = value
 		b, err := json.Marshal(out)
 		if err != nil {

@@ -168,8 +168,19 @@ func TestValuesOfHeaders(t *testing.T) {
 		argument, header string
 		want             bool
 	}{
-		{`"a"`, "a", true}, {`"a"`, "b", false}, {`"\u0061"`, "a", true}, {`"\u0061"`, "b", false}, {`true`, "true", true}, {`true`, "True", false}, {`false`, "true", false},
-		{`7`, "7", true}, {`7.0`, "7", true}, {`7`, "8", false}, {`{}`, "{}", false}, {`[]`, "[]", false}, {`null`, "null", false},
+		{`"a"`, "a", true},
+		{`"a"`, "b", false},
+		{`"\u0061"`, "a", true},
+		{`"\u0061"`, "b", false},
+		{`true`, "true", true},
+		{`true`, "True", false},
+		{`false`, "true", false},
+		{`7`, "7", true},
+		{`7.0`, "7", true},
+		{`7`, "8", false},
+		{`{}`, "{}", false},
+		{`[]`, "[]", false},
+		{`null`, "null", false},
 	} {
 		scratch := []byte("method")
 		if got := sameValue(jsonscan.Trusted([]byte(c.argument)), []byte(c.header), &scratch); got != c.want || !bytes.HasPrefix(scratch, []byte("method")) {
@@ -210,7 +221,7 @@ func TestBodyIsReadInItsOrder(t *testing.T) {
 			"both": func(b *body) ([]byte, error) {
 				head := make([]byte, 2)
 				n, err := b.Read(head)
-				if err == io.EOF { //nolint:errorlint // as a reader says it
+				if err == io.EOF {
 					return nil, nil
 				}
 				var w bytes.Buffer

@@ -68,10 +68,15 @@ func TestStackOfAClass(t *testing.T) {
 		stack, memory int
 		noMemory, ok  bool
 	}{
-		{0, class, false, true}, {freeStack, class, false, true}, {freeStack, 4 * class, false, true},
-		{freeStack + 8, class - 8, false, true}, {freeStack + 8, class, false, false},
-		{class / stackShare, 0, true, true}, {class/stackShare + 8, 0, true, false},
-		{class / stackShare, class - class/stackShare + freeStack, false, true}, {class / stackShare, class - class/stackShare + freeStack + 1, false, false},
+		{0, class, false, true},
+		{freeStack, class, false, true},
+		{freeStack, 4 * class, false, true},
+		{freeStack + 8, class - 8, false, true},
+		{freeStack + 8, class, false, false},
+		{class / stackShare, 0, true, true},
+		{class/stackShare + 8, 0, true, false},
+		{class / stackShare, class - class/stackShare + freeStack, false, true},
+		{class / stackShare, class - class/stackShare + freeStack + 1, false, false},
 	} {
 		i := &Instance{p: &Plugin{limits: Limits{Memory: class}}, running: function{stack: reflect.ValueOf(make([]uint64, c.stack/8))}}
 		if !c.noMemory {

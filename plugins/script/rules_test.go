@@ -261,9 +261,15 @@ func TestWhyARunWasCutOff(t *testing.T) {
 		ctx       context.Context
 		err, want error
 	}{
-		{t.Context(), fmt.Errorf("x: %w", ErrDeadline), ErrDeadline}, {t.Context(), ErrBusy, ErrBusy}, {t.Context(), turns.ErrBusy, ErrBusy},
-		{over, context.Canceled, context.Canceled}, {t.Context(), context.Canceled, ErrMemory}, {over, errors.New("x"), ErrMemory},
-		{t.Context(), context.DeadlineExceeded, context.DeadlineExceeded}, {t.Context(), sys.NewExitError(1), ErrClosed}, {t.Context(), errBroken, ErrMemory},
+		{t.Context(), fmt.Errorf("x: %w", ErrDeadline), ErrDeadline},
+		{t.Context(), ErrBusy, ErrBusy},
+		{t.Context(), turns.ErrBusy, ErrBusy},
+		{over, context.Canceled, context.Canceled},
+		{t.Context(), context.Canceled, ErrMemory},
+		{over, errors.New("x"), ErrMemory},
+		{t.Context(), context.DeadlineExceeded, context.DeadlineExceeded},
+		{t.Context(), sys.NewExitError(1), ErrClosed},
+		{t.Context(), errBroken, ErrMemory},
 	} {
 		if got := (&run{e: e, ctx: c.ctx}).failure(c.err); !errors.Is(got, c.want) {
 			t.Errorf("%d: %v, want %v", i, got, c.want)

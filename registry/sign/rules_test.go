@@ -349,8 +349,13 @@ func TestDigestsThatStatementsAreAbout(t *testing.T) {
 		asked, named string
 		want         bool
 	}{
-		{whole.Hex(), whole.Hex(), true}, {whole.Hex(), registry.DigestOf(nil).Hex(), false}, {"", "", false}, {"zz", "zz", false},
-		{whole.Hex() + "0", whole.Hex() + "0", false}, {whole.Hex() + "00", whole.Hex() + "00", false}, {whole.Hex()[2:], whole.Hex()[2:], false},
+		{whole.Hex(), whole.Hex(), true},
+		{whole.Hex(), registry.DigestOf(nil).Hex(), false},
+		{"", "", false},
+		{"zz", "zz", false},
+		{whole.Hex() + "0", whole.Hex() + "0", false},
+		{whole.Hex() + "00", whole.Hex() + "00", false},
+		{whole.Hex()[2:], whole.Hex()[2:], false},
 	} {
 		var s statement
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"subject":[{"digest":{"sha1":%q}},{"digest":{"sha256":%q}}]}`, c.asked, c.named), &s); err != nil {

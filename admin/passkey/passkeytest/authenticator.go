@@ -83,10 +83,10 @@ func (a *Authenticator) Make(t *testing.T, c *passkey.NewChallenge, name string)
 	// RFC 9052: {1: EC2, 3: ES256, -1: P-256, -2: x, -3: y}.
 	cose := append([]byte{0xa5, 1, 2, 3, 0x26, 0x20, 1, 0x21, 0x58, 32}, point[1:33]...)
 	cose = append(append(cose, 0x22, 0x58, 32), point[33:]...)
-	rest := binary.BigEndian.AppendUint16(make([]byte, 16), uint16(len(a.ID))) //nolint:gosec // of a test
+	rest := binary.BigEndian.AppendUint16(make([]byte, 16), uint16(len(a.ID)))
 	data := a.data(attested, append(append(rest, a.ID...), cose...)...)
 	object := append([]byte{0xa3}, "\x63fmt\x64none\x67attStmt\xa0\x68authData\x59"...)
-	object = append(binary.BigEndian.AppendUint16(object, uint16(len(data))), data...) //nolint:gosec // of a test
+	object = append(binary.BigEndian.AppendUint16(object, uint16(len(data))), data...)
 	return &passkey.Registration{
 		Name: name, ID: b64(a.ID), ClientDataJSON: b64(a.client("webauthn.create", c.Challenge)), AttestationObject: b64(object), Transports: []string{"internal", "hybrid", "pigeon", "internal"},
 	}

@@ -28,7 +28,7 @@ func (e *edit) showTool(ctx context.Context, name string) error {
 	}
 	return e.Object(t, func(w io.Writer) {
 		fmt.Fprintln(w, terminal.Printable(t.Name))
-		for _, line := range strings.Split(strings.TrimSpace(t.Description), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(t.Description), "\n") {
 			fmt.Fprintf(w, "  %s\n", terminal.Printable(line))
 		}
 		row := func(what, value string) {
@@ -63,8 +63,10 @@ func hintsOf(t *toolset.Tool) (hints []string) {
 		name string
 		on   bool
 	}{
-		{"read-only", t.Annotations.ReadOnly}, {"destructive", t.Annotations.Destructive && !t.Annotations.ReadOnly},
-		{"idempotent", t.Annotations.Idempotent && !t.Annotations.ReadOnly}, {"open-world", t.Annotations.OpenWorld},
+		{"read-only", t.Annotations.ReadOnly},
+		{"destructive", t.Annotations.Destructive && !t.Annotations.ReadOnly},
+		{"idempotent", t.Annotations.Idempotent && !t.Annotations.ReadOnly},
+		{"open-world", t.Annotations.OpenWorld},
 	} {
 		if h.on {
 			hints = append(hints, h.name)
