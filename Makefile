@@ -58,10 +58,12 @@ build: ## build bin/sluice
 # would take most of the time: SQLite, which is translated from C, and wazero's compiler.
 WAZEVO    := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE       = -race $(foreach p,modernc.org/sqlite/lib $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/...,-gcflags=$(p)=-race=false)
+# Tests wait for a third of their time: one package more than there are processors fills it.
+AT_ONCE    = -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
-	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -- -timeout=15m $(PLAIN_PKGS) -- $(RACE) -timeout=15m $(PKG)
+	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -- $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
 
 .PHONY: flaky
 flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
