@@ -48,6 +48,8 @@ func (w *world) operations() (out [][2]string) {
 var personal = map[string]int{
 	"POST /v1/session": http.StatusForbidden, "GET /v1/session": http.StatusUnauthorized, "DELETE /v1/session": http.StatusUnauthorized,
 	"PUT /v1/session/password": http.StatusUnprocessableEntity, "DELETE /v1/sessions/{id}": http.StatusNotFound, "POST /v1/login-link": http.StatusCreated,
+	"POST /v1/passkeys": http.StatusUnprocessableEntity, "POST /v1/passkeys/challenge": http.StatusUnauthorized,
+	"PATCH /v1/passkeys/{id}": http.StatusUnprocessableEntity, "DELETE /v1/passkeys/{id}": http.StatusUnauthorized,
 }
 
 func bearer(t secrets.Secret) []string { return []string{"Authorization", "Bearer " + t.Reveal()} }
@@ -111,7 +113,7 @@ func TestIsolation(t *testing.T) {
 					}
 				}
 			}
-			if method+" "+pattern == "POST /v1/session" {
+			if method == http.MethodPost && (pattern == "/v1/session" || pattern == "/v1/session/passkey") {
 				f("a page of nobody", []string{"Authorization", ""}, http.StatusForbidden)
 				continue
 			}
@@ -172,7 +174,7 @@ func TestEveryOperationNeedsItsRole(t *testing.T) {
 		method, path := op[0], op[1]
 		o := doc.Paths[path][strings.ToLower(method)]
 		need := slices.Index(roles, o.Role)
-		if o.ID == "sign-in" || o.ID == "list-sign-in-ways" {
+		if o.ID == "sign-in" || o.ID == "list-sign-in-ways" || o.ID == "begin-passkey-login" {
 			continue
 		}
 		if need < 0 {
@@ -246,6 +248,7 @@ func TestListsAndUpdates(t *testing.T) {
 		"revoke-access-token": "ends it whatever it was", "revoke-user-login": "ends it whatever it was", "end-draft-preview": "ends it whatever it was",
 		"revoke-grant": "ends it whatever it was", "vote-connector-request": "adds one vote", "unvote-connector-request": "takes one vote", "drop-kept-draft": "a copy that nobody changes",
 		"sign-out": "ends it whatever it was", "revoke-session": "ends it whatever it was", "set-password": "needs the present one instead",
+		"remove-passkey": "ends it whatever it was", "remove-member-passkey": "ends it whatever it was",
 	}
 	lists, updates := 0, 0
 	for _, at := range w.operations() {

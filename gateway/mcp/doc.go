@@ -3,11 +3,11 @@
 // writes the answer. What a toolset is and how a tool is called it asks of the
 // [Toolset] it is given.
 //
-// Both eras are served at one URL and without state: 2026-07-28, where every
-// request says in _meta and in headers what it is, and the revisions with an
-// initialize handshake (2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05), for which
-// no session is ever made. GET and DELETE are therefore 405, which every
-// revision allows. modern.go and legacy.go hold what differs, in the order in
+// Both eras are served at one URL: 2026-07-28, where every request says in _meta and
+// in headers what it is, and the revisions with an initialize handshake (2025-11-25,
+// 2025-06-18, 2025-03-26, 2024-11-05). The latter get sessions where the [Toolset] has
+// them, with GET for their stream and DELETE for their end; elsewhere both are 405, which
+// every revision allows. modern.go and legacy.go hold what differs, in the order in
 // which the specification wants it checked.
 //
 // It is not a client of MCP servers, opens no listener, and does not decide who
