@@ -45,6 +45,7 @@ func newOutspoken(t testing.TB) *outspoken {
 func endWith(t testing.TB, s *httptest.Server) {
 	t.Cleanup(func() {
 		_ = s.Listener.Close()
+		_ = s.Listener.Close() // or a client is back before the end
 		s.CloseClientConnections()
 		s.Close()
 	})

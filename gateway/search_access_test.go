@@ -333,7 +333,7 @@ func TestExecuteServerTool(t *testing.T) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
 		})
 	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return serve }, &mcp.StreamableHTTPOptions{Stateless: true}))
-	t.Cleanup(func() { upstream.CloseClientConnections(); upstream.Close() })
+	t.Cleanup(func() { _ = upstream.Listener.Close(); upstream.CloseClientConnections(); upstream.Close() })
 	s := start(t, gatewaytest.Options{})
 	serveServerSearch(t, s, upstream.URL, `{"name":"slow","description":"Takes its time.","inputSchema":{"type":"object"}}`)
 	for _, version := range eras {

@@ -250,6 +250,7 @@ func askingServer(ts *testscript.TestScript) *httptest.Server {
 // closeServer ends a server that a node may listen to.
 func closeServer(srv *httptest.Server) {
 	_ = srv.Listener.Close() // the node must not come back
+	_ = srv.Listener.Close() // or a client is back before the end
 	srv.CloseClientConnections()
 	srv.Close()
 }

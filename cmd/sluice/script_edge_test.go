@@ -107,6 +107,7 @@ func (s *scripts) tap(ts *testscript.TestScript, neg bool, args []string) {
 		proxy.ServeHTTP(w, r)
 	}))
 	ts.Defer(func() {
+		_ = srv.Listener.Close() // or a client is back before the end
 		srv.CloseClientConnections()
 		srv.Close()
 		_ = file.Close() // what it has was read

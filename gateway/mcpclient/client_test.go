@@ -83,7 +83,7 @@ func servers(t *testing.T) map[string]struct {
 	same := func(*http.Request) *sdk.Server { return one }
 	serve := func(h http.Handler) string {
 		s := httptest.NewServer(h)
-		t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+		t.Cleanup(func() { _ = s.Listener.Close(); s.CloseClientConnections(); s.Close() })
 		return s.URL
 	}
 	return map[string]struct{ url, protocol, transport string }{

@@ -48,7 +48,7 @@ func TestFollow(t *testing.T) {
 				uris = append(uris, uri)
 			}
 			up := httptest.NewServer(handler(func(*http.Request) *sdk.Server { return s }))
-			t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
+			t.Cleanup(func() { _ = up.Listener.Close(); up.CloseClientConnections(); up.Close() })
 			c := newClient(t, safedial.Options{AllowPrivate: true})
 			to := target(t, up.URL)
 			to.Deadline, to.Cancel, to.Caller = time.Time{}, &upstream.Cancel{}, "ada"
@@ -112,7 +112,7 @@ func TestFollowNothing(t *testing.T) {
 		}
 		h.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
+	t.Cleanup(func() { _ = up.Listener.Close(); up.CloseClientConnections(); up.Close() })
 	c := newClient(t, safedial.Options{AllowPrivate: true})
 	var x Exchange
 	err := c.Follow(&x, target(t, up.URL), &Feed{Opened: func(bool) { t.Error("it was opened") }})

@@ -21,7 +21,7 @@ import (
 func TestListen(t *testing.T) {
 	serve := func(h http.Handler) string {
 		s := httptest.NewServer(h)
-		t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+		t.Cleanup(func() { _ = s.Listener.Close(); s.CloseClientConnections(); s.Close() })
 		return s.URL
 	}
 	for name, handler := range map[string]func(get func(*http.Request) *sdk.Server) http.Handler{

@@ -53,7 +53,7 @@ func choosy(t testing.TB, modern bool) string {
 		}
 		h.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
+	t.Cleanup(func() { _ = up.Listener.Close(); up.CloseClientConnections(); up.Close() })
 	return up.URL
 }
 

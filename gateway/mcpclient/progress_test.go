@@ -43,7 +43,7 @@ func TestProgressMovesTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			srv := httptest.NewServer(h)
-			t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+			t.Cleanup(func() { _ = srv.Listener.Close(); srv.CloseClientConnections(); srv.Close() })
 			c := newClient(t, safedial.Options{AllowPrivate: true})
 			f := func(idle, latest time.Duration, progress, done bool) {
 				t.Helper()

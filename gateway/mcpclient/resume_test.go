@@ -169,7 +169,7 @@ func TestResumeAtSDKServer(t *testing.T) {
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "done"}}}, nil
 	})
 	srv := httptest.NewServer(legacyOnly(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{EventStore: sdk.NewMemoryEventStore(nil)})))
-	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	t.Cleanup(func() { _ = srv.Listener.Close(); srv.CloseClientConnections(); srv.Close() })
 	var heard []string
 	got, err := call(newClient(t, safedial.Options{AllowPrivate: true}), target(t, srv.URL), &Call{Tool: "later", Progress: true, Notify: func(method string, _ jsonscan.Value) { heard = append(heard, method) }})
 	if err != nil || !strings.Contains(got, `"done"`) || len(heard) != 1 {

@@ -463,6 +463,7 @@ func newServer(t *testing.T, closed bool, s *catalog.EntrySettings) *httptest.Se
 		serve.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
+		_ = srv.Listener.Close()     // or a client is back before the end
 		srv.CloseClientConnections() // the node keeps a stream open
 		srv.Close()
 	})

@@ -59,7 +59,7 @@ func TestAPIAndServerInOneToolset(t *testing.T) {
 		}
 		serve.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() }) // it is listened to
+	t.Cleanup(func() { _ = server.Listener.Close(); server.CloseClientConnections(); server.Close() }) // it is listened to
 	file := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), name)
@@ -146,7 +146,7 @@ func TestServerThatTells(t *testing.T) {
 	}
 	add("first")
 	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: true}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	t.Cleanup(func() { _ = server.Listener.Close(); server.CloseClientConnections(); server.Close() })
 	n := startSluice(t)
 	n.cli(t, "add", server.URL+"/mcp", "--slug", "notes", "--upstream-policy", "follow")
 	changed := make(chan struct{}, 8)

@@ -72,6 +72,7 @@ func startOrders(t *testing.T) *ordersAPI {
 	})
 	a.Server = httptest.NewServer(mux)
 	t.Cleanup(func() {
+		_ = a.Listener.Close() // or a client is back before the end
 		a.CloseClientConnections()
 		a.Close()
 	})

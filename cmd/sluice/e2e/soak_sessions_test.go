@@ -145,7 +145,7 @@ func sessionServer(t *testing.T) *httptest.Server {
 		return text("waited")
 	})
 	h := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
-	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	t.Cleanup(func() { _ = h.Listener.Close(); h.CloseClientConnections(); h.Close() })
 	return h
 }
 

@@ -63,7 +63,7 @@ func soakUpstream(t *testing.T) *httptest.Server {
 		misbehave(w, r, fault, "application/json", fmt.Sprintf(`{"fault":%q,"id":%q,"more":%q}`, fault, id, strings.Repeat("x", 200)))
 	}))
 	s.Start()
-	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	t.Cleanup(func() { _ = s.Listener.Close(); s.CloseClientConnections(); s.Close() })
 	return s
 }
 
