@@ -41,11 +41,7 @@ func New(st *store.Store, log *slog.Logger) *Room {
 
 // BeginSignIn makes a challenge for whoever has kept, a secret of the browser.
 func (m *Room) BeginSignIn(base string, kept secrets.Secret) (*SignInChallenge, error) {
-	site, err := SiteOf(base)
-	if err != nil {
-		return nil, err
-	}
-	party, err := site.party()
+	_, party, err := partyAt(base)
 	if err != nil {
 		return nil, err
 	}
@@ -64,11 +60,7 @@ func browser(kept secrets.Secret) string { return "browser " + kept.Reveal() }
 // SignIn checks what a passkey signed for the browser that has kept, and returns it with its
 // counter raised, which is not written yet. It fails with [problem.Unauthenticated].
 func (m *Room) SignIn(ctx context.Context, base string, kept secrets.Secret, in *Assertion) (*store.Passkey, error) {
-	site, err := SiteOf(base)
-	if err != nil {
-		return nil, err
-	}
-	party, err := site.party()
+	site, party, err := partyAt(base)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +146,7 @@ func (m *Room) doubt(ctx context.Context, row *store.Passkey, counter uint32) er
 
 // Begin makes a challenge for a new passkey of the member of this session.
 func (m *Room) Begin(ctx context.Context, base string, member *store.Member) (*NewChallenge, error) {
-	site, err := SiteOf(base)
-	if err != nil {
-		return nil, err
-	}
-	party, err := site.party()
+	site, party, err := partyAt(base)
 	if err != nil {
 		return nil, err
 	}
@@ -205,11 +193,7 @@ func full() error {
 
 // Add registers the passkey that the browser of this session made.
 func (m *Room) Add(ctx context.Context, base string, member *store.Member, in *Registration) (*store.Passkey, error) {
-	site, err := SiteOf(base)
-	if err != nil {
-		return nil, err
-	}
-	party, err := site.party()
+	site, party, err := partyAt(base)
 	if err != nil {
 		return nil, err
 	}

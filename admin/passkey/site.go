@@ -42,6 +42,16 @@ func SiteOf(base string) (Site, error) {
 // security keys with Edwards curves, and Windows without a newer TPM.
 var algorithms = []webauthncose.COSEAlgorithmIdentifier{webauthncose.AlgES256, webauthncose.AlgEdDSA, webauthncose.AlgRS256}
 
+// partyAt is the site of a console, and the relying party there.
+func partyAt(base string) (Site, *webauthn.WebAuthn, error) {
+	site, err := SiteOf(base)
+	if err != nil {
+		return site, nil, err
+	}
+	party, err := site.party()
+	return site, party, err
+}
+
 // party is the relying party of a site.
 func (s Site) party() (*webauthn.WebAuthn, error) {
 	return webauthn.New(&webauthn.Config{
