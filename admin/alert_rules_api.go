@@ -6,11 +6,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/alert"
-	"github.com/sluicegate/sluice/admin/alert/rule"
-	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
+	"github.com/sluicegate/sluice/admin/notify/alert"
+	"github.com/sluicegate/sluice/admin/notify/alert/rule"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/store/listing"
 )
 
 type listAlertRulesInput struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/alert"
-	"github.com/sluicegate/sluice/admin/alert/rule"
+	"github.com/sluicegate/sluice/admin/notify/alert"
+	"github.com/sluicegate/sluice/admin/notify/alert/rule"
 )
 
 // TestAlertRuleList: rules come in pages, and are searched, filtered and sorted as every list.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/alert"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
 	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/notify/alert"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
 

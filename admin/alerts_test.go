@@ -13,8 +13,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/alert"
 	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/notify/alert"
 	"github.com/sluicegate/sluice/registry"
 )
 

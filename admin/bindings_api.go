@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/draft/binding"
 	"github.com/sluicegate/sluice/admin/request"
 )
 

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/registry"
 )
 

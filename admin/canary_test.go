@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/change/declare"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/secrets/secretstest"

@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/store/listing"
 )
 
 type listCatalogInput struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/change"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
-	"github.com/sluicegate/sluice/admin/workflow"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change/difference"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
 	entries "github.com/sluicegate/sluice/plugins/catalog"
 )
 

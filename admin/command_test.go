@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/change/declare"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/local"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/login/local"
+	"github.com/sluicegate/sluice/admin/member/people"
 	"github.com/sluicegate/sluice/admin/publish"
-	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/audit"
-	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/request/audit"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/handshake"
+	"github.com/sluicegate/sluice/admin/login/handshake"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )

@@ -7,9 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/connectorrequest"
+	"github.com/sluicegate/sluice/admin/catalog/connectorrequest"
+	"github.com/sluicegate/sluice/admin/catalog/requestpage"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/requestpage"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/connectorrequest"
+	"github.com/sluicegate/sluice/admin/catalog/connectorrequest"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/member/session"
 	"github.com/sluicegate/sluice/admin/notify"
-	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/alert"
-	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/change/declare"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/notify"
+	"github.com/sluicegate/sluice/admin/notify/alert"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/audit"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/member/people"
+	"github.com/sluicegate/sluice/admin/request/audit"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 )
 
 // records returns the audit records of one action, oldest first.

@@ -6,7 +6,7 @@
 // no package of the gateway is imported. What the API needs of others it
 // declares as an interface that cmd/sluice fills. This package registers operations and
 // joins the packages below it, which decide: admin/change what becomes of a source,
-// admin/draft and admin/rollout what becomes of a toolset, admin/front what is around every
+// admin/draft and admin/draft/rollout what becomes of a toolset, admin/front what is around every
 // request. Records are in admin/store, artifacts and releases are made by admin/publish.
 //
 // The API is OpenAPI 3.1 (served at /v1/openapi.json) on net/http. Errors are

@@ -3,7 +3,7 @@ package admin
 import (
 	"context"
 
-	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/fleet/domain"
 )
 
 // openDomains opens the room of domains.

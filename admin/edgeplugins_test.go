@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/registry"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/login"
-	"github.com/sluicegate/sluice/admin/mcpserver"
+	"github.com/sluicegate/sluice/admin/login/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/declare"
-	"github.com/sluicegate/sluice/admin/transfer"
+	"github.com/sluicegate/sluice/admin/change/declare"
+	"github.com/sluicegate/sluice/admin/change/transfer"
 )
 
 type exportInput struct {

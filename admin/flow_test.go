@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/request/audit"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
 )
 
 func TestCreateTestsAndDeploys(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/grant"
+	"github.com/sluicegate/sluice/admin/toolset/grant"
 )
 
 type listGrantsInput struct {

@@ -11,8 +11,8 @@ import (
 
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/grant"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/member/people"
+	"github.com/sluicegate/sluice/admin/toolset/grant"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 )

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/job"
+	"github.com/sluicegate/sluice/admin/front/job"
 )
 
 // What an API answered to an inspected test is for its caller: neither the toolset nor

@@ -7,8 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/sluicegate/sluice/admin/document"
-	"github.com/sluicegate/sluice/admin/job"
+	"github.com/sluicegate/sluice/admin/front/document"
+	"github.com/sluicegate/sluice/admin/front/job"
 	"github.com/sluicegate/sluice/admin/request"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/keyring"
+	"github.com/sluicegate/sluice/admin/publish/keyring"
 	"github.com/sluicegate/sluice/admin/request"
 )
 

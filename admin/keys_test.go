@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/keyring"
+	"github.com/sluicegate/sluice/admin/publish/keyring"
 )
 
 // TestRotateKeys: keys are rotated while credentials are written and used; each opens

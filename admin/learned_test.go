@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/advice"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 	"github.com/sluicegate/sluice/registry"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/sluicegate/sluice/admin/live"
+	"github.com/sluicegate/sluice/admin/front/live"
 )
 
 // streamPatience is how long a client may take to read an event before its stream ends.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/grant"
 	"github.com/sluicegate/sluice/admin/login"
-	"github.com/sluicegate/sluice/admin/mcpserver"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/login/mcpserver"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset/grant"
 )
 
 // openLogins makes the room of logins.

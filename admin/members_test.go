@@ -8,7 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/member/people"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 

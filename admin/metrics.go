@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/sluicegate/sluice/admin/metrics"
+	"github.com/sluicegate/sluice/admin/front/metrics"
 	"github.com/sluicegate/sluice/registry"
 )
 

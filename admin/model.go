@@ -1,9 +1,9 @@
 package admin
 
 import (
-	"github.com/sluicegate/sluice/admin/playground"
-	"github.com/sluicegate/sluice/admin/rollout"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/playground"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
 )
 
 // TestAnswer answers a test.

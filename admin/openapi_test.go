@@ -16,7 +16,7 @@ import (
 	validator "github.com/pb33f/libopenapi-validator"
 
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/job"
+	"github.com/sluicegate/sluice/admin/front/job"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/plugins/operation"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/pages"
-	"github.com/sluicegate/sluice/admin/passkey"
+	"github.com/sluicegate/sluice/admin/front/pages"
+	"github.com/sluicegate/sluice/admin/member/passkey"
 )
 
 const signInPath = "/v1/sign-in"

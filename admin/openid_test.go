@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/oidc"
-	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/member/oidc"
+	"github.com/sluicegate/sluice/admin/member/session"
 	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

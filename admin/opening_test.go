@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/job"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/front/job"
+	"github.com/sluicegate/sluice/admin/member/people"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 )
 
 // TestClosedByDefault: where others reach the gateway a new toolset needs a token,

@@ -12,9 +12,9 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/login"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/passkey"
+	"github.com/sluicegate/sluice/admin/member/passkey"
+	"github.com/sluicegate/sluice/admin/member/session"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/session"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/audit"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/passkey"
-	"github.com/sluicegate/sluice/admin/passkey/passkeytest"
-	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/member/passkey"
+	"github.com/sluicegate/sluice/admin/member/passkey/passkeytest"
+	"github.com/sluicegate/sluice/admin/member/session"
+	"github.com/sluicegate/sluice/admin/request/audit"
 )
 
 const itsPassword = "correct horse battery"

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/binding"
+	"github.com/sluicegate/sluice/admin/draft/trial"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/plugin"
-	"github.com/sluicegate/sluice/admin/trial"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 

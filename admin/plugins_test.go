@@ -17,10 +17,10 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/artifact"
-	"github.com/sluicegate/sluice/admin/binding"
+	"github.com/sluicegate/sluice/admin/draft/binding"
+	"github.com/sluicegate/sluice/admin/fleet/artifact"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"

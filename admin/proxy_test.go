@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/member/session"
 )
 
 // TestClientBehindProxy: the audit log has the client that the proxy names, and links the

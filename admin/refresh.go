@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change/difference"
 	"github.com/sluicegate/sluice/admin/request"
 )
 

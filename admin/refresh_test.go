@@ -11,7 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change/difference"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/plugins/connector"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/fleet"
-	"github.com/sluicegate/sluice/admin/view"
 )
 
 // erase deletes a content of the registry as the administrator.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/choice"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 	"github.com/sluicegate/sluice/plugins/connector"
 )
 

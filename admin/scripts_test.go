@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/advice"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
+	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/registry"
 )
 

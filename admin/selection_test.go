@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft/advice"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 	"github.com/sluicegate/sluice/internal/selection"
 )
 

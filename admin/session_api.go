@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/member/session"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

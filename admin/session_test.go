@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/audit"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/people"
-	"github.com/sluicegate/sluice/admin/session"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/member/people"
+	"github.com/sluicegate/sluice/admin/member/session"
+	"github.com/sluicegate/sluice/admin/request/audit"
 )
 
 // browser is a browser that shows the console: it keeps the cookie, and says where requests

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/view"
 )
 
 // TestStatelessServer: the operator's word about an MCP server is a change of the draft

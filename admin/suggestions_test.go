@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/toolset/suggest"
 )
 
 func TestSuggestions(t *testing.T) {

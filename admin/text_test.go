@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/keyring"
+	"github.com/sluicegate/sluice/admin/publish/keyring"
 )
 
 // TestText: a NUL, or bytes that are not UTF-8, in any string of a request is the

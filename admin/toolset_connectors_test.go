@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change/difference"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/advice"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
 )
 
 type createPreviewInput struct {

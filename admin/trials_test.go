@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/alert"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/trial"
 	"github.com/sluicegate/sluice/admin/notify"
-	"github.com/sluicegate/sluice/admin/trial"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/notify/alert"
 	"github.com/sluicegate/sluice/registry"
 )
 

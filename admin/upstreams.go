@@ -2,8 +2,8 @@ package admin
 
 import (
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/upstream"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/login/upstream"
 )
 
 // openChanges opens the rooms of changes and of MCP servers, which begin some.

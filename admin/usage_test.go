@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/fleet/usage"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/rollup"
 	"github.com/sluicegate/sluice/registry"
 )

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/binding"
-	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/change/declare"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/draft/binding"
 	"github.com/sluicegate/sluice/admin/front"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
 

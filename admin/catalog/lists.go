@@ -1,6 +1,6 @@
 package catalog
 
-import "github.com/sluicegate/sluice/admin/listing"
+import "github.com/sluicegate/sluice/admin/store/listing"
 
 // EntryList is what can be done with the list of entries. Words are searched by the catalog
 // itself, which ranks them.

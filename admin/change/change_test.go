@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/catalog/source"
+	"github.com/sluicegate/sluice/admin/change/difference"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/login/upstream"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
 )

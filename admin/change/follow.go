@@ -4,13 +4,13 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/change/difference"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/mcpserver"
+	"github.com/sluicegate/sluice/admin/login/mcpserver"
+	"github.com/sluicegate/sluice/admin/login/upstream"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/upstream"
 	"github.com/sluicegate/sluice/internal/safedial"
 )
 

@@ -1,17 +1,17 @@
 package change
 
 import (
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/advice"
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/difference"
+	"github.com/sluicegate/sluice/admin/catalog/source"
+	"github.com/sluicegate/sluice/admin/change/difference"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/local"
-	"github.com/sluicegate/sluice/admin/rollout"
-	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/login/local"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 )
 
 // CreateToolset asks for a toolset. The same slug with the same source refreshes

@@ -5,14 +5,14 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/compile"
+	"github.com/sluicegate/sluice/admin/change/compile"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/rollout"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 )
 
 // Room takes changes of sources through their stages: read, compile, difference, decide,

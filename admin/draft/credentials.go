@@ -3,7 +3,7 @@ package draft
 import (
 	"context"
 
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/admin/store"
 )
 

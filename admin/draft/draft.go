@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/workflow"
 	"github.com/sluicegate/sluice/registry"
 )
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 	"github.com/sluicegate/sluice/registry"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/credential"
+	"github.com/sluicegate/sluice/admin/catalog/source"
+	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/internal/oauth"

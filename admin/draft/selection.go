@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/workflow"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/registry"

@@ -4,12 +4,12 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/sluicegate/sluice/admin/choice"
+	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/source"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/toolset/choice"
 )
 
 // Save pushes the bundle of a changed draft and writes its records. A change

@@ -6,11 +6,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/domain"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/fleet/domain"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/store"
-	"github.com/sluicegate/sluice/admin/usage"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 
 	"github.com/sluicegate/sluice/internal/problem"
 )

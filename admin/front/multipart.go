@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sluicegate/sluice/admin/plugin"
-	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/catalog/source"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/openapi"

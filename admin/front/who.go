@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/access"
+	"github.com/sluicegate/sluice/admin/member/session"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/session"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/store/listing"
 	"github.com/sluicegate/sluice/admin/store/usage"
 )
 

@@ -1,6 +1,6 @@
 package toolset
 
-import "github.com/sluicegate/sluice/admin/listing"
+import "github.com/sluicegate/sluice/admin/store/listing"
 
 // ToolList is what can be done with the list of tools, whose own order is that of the
 // connectors and their specifications.

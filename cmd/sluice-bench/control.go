@@ -47,7 +47,7 @@ func benchStore(ctx context.Context, b *bench) error {
 
 // benchRules measures what an evaluation of alert rules costs a control plane.
 func benchRules(ctx context.Context, b *bench) error {
-	r, err := b.goBench(ctx, "./admin/alert", "^BenchmarkRules$", "10x")
+	r, err := b.goBench(ctx, "./admin/notify/alert", "^BenchmarkRules$", "10x")
 	if err != nil {
 		return err
 	}

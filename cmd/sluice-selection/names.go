@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/suggest"
-	"github.com/sluicegate/sluice/admin/suggest/naming"
+	"github.com/sluicegate/sluice/admin/toolset/suggest"
+	"github.com/sluicegate/sluice/admin/toolset/suggest/naming"
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/catalog"
 	"github.com/sluicegate/sluice/plugins/openapi"

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/toolset/suggest"
 	"github.com/sluicegate/sluice/plugins/openapi"
 	"github.com/sluicegate/sluice/registry"
 )

@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/publish/backup"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/command"

@@ -16,7 +16,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin/backup"
+	"github.com/sluicegate/sluice/admin/publish/backup"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"

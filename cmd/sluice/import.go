@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v4"
 
-	"github.com/sluicegate/sluice/admin/backup"
-	"github.com/sluicegate/sluice/admin/declare"
+	"github.com/sluicegate/sluice/admin/change/declare"
+	"github.com/sluicegate/sluice/admin/publish/backup"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"

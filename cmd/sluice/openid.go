@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin/oidc"
+	"github.com/sluicegate/sluice/admin/member/oidc"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )

@@ -24,9 +24,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/admin/fleet"
-	"github.com/sluicegate/sluice/admin/people"
-	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/member/people"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"

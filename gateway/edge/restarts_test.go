@@ -19,7 +19,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/fleet"
-	"github.com/sluicegate/sluice/admin/people"
+	"github.com/sluicegate/sluice/admin/member/people"
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"

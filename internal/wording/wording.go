@@ -1,5 +1,5 @@
 // Package wording splits names into words and knows the singular of English nouns. It
-// chooses no names: packages plugins/openapi and admin/suggest/naming do.
+// chooses no names: packages plugins/openapi and admin/toolset/suggest/naming do.
 package wording
 
 import (

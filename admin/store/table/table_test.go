@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/store/listing"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"github.com/sluicegate/sluice/admin/listing"
+	"github.com/sluicegate/sluice/admin/store/listing"
 	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin/alert"
-	"github.com/sluicegate/sluice/admin/alert/rule"
+	"github.com/sluicegate/sluice/admin/notify/alert"
+	"github.com/sluicegate/sluice/admin/notify/alert/rule"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"

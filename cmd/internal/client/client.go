@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/job"
+	"github.com/sluicegate/sluice/admin/front/job"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin/access"
 	"github.com/sluicegate/sluice/admin/change"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/clientconfig"

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/catalog"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
-	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 )
 

@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/usage"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login/local"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"

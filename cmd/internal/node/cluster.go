@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/cluster"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/cluster"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login/local"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway/process"
 	"github.com/sluicegate/sluice/internal/atomicfile"

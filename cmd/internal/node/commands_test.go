@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/local"
+	"github.com/sluicegate/sluice/admin/login/local"
 	"github.com/sluicegate/sluice/gateway/process"
 	"github.com/sluicegate/sluice/internal/problem"
 )

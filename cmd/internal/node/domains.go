@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	admincertificate "github.com/sluicegate/sluice/admin/certificate"
-	"github.com/sluicegate/sluice/admin/domain"
+	admincertificate "github.com/sluicegate/sluice/admin/fleet/certificate"
+	"github.com/sluicegate/sluice/admin/fleet/domain"
 	"github.com/sluicegate/sluice/gateway/certificate"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -26,7 +26,7 @@ import (
 // DomainOptions are about domains of toolsets and their certificates.
 type DomainOptions struct {
 	// CA, Roots, Email, Challenges and Command are those of the certificate authority, see
-	// package admin/certificate (roles all and control). CA is needed by the others.
+	// package admin/fleet/certificate (roles all and control). CA is needed by the others.
 	// Default: no certificates are obtained.
 	CA         string
 	Roots      *x509.CertPool

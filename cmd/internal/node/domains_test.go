@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/domain"
+	"github.com/sluicegate/sluice/admin/fleet/domain"
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/internal/acmetest"
 	"github.com/sluicegate/sluice/internal/secrets"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/advice"
-	"github.com/sluicegate/sluice/admin/playground"
-	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/draft/advice"
+	"github.com/sluicegate/sluice/admin/draft/playground"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"

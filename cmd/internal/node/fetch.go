@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/sluicegate/sluice/admin/source"
+	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"

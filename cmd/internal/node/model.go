@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/suggest"
+	"github.com/sluicegate/sluice/admin/toolset/suggest"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
 )

@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/oidc"
+	"github.com/sluicegate/sluice/admin/member/oidc"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/internal/forwarded"

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/handshake"
-	"github.com/sluicegate/sluice/admin/mcpserver"
+	"github.com/sluicegate/sluice/admin/login/handshake"
+	"github.com/sluicegate/sluice/admin/login/mcpserver"
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/upstream"

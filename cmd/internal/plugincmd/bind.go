@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sluicegate/sluice/admin/binding"
-	"github.com/sluicegate/sluice/admin/plugin"
+	"github.com/sluicegate/sluice/admin/draft/binding"
+	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"

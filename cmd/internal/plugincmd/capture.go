@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/playground"
-	"github.com/sluicegate/sluice/admin/rollout"
+	"github.com/sluicegate/sluice/admin/draft/playground"
+	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"

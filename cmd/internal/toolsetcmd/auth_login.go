@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/sluicegate/sluice/admin/credential"
 	"github.com/sluicegate/sluice/admin/login"
+	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 )

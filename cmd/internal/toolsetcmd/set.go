@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/view"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 )

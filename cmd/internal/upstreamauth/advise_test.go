@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/credential"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/login/credential"
 )
 
 // TestAdvise: the command that is printed sets all that a call needs at once, with the least

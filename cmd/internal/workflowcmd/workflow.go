@@ -11,7 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/draft"
-	"github.com/sluicegate/sluice/admin/workflow"
+	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"

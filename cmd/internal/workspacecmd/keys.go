@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin/cluster"
-	"github.com/sluicegate/sluice/admin/keyring"
+	"github.com/sluicegate/sluice/admin/publish/keyring"
+	"github.com/sluicegate/sluice/admin/store/cluster"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"

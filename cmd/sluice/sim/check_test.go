@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/usage"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/fleet/usage"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 )
 
 // check looks at every edge, after each event.

@@ -45,7 +45,7 @@ var historic = []defect{
 		// A backup read the index of the registry behind the contents.
 		name: "contents before tags",
 		files: map[string][]string{
-			"admin/backup/write.go": {
+			"admin/publish/backup/write.go": {
 				`	for _, part := range indexOrder {
 		if err := b.index(root, part, manifests); err != nil {
 			return fmt.Errorf("read the index of the registry: %w", err)

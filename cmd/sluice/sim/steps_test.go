@@ -10,9 +10,9 @@ import (
 
 	"filippo.io/age"
 
-	"github.com/sluicegate/sluice/admin/access"
-	"github.com/sluicegate/sluice/admin/backup"
-	"github.com/sluicegate/sluice/admin/view"
+	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/publish/backup"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/internal/filelock"
 )
 

@@ -16,7 +16,7 @@ interface Rule {
   when: string;
 }
 
-/** What the control plane looks for by itself. TestConsoleShowsEveryRule in admin/alert compares it with the kinds of alerts. */
+/** What the control plane looks for by itself. TestConsoleShowsEveryRule in admin/notify/alert compares it with the kinds of alerts. */
 const rules: Rule[] = [
   { kind: "upstream.auth_failed", severities: ["critical"], when: "An upstream answers 401 to a call with the credential of the toolset, or 403 to everything for ten minutes. Over when a call is accepted." },
   { kind: "login.needed", severities: ["critical"], when: "An authorization server gives no access token any more: somebody must log in again." },
