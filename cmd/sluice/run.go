@@ -198,6 +198,7 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	}
 	o.Logger, err = a.logger(cmp.Or(f.logFormat, c.LogFormat, "auto"), cmp.Or(f.logLevel, c.LogLevel, level))
 	o.Records.Keys, o.Records.Artifacts = a.kek(""), a.artifactsAt(artifacts.Places{Blobs: c.Blobs, Registry: c.Registry}, o.Logger)
+	o.GiveBack = true
 	if a.Env.Getenv("GOGC") == "" {
 		debug.SetGCPercent(startGCPercent)
 		o.GCPercent = gcPercent

@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/resident"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -101,6 +102,9 @@ func (n *Node) Run(ctx context.Context) error {
 		g.Go(func() error { return n.gateway.Run(gctx) })
 	}
 	n.runPlain(gctx, g)
+	if n.o.GiveBack {
+		g.Go(func() error { resident.Run(gctx); return nil })
+	}
 	if n.edge != nil {
 		n.edge.run(gctx, g)
 	} else {

@@ -53,7 +53,10 @@ type Options struct {
 	Version   string        // of the program. Default: "devel"
 	Grace     time.Duration // for running calls and jobs at a stop. Default: gateway.DefaultDrain
 	GCPercent int           // as debug.SetGCPercent, once the persisted release is live. Default: unchanged
-	Logger    *slog.Logger  // Default: discard
+	// GiveBack gives memory back to the system that the start needed and the program seldom
+	// does afterwards: the node has the process to itself. Default: it stays.
+	GiveBack bool
+	Logger   *slog.Logger // Default: discard
 }
 
 // GatewayOptions are those of the roles all and edge.
