@@ -1,8 +1,6 @@
 package call
 
 import (
-	"bytes"
-
 	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/page"
 )
@@ -20,12 +18,13 @@ func (a *rendering) pageUnless(whole bool) bool {
 	if a.isJSON {
 		it = page.ItemsOf(a.small, a.index)
 		a.index = it.Known
-		h.Doc = bytes.Clone(a.small)
 	} else {
-		it = page.Items{Doc: a.text, Text: true}
-		h.Doc, h.Text = bytes.Clone(a.text), true
+		if len(a.form) > 0 && len(a.text) > 0 && &a.form[0] == &a.text[0] { // the page is written there
+			a.form, a.spare = a.spare, a.form
+		}
+		it, h.Text = page.Items{Doc: a.text, Text: true}, true
 	}
-	it.Doc = h.Doc // the buffers are used for the page
+	h.Doc = it.Doc
 	out, s, err := a.pages.Append(a.form[:0], &it, page.Pick{}, h.Format, plan.Budget, true, nil)
 	if err != nil || whole && (!s.Full || s.Whole == 0 && s.To == s.Total) { // no mask: cannot fail
 		a.form = out

@@ -29,7 +29,7 @@ const (
 	answerBytes = 512
 )
 
-// Answer is an answer whose rest can be fetched. It is immutable once it is held.
+// Answer is an answer whose rest can be fetched. What [Store.Get] returns is immutable.
 type Answer struct {
 	Owner  Owner
 	Doc    []byte // minified JSON, or text
@@ -43,6 +43,13 @@ type Answer struct {
 	expires time.Time
 }
 
+// entry is an answer in the store.
+type entry struct {
+	Answer
+	cost int  // in Store.bytes
+	got  bool // somebody may read it
+}
+
 // Owner is who may fetch: one principal at one toolset.
 type Owner struct{ Toolset, Principal string }
 
@@ -54,10 +61,10 @@ type Store struct {
 	pool Pool // nil: other nodes' results are not known
 
 	mu    sync.Mutex
-	byID  map[string]*Answer // guarded by mu
-	order []string           // guarded by mu: by age, oldest first
-	bytes int                // guarded by mu
-	count map[Owner]int      // guarded by mu
+	byID  map[string]*entry // guarded by mu
+	order []string          // guarded by mu: by age, oldest first
+	bytes int               // guarded by mu
+	count map[Owner]int     // guarded by mu
 }
 
 // New makes a store of that many bytes; 0: [DefaultBytes]. pool is nil where no other node has a
@@ -66,7 +73,7 @@ func New(size int, pool Pool) *Store {
 	if size == 0 {
 		size = DefaultBytes
 	}
-	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*Answer{}, count: map[Owner]int{}}
+	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*entry{}, count: map[Owner]int{}}
 }
 
 func randomHex(n int) string {
@@ -75,7 +82,7 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// Put keeps h and returns its handle; "" when it is too large to be kept.
+// Put keeps a copy of h and returns its handle; "" when it is too large to be kept.
 func (r *Store) Put(ctx context.Context, h *Answer) string {
 	id := r.keep(h)
 	if id != "" && r.pool != nil {
@@ -86,41 +93,68 @@ func (r *Store) Put(ctx context.Context, h *Answer) string {
 }
 
 func (r *Store) keep(h *Answer) string {
-	cost := len(h.Doc) + answerBytes
-	if cost > r.most/maxShare {
+	if len(h.Doc)+answerBytes > r.most/maxShare {
 		return ""
 	}
 	h.expires = r.now().Add(TTL)
 	id := r.node + "-" + randomHex(12)
+	e := &entry{Answer: *h}
+	e.Doc = nil // until it is copied nobody knows the handle
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.order) > 0 && (r.bytes+cost > r.most || !r.now().Before(r.byID[r.order[0]].expires)) {
-		r.dropLocked(0)
+	spare := r.insertLocked(id, e, len(h.Doc))
+	r.mu.Unlock()
+	doc := append(spare, h.Doc...)
+	r.mu.Lock()
+	e.Doc = doc
+	r.mu.Unlock()
+	return id
+}
+
+// insertLocked makes room for an answer of n bytes, inserts it, and returns the memory for its
+// document: that of one which goes and which nobody got, or new memory. Agents seldom fetch
+// the rest, so that answers over the budget would be most of what the collector has to do.
+func (r *Store) insertLocked(id string, h *entry, n int) (spare []byte) {
+	h.cost = n + answerBytes
+	drop := func(i int) {
+		if doc := r.dropLocked(i); spare == nil && cap(doc) >= n && cap(doc) <= n+n/8 {
+			spare, h.cost = doc[:0], cap(doc)+answerBytes
+		}
 	}
 	if r.count[h.Owner] >= maxPrincipal {
 		for i, old := range r.order {
 			if r.byID[old].Owner == h.Owner {
-				r.dropLocked(i)
+				drop(i)
 				break
 			}
 		}
 	}
+	for len(r.order) > 0 && (r.bytes+h.cost > r.most || !r.now().Before(r.byID[r.order[0]].expires)) {
+		drop(0)
+	}
+	if spare == nil {
+		spare = make([]byte, 0, n)
+	}
 	r.byID[id] = h
 	r.order = append(r.order, id)
-	r.bytes += cost
+	r.bytes += h.cost
 	r.count[h.Owner]++
-	return id
+	return spare
 }
 
-func (r *Store) dropLocked(i int) {
+// dropLocked drops an answer and returns its document where nobody reads it.
+func (r *Store) dropLocked(i int) (unread []byte) {
 	id := r.order[i]
 	h := r.byID[id]
 	r.order = append(r.order[:i], r.order[i+1:]...)
 	delete(r.byID, id)
-	r.bytes -= len(h.Doc) + answerBytes
+	r.bytes -= h.cost
 	if r.count[h.Owner]--; r.count[h.Owner] <= 0 {
 		delete(r.count, h.Owner)
 	}
+	if h.got {
+		return nil
+	}
+	return h.Doc
 }
 
 // Get finds what a handle names, for its owner only. It fails with
@@ -131,10 +165,7 @@ func (r *Store) Get(ctx context.Context, id string, who Owner) (*Answer, error) 
 		return nil, problem.New(problem.InvalidArguments, "%.80q is not a handle", id).At("", 0, 0, "/handle").
 			Fix("copy it from the last line of an answer that was cut")
 	}
-	r.mu.Lock()
-	h := r.byID[id]
-	r.mu.Unlock()
-	if h != nil && h.Owner == who && r.now().Before(h.expires) {
+	if h := r.own(id, who); h != nil {
 		return h, nil
 	}
 	if node != r.node && r.pool != nil {
@@ -145,4 +176,17 @@ func (r *Store) Get(ctx context.Context, id string, who Owner) (*Answer, error) 
 	}
 	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(TTL.Minutes())).
 		Fix("call the tool again")
+}
+
+// own returns what this node holds for an owner, whose document is not used for another
+// answer from now on; nil: nothing.
+func (r *Store) own(id string, who Owner) *Answer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.byID[id]
+	if h == nil || h.Owner != who || !r.now().Before(h.expires) {
+		return nil
+	}
+	h.got = true
+	return &h.Answer
 }
