@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { Run(ctx); close(done) }()
-		time.Sleep(settled + again + time.Second)
+		time.Sleep(settled + slow + 2*again)
 		select {
 		case <-done:
 			t.Error("it ended by itself")
