@@ -331,16 +331,17 @@ backups: ## make, restore and serve BACKUPS (default 100) backups of 50 MB and B
 	$(BACKUPS_RUN) -backups $(BACKUPS)
 	$(BACKUPS_RUN) -backups $(BACKUPS_GB) -backup.mb 1000
 
-# The previous version is built once for each commit that .ci/previous names.
-PREVIOUS := $(shell sed '/^\(\#.*\)\?$$/d' .ci/previous)
+# A previous version is built once for each commit that .ci/previous and .ci/previous-cluster name.
+PREVIOUS         := $(shell sed '/^\(\#.*\)\?$$/d' .ci/previous)
+PREVIOUS_CLUSTER := $(shell sed '/^\(\#.*\)\?$$/d' .ci/previous-cluster)
 .PHONY: upgrade
-upgrade: bin/previous/$(PREVIOUS)/sluice ## replace a control plane and edges of the previous version (.ci/previous) with this one under load, and go back
-	go test -count=1 -v -tags chaos -timeout 30m -run TestUpgrade ./cmd/sluice/e2e -previous $(CURDIR)/bin/previous/$(PREVIOUS)
+upgrade: bin/previous/$(PREVIOUS)/sluice bin/previous/$(PREVIOUS_CLUSTER)/sluice ## replace control planes and edges of the previous versions (.ci/previous, .ci/previous-cluster) with this one under load, and go back
+	go test -count=1 -v -tags chaos -timeout 30m -run TestUpgrade ./cmd/sluice/e2e -previous $(CURDIR)/bin/previous/$(PREVIOUS) -previous.cluster $(CURDIR)/bin/previous/$(PREVIOUS_CLUSTER)
 
-bin/previous/$(PREVIOUS)/sluice:
-	@rm -rf bin/previous; mkdir -p $(@D)
-	@git cat-file -e $(PREVIOUS) 2>/dev/null || git fetch -q --depth 1 origin $(PREVIOUS)
-	@src=$$(mktemp -d); trap 'rm -rf "$$src"' EXIT; git archive $(PREVIOUS) | tar -x -C "$$src"; \
+bin/previous/%/sluice:
+	@mkdir -p $(@D)
+	@git cat-file -e $* 2>/dev/null || git fetch -q --depth 1 origin $*
+	@src=$$(mktemp -d); trap 'rm -rf "$$src"' EXIT; git archive $* | tar -x -C "$$src"; \
 	basename -a "$$src"/admin/store/migrations/*.sql | tail -1 >$(@D)/schema; \
 	cd "$$src" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -o $(CURDIR)/$@ ./cmd/sluice
 

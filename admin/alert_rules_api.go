@@ -31,7 +31,8 @@ type changeAlertRuleInput struct {
 	AlertRuleInput
 	request.MatchInput
 
-	Body rule.Settings
+	Body    rule.Settings
+	RawBody []byte
 }
 
 type deleteAlertRuleInput struct {
@@ -86,13 +87,13 @@ func registerAlertRules(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-alert-rule", Method: http.MethodPatch, Path: "/v1/alert-rules/{name}", Summary: "Change a rule, or switch it off and on", Tags: tags,
-		Description: "What is absent stays. A preset is changed for all toolsets, or with toolset for one.",
+		Description: "What is absent stays; null makes it as it is from the start: a filter such as tool is gone then. A preset is changed for all toolsets, or with toolset for one.",
 	}, func(ctx context.Context, in *changeAlertRuleInput) (*alertRuleOutput, error) {
 		ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
 		if err != nil {
 			return nil, err
 		}
-		return ruleAnswer(s.alerts.ChangeRule(ctx, s.workspace(ctx), in.Name, ts, &in.MatchInput, &in.Body))
+		return ruleAnswer(s.alerts.ChangeRule(ctx, s.workspace(ctx), in.Name, ts, &in.MatchInput, &in.Body, request.Nulls(in.RawBody)...))
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-alert-rule", Method: http.MethodDelete, Path: "/v1/alert-rules/{name}", Summary: "Remove a rule, or the settings of a preset", Tags: tags,

@@ -3,6 +3,7 @@ package draft
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/catalog/source"
@@ -20,10 +21,10 @@ type PatchToolset struct {
 	Description  *string                `json:"description,omitempty" maxLength:"16384"`
 	Instructions *string                `json:"instructions,omitempty" maxLength:"32768"`
 	BaseURL      *string                `json:"baseUrl,omitempty" maxLength:"2048"`
-	Profile      *string                `json:"profile,omitempty" enum:"off,lossless,concise"`
+	Profile      *string                `json:"profile,omitempty" enum:"off,lossless,concise" null:"\"lossless\""`
 	Cache        *PatchedTTL            `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
 	UseCase      *string                `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
-	Selection    *string                `json:"selection,omitempty" enum:"all,use-case,search,code" doc:"Which tools clients list; use-case needs useCase."`
+	Selection    *string                `json:"selection,omitempty" enum:"all,use-case,search,code" null:"\"all\"" doc:"Which tools clients list; use-case needs useCase."`
 	Batch        *bool                  `json:"batch,omitempty" doc:"Offer the tool batch, which makes many calls at once."`
 	Destructive  *bool                  `json:"scriptsMayDestroy,omitempty" doc:"Scripts and batches may call tools that may destroy data. Only with the selection code or batch."`
 	ScriptLimits *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use, all of it; {} restores the defaults."`
@@ -34,12 +35,18 @@ type PatchToolset struct {
 	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
 }
 
+// UnmarshalJSON decodes a merge patch.
+func (p *PatchToolset) UnmarshalJSON(b []byte) error {
+	type plain PatchToolset
+	return request.UnmarshalPatch(b, (*plain)(p))
+}
+
 // PatchedTTL is a cache policy that can be turned off.
 type PatchedTTL struct {
 	TTLSeconds int `json:"ttlSeconds" minimum:"0" maximum:"86400"`
 }
 
-// PatchConnector changes the fields that are there; "" restores the default.
+// PatchConnector changes the fields that are there (RFC 7396); null and "" restore the default.
 type PatchConnector struct {
 	BaseURL *string               `json:"baseUrl,omitempty" maxLength:"2048"`
 	Policy  *string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
@@ -47,6 +54,15 @@ type PatchConnector struct {
 
 	Fixed     map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+
+	unfix bool // fixed is null: no argument has a fixed value any more
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *PatchConnector) UnmarshalJSON(b []byte) error {
+	type plain PatchConnector
+	p.unfix = slices.Contains(request.Nulls(b), "fixed")
+	return request.UnmarshalPatch(b, (*plain)(p))
 }
 
 // Patch changes what a toolset says of itself, and of its only connector.
@@ -135,6 +151,9 @@ func (r *Room) PatchConnector(ctx context.Context, ws *store.Workspace, id, conn
 		if d.Row.Answers, err = toolset.ChangeAnswers(d.Row.Answers, in.Answers, "/answers", registry.OfConnector, nil); err != nil {
 			return nil, err
 		}
+	}
+	if in.unfix {
+		d.Row.Fixed = ""
 	}
 	if d.Row.Fixed, err = toolset.ChangeFixed(d.Row.Fixed, in.Fixed, "/fixed", d.Takes); err != nil {
 		return nil, err

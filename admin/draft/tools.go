@@ -114,11 +114,11 @@ func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error
 		if i := slices.IndexFunc(d.Edits, func(e store.ToolEdit) bool { return toolset.OperationOf(&e) == t.Operation }); i >= 0 {
 			record = d.Edits[i].Annotations
 		}
-		said, err := toolset.ChangeAnnotations(record, in.Annotations, at+"/annotations")
+		said, err := toolset.ChangeAnnotations(record, in.Annotations, in.unsaid, at+"/annotations")
 		if err != nil {
 			return err
 		}
-		fixed, err := patchedFixed(d, t, in.Fixed, at+"/fixed")
+		fixed, err := patchedFixed(d, t, in, at+"/fixed")
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,8 @@ func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error
 }
 
 // patchedFixed is the record of a tool's fixed values after a change.
-func patchedFixed(d *Draft, t *toolset.Tool, change map[string]json.RawMessage, at string) (string, error) {
+func patchedFixed(d *Draft, t *toolset.Tool, in *ToolUpdate, at string) (string, error) {
+	change := in.Fixed
 	_, g := d.Generated(t.Operation)
 	if g == nil && len(change) > 0 {
 		return "", request.FieldFault(at, "%s is the tool of a workflow: arguments of the tools that it calls can be fixed", t.Name)
@@ -151,6 +152,9 @@ func patchedFixed(d *Draft, t *toolset.Tool, change map[string]json.RawMessage, 
 		if e := &d.Edits[i]; toolset.OperationOf(e) == t.Operation {
 			record = e.Fixed
 		}
+	}
+	if in.unfix {
+		record = ""
 	}
 	if len(change) == 0 {
 		return record, nil
@@ -240,12 +244,13 @@ func (d *Draft) Meant(name string) string {
 	return "see: sluice toolset tools " + d.Toolset.Slug
 }
 
-// PatchTool changes one tool; absent fields stay, "" restores what was generated.
+// PatchTool changes one tool (RFC 7396): absent fields stay, null and "" restore what was
+// generated.
 type PatchTool struct {
 	Name        *string `json:"name,omitempty" maxLength:"64"`
 	Title       *string `json:"title,omitempty" maxLength:"200"`
 	Description *string `json:"description,omitempty" maxLength:"16384"`
-	Enabled     *bool   `json:"enabled,omitempty"`
+	Enabled     *bool   `json:"enabled,omitempty" null:"true"`
 
 	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
 
@@ -254,6 +259,20 @@ type PatchTool struct {
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 
 	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
+
+	unfix  bool     // fixed is null: no argument has a fixed value of this tool any more
+	unsaid []string // members of annotations that are null: they are as they were generated
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *PatchTool) UnmarshalJSON(b []byte) error {
+	type plain PatchTool
+	var parts struct{ Annotations json.RawMessage }
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	p.unfix, p.unsaid = slices.Contains(request.Nulls(b), "fixed"), request.Nulls(parts.Annotations)
+	return request.UnmarshalPatch(b, (*plain)(p))
 }
 
 // BatchUpdate changes many tools at once: all changes or none.
@@ -266,4 +285,14 @@ type BatchUpdate struct {
 type ToolUpdate struct {
 	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
 	PatchTool
+}
+
+// UnmarshalJSON decodes both parts.
+func (u *ToolUpdate) UnmarshalJSON(b []byte) error {
+	var named struct{ Tool string }
+	if err := json.Unmarshal(b, &named); err != nil {
+		return err
+	}
+	u.Tool = named.Tool
+	return u.PatchTool.UnmarshalJSON(b)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/mail"
 	"net/url"
 	"path"
@@ -106,9 +107,21 @@ type ChangeChannel struct {
 	Routes      *Routes  `json:"routes,omitempty"`
 	Quiet       *Quiet   `json:"quiet,omitempty" doc:"When nothing but what is critical is sent."`
 	Loud        bool     `json:"loud,omitempty" doc:"true: no quiet hours any more."`
-	Digest      *Digest  `json:"digest,omitempty" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
+	Digest      *Digest  `json:"digest,omitempty" null:"{\"every\":\"off\"}" doc:"What is not critical comes together in one message. What waits for a digest goes with the next of the new ones; off: at once, together."`
 	Resubscribe []string `json:"resubscribe,omitempty" maxItems:"50" doc:"Addresses of unsubscribed that get reminders again."`
-	Enabled     *bool    `json:"enabled,omitempty" doc:"false: nothing is sent to it; true: what waited is."`
+	Enabled     *bool    `json:"enabled,omitempty" null:"true" doc:"false: nothing is sent to it; true: what waited is."`
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *ChangeChannel) UnmarshalJSON(b []byte) error {
+	type plain ChangeChannel
+	if err := request.UnmarshalPatch(b, (*plain)(p)); err != nil {
+		return err
+	}
+	if slices.Contains(request.Nulls(b), "quiet") {
+		p.Quiet, p.Loud = nil, true
+	}
+	return nil
 }
 
 // key signs messages. Until is when the secret before the newest is not used any more.
@@ -259,6 +272,9 @@ func checkRoutes(r *Routes) error {
 }
 
 func checkMail(m *Mail) error {
+	if strings.ContainsAny(m.Host, "/@ \t\r\n") || strings.Contains(m.Host, ":") && net.ParseIP(m.Host) == nil {
+		return request.FieldFault("/mail/host", "%.253q is not the name or address of a mail server; its port is in port", m.Host)
+	}
 	if _, err := mail.ParseAddress(m.From); err != nil {
 		return request.FieldFault("/mail/from", "%.254q is not an e-mail address", m.From)
 	}

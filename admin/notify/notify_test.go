@@ -375,6 +375,12 @@ func TestRefusedChannels(t *testing.T) {
 	f(mail(func(m *Mail) { m.From = "nobody" }))
 	f(mail(func(m *Mail) { m.To = []string{"nobody\r\nBcc: x@y.example"} }))
 	f(mail(func(m *Mail) { m.Security, m.Username = "none", "me" }))
+	f(mail(func(m *Mail) { m.Host = "mail.example:587" }))
+	f(mail(func(m *Mail) { m.Host = "smtp://mail.example" }))
+	f(mail(func(m *Mail) { m.Host = "::1 " }))
+	if err := checkMail(&Mail{Host: "::1", From: "a@b.example", To: []string{"c@d.example"}}); err != nil {
+		t.Error(err)
+	}
 	if _, err := h.Change(t.Context(), h.ws, "none", &request.MatchInput{}, &ChangeChannel{}); !problem.Is(err, problem.NotFound) {
 		t.Errorf("a channel that is not there: %v", err)
 	}

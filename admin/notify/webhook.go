@@ -3,13 +3,17 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -138,5 +142,34 @@ func saidOf(err error) string {
 	if p := problem.As(err); p != nil {
 		return p.Detail
 	}
-	return "the receiver cannot be reached"
+	return "the receiver " + unreached(err)
+}
+
+// unreached is why a receiver could not be reached, as far as that is known.
+func unreached(err error) string {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "has a certificate that is not for its host name"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "has a certificate of an authority that is not trusted here (SLUICE_CA)"
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		if invalid.Reason == x509.Expired {
+			return "has a certificate that has expired, or is not valid yet"
+		}
+		return "has a certificate that is not valid"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "does not speak TLS"
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "has a name that does not resolve"
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "does not accept connections"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return "closed the connection without an answer"
+	}
+	return "cannot be reached"
 }

@@ -99,6 +99,15 @@ func (t *Tx) DoubtPasskey(ctx context.Context, id string) error {
 	return nil
 }
 
+// DoubtedPasskeys lists the passkeys whose counter went back.
+func (c *scope) DoubtedPasskeys(ctx context.Context) ([]Passkey, error) {
+	var rows []Passkey
+	if err := c.from(&rows).Where("doubted_at <> ?", Time{}).Order("id").Limit(MaxLimit).Scan(ctx); err != nil {
+		return nil, fmt.Errorf("listing doubted passkeys: %w", err)
+	}
+	return rows, nil
+}
+
 // RemovePasskey removes a passkey and ends the sessions of its member that passkeys opened,
 // but one, and returns how many. It fails with [problem.NotFound].
 func (t *Tx) RemovePasskey(ctx context.Context, row *Passkey, but string) (ended int64, err error) {

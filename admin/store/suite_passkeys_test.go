@@ -79,6 +79,15 @@ func testPasskeys(t *testing.T, h harness) {
 		t.Errorf("%+v %v", got, err)
 	}
 
+	for _, c := range []struct {
+		w     *store.Workspace
+		found int
+	}{{w, 1}, {other, 0}} {
+		if rows, err := c.w.DoubtedPasskeys(ctx); err != nil || len(rows) != c.found {
+			t.Errorf("doubted passkeys of %s: %v %v", c.w.ID(), rows, err)
+		}
+	}
+
 	// Removing it ends the sessions that passkeys opened, but the one that asks.
 	open := func(hash, by string) *store.Session {
 		t.Helper()

@@ -3,6 +3,7 @@ package toolset
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
@@ -10,13 +11,13 @@ import (
 )
 
 // ChangeAnnotations is the record of the annotations of a tool after p: what is said of
-// one of them replaces what was said of it; a p that says nothing restores what was
-// generated. nil changes nothing.
-func ChangeAnnotations(record string, p *registry.AnnotationEdit, at string) (string, error) {
+// one of them replaces what was said of it, and what is unsaid, by their names, is as it was
+// generated; a p that says nothing restores all of it. nil changes nothing.
+func ChangeAnnotations(record string, p *registry.AnnotationEdit, unsaid []string, at string) (string, error) {
 	if p == nil {
 		return record, nil
 	}
-	if *p == (registry.AnnotationEdit{}) {
+	if *p == (registry.AnnotationEdit{}) && len(unsaid) == 0 {
 		return "", nil
 	}
 	now, err := AnnotationsOf(record)
@@ -26,10 +27,14 @@ func ChangeAnnotations(record string, p *registry.AnnotationEdit, at string) (st
 	if now == nil {
 		now = new(registry.AnnotationEdit)
 	}
-	for _, m := range []struct{ to, from **bool }{
-		{&now.ReadOnly, &p.ReadOnly}, {&now.Destructive, &p.Destructive}, {&now.Idempotent, &p.Idempotent}, {&now.OpenWorld, &p.OpenWorld},
+	for _, m := range []struct {
+		name     string
+		to, from **bool
+	}{
+		{"readOnlyHint", &now.ReadOnly, &p.ReadOnly}, {"destructiveHint", &now.Destructive, &p.Destructive},
+		{"idempotentHint", &now.Idempotent, &p.Idempotent}, {"openWorldHint", &now.OpenWorld, &p.OpenWorld},
 	} {
-		if *m.from != nil {
+		if *m.from != nil || slices.Contains(unsaid, m.name) {
 			*m.to = *m.from
 		}
 	}

@@ -3,6 +3,7 @@ package toolset
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/request"
@@ -31,7 +32,7 @@ type Answers struct {
 	MaxResponseBytes int64 `json:"maxResponseBytes,omitempty" doc:"The largest answer of the API or server, compressed or not. Default: 16 MiB."`
 }
 
-// PatchAnswers changes the fields that are there; "", 0 and false restore the
+// PatchAnswers changes the fields that are there (RFC 7396); null, "", 0 and false restore the
 // default.
 type PatchAnswers struct {
 	Profile     *string `json:"profile,omitempty" enum:",off,lossless,concise"`
@@ -49,6 +50,20 @@ type PatchAnswers struct {
 
 	TimeoutMs        *int   `json:"timeoutMs,omitempty" minimum:"0" maximum:"3600000" doc:"0, or 100 to 3,600,000."`
 	MaxResponseBytes *int64 `json:"maxResponseBytes,omitempty" minimum:"0" maximum:"67108864" doc:"0, or from 1,024 to 64 MiB."`
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *PatchAnswers) UnmarshalJSON(b []byte) error {
+	type plain PatchAnswers
+	return request.UnmarshalPatch(b, (*plain)(p))
+}
+
+// Restore has p restore all defaults.
+func (p *PatchAnswers) Restore() {
+	s := reflect.ValueOf(p).Elem()
+	for i := range s.NumField() {
+		s.Field(i).Set(reflect.New(s.Field(i).Type().Elem()))
+	}
 }
 
 // apply changes the fields of a that p has.

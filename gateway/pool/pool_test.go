@@ -101,6 +101,17 @@ func TestResults(t *testing.T) {
 	if got, err := b.Get(ctx, "toolset\x00ann", "n-9"); !errors.Is(err, ErrNone) {
 		t.Errorf("a value that was moved: %s, %v", got, err)
 	}
+	// What is larger than anything that was put is not read, also where it is well sealed.
+	k := derive(testKey)
+	name := k.name("results", "toolset\x00ann") + ":n-1"
+	for size, want := range map[int]error{MaxValue: nil, MaxValue + 1: ErrNone} {
+		if err := raw.Do(ctx, raw.B().Set().Key(name).Value(valkey.BinaryString(k.seal(name, make([]byte, size)))).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Get(ctx, "toolset\x00ann", "n-1"); !errors.Is(err, want) || want == nil && len(got) != size {
+			t.Errorf("a value of %d bytes: %d bytes, %v", size, len(got), err)
+		}
+	}
 }
 
 // TestResultsAreBounded: the oldest of an owner goes, others' stay, and what is too large is
@@ -291,7 +302,7 @@ func TestAway(t *testing.T) {
 	if _, err := p.Get(ctx, "o", "i"); !errors.Is(err, ErrNone) {
 		t.Error(err)
 	}
-	if stats, err := raw.Do(ctx, raw.B().Info().Section("commandstats").Build()).ToString(); err != nil || !strings.Contains(stats, "cmdstat_get:calls=1,") {
+	if stats, err := raw.Do(ctx, raw.B().Info().Section("commandstats").Build()).ToString(); err != nil || !strings.Contains(stats, "cmdstat_getrange:calls=1,") {
 		t.Errorf("%s, %v", stats, err)
 	}
 	// A caller that has gone says nothing of the server.

@@ -46,15 +46,16 @@ func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl tim
 func (s *Store) Get(ctx context.Context, owner, id string) (value []byte, err error) {
 	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derived) error {
 		name := k.name("results", owner) + ":" + id
-		sealed, err := c.Do(ctx, c.B().Get().Key(name).Build()).AsBytes()
-		if valkey.IsValkeyNil(err) {
-			return ErrNone
-		}
+		// Whatever the server holds there, no more is read than what may have been put.
+		sealed, err := c.Do(ctx, c.B().Getrange().Key(name).Start(0).End(MaxValue+int64(k.aead.Overhead())).Build()).AsBytes()
 		if err != nil {
 			return err
 		}
+		if len(sealed) > MaxValue+k.aead.Overhead() {
+			return ErrNone
+		}
 		if value, err = k.open(name, sealed); err != nil {
-			return ErrNone // written by somebody else
+			return ErrNone // there is none, or it was written by somebody else
 		}
 		return nil
 	})

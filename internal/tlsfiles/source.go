@@ -130,6 +130,9 @@ func (s *Source) Poll(now time.Time) {
 	}
 	s.seen = seen
 	l, err := load(s.o)
+	if err == nil && now.After(l.leaf.NotAfter) && !now.After(s.Leaf().NotAfter) {
+		err = invalid(s.o.Certificate, "the certificate of %s expired on %s, and the one before is still valid", s.o.Name, l.leaf.NotAfter.UTC().Format(time.DateOnly)).Fix("replace the file with the renewed certificate")
+	}
 	if s.failed, s.problem = err, err; err != nil {
 		return
 	}

@@ -130,6 +130,18 @@ func TestReload(t *testing.T) {
 	write(t, key, first.Key)
 	poll()
 	serves("a.example")
+	// One that has expired does not replace one that has not.
+	log.Reset()
+	old := ca.Must(t, time.Hour, "old.example")
+	write(t, cert, old.Certificate)
+	write(t, key, old.Key)
+	for range 2 {
+		s.Poll(time.Now().Add(2 * time.Hour))
+	}
+	serves("a.example")
+	if s.Fault() == nil || !strings.Contains(log.String(), "the certificate of the gateway expired on ") {
+		t.Errorf("%v: %s", s.Fault(), &log)
+	}
 }
 
 // TestRun: files are followed while it runs.

@@ -58,10 +58,16 @@ type NewRequest struct {
 
 // ChangeRequest is what becomes of a request. Absent members stay.
 type ChangeRequest struct {
-	State   *string `json:"state,omitempty" enum:"open,planned,building,published,declined"`
+	State   *string `json:"state,omitempty" enum:"open,planned,building,published,declined" null:"-"`
 	Entry   *string `json:"entry,omitempty" maxLength:"128" doc:"Of a published one: entry of the catalog, or slug of the toolset."`
 	Reason  *string `json:"reason,omitempty" maxLength:"1000" doc:"Of a declined one: why."`
 	Comment string  `json:"comment,omitempty" maxLength:"2000" doc:"Is added to the comments."`
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *ChangeRequest) UnmarshalJSON(b []byte) error {
+	type plain ChangeRequest
+	return request.UnmarshalPatch(b, (*plain)(p))
 }
 
 // Request is a connector that somebody asks for.

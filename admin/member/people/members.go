@@ -32,7 +32,13 @@ type AddMember struct {
 // PatchMember changes a member. What is absent stays.
 type PatchMember struct {
 	Name *string `json:"name,omitempty" maxLength:"200"`
-	Role *string `json:"role,omitempty" enum:"viewer,editor,publisher,admin"`
+	Role *string `json:"role,omitempty" enum:"viewer,editor,publisher,admin" null:"-"`
+}
+
+// UnmarshalJSON decodes a merge patch.
+func (p *PatchMember) UnmarshalJSON(b []byte) error {
+	type plain PatchMember
+	return request.UnmarshalPatch(b, (*plain)(p))
 }
 
 // ShowMember shows a member.

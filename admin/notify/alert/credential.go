@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // KindAuthFailed says that an upstream refuses the credential of a toolset.
@@ -247,8 +248,10 @@ func sent(creds []store.Credential) string {
 			out = append(out, "member "+sh.MemberName+": "+masked)
 		case sh.Certificate != nil:
 			out = append(out, "client certificate "+sh.Certificate.Subject)
+		case creds[i].AuthType == registry.AuthBasic:
+			out = append(out, "Authorization: Basic "+masked)
 		default:
-			out = append(out, "Authorization: "+creds[i].AuthType+" "+masked)
+			out = append(out, "Authorization: Bearer "+masked)
 		}
 	}
 	return strings.Join(out, "; ")

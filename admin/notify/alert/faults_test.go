@@ -218,6 +218,19 @@ func TestFaults(t *testing.T) {
 			x.h.pass(50 * 24 * time.Hour)
 		}
 	})
+	f("passkey copied", KindPasskey, `passkey "Laptop" signed with a counter`, func(x *injection) {
+		x.once(func(ctx context.Context, tx *store.Tx) error {
+			m := &store.Member{Email: "ben@a.example", Role: store.RoleViewer}
+			if err := tx.AddMember(ctx, m); err != nil {
+				return err
+			}
+			k := &store.Passkey{MemberID: m.ID, Credential: []byte("c1"), PublicKey: []byte("k"), Host: "localhost", Name: "Laptop", SignCount: 5}
+			if err := tx.AddPasskey(ctx, k); err != nil {
+				return err
+			}
+			return tx.DoubtPasskey(ctx, k.ID)
+		})
+	})
 	f("login needed", KindLogin, "invalid_grant", func(x *injection) {
 		x.once(func(ctx context.Context, tx *store.Tx) error {
 			return tx.SaveOAuthToken(ctx, &store.OAuthToken{CredentialID: "cred_shop", ID: "usr_1", Version: 1, Sealed: []byte{}, Error: "invalid_grant", ErrorAt: store.Time{Time: x.h.now()}})

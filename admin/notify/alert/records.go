@@ -24,13 +24,14 @@ const (
 	KindDiskLow     = "disk.low"             // the disk of the records is nearly full
 	KindBackupOld   = "backup.old"           // no backup was made for long
 	KindUsageLate   = "usage.late"           // an edge cannot report its usage
+	KindPasskey     = "passkey.copied"       // the counter of a passkey went back: there may be a copy of it
 	KindChanged     = "source.changed"       // a new version of a source waits to be accepted
 	KindUnreadable  = "source.unreadable"    // a source cannot be read
 	KindRolledBack  = "rollout.rolled_back"  // a roll-out ended by itself: its candidate was worse
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindPasskey: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -58,7 +59,7 @@ func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*fi
 	}
 	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
 	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
-	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, logins, edges, sources, r.disk, r.backups} {
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, passkeys, logins, edges, sources, r.disk, r.backups} {
 		found, err := look(ctx, ws)
 		if err != nil {
 			return nil, err
@@ -185,6 +186,35 @@ func tokens(ctx context.Context, ws *store.Workspace) (out []condition, err erro
 		return nil
 	})
 	return out, err
+}
+
+// passkeys are those whose counter went back. They are refused from then on, unless their
+// counter is ahead again, and stay doubted until somebody removes them.
+func passkeys(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
+	rows, err := ws.DoubtedPasskeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		k := &rows[i]
+		m, err := ws.Member(ctx, k.MemberID)
+		if problem.Is(err, problem.NotFound) {
+			continue // both were removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, condition{
+			key: KindPasskey + "/" + k.ID, kind: KindPasskey, severity: notify.Critical, stage: k.DoubtedAt.Format(time.RFC3339Nano), since: k.DoubtedAt.Time,
+			title: fmt.Sprintf("a passkey of %s may have been copied", m.Email),
+			details: Details{
+				Cause:  fmt.Sprintf("passkey %.100q signed with a counter that is not above that of an earlier login, as a copy of it does; the login was refused", k.Name),
+				LastAt: k.DoubtedAt.Time, Remedy: "remove the passkey, which ends the sessions that passkeys of the member opened; look at what they did in the audit log, and make a new one",
+				Command: "sluice member passkey remove " + shellWord(m.Email) + " " + k.ID,
+			},
+		})
+	}
+	return out, nil
 }
 
 // logins are credentials whose authorization server gives no tokens any more.

@@ -268,8 +268,8 @@ func auditRule(ctx context.Context, tx *store.Tx, action string, before, after *
 }
 
 // ChangeRule changes a preset, for all toolsets or for one, or an own rule. What is absent of
-// in stays.
-func (r *Room) ChangeRule(ctx context.Context, ws *store.Workspace, name, toolset string, match *request.MatchInput, in *rule.Settings) (*Rule, error) {
+// in stays; what is cleared, by its name, is as it is from the start.
+func (r *Room) ChangeRule(ctx context.Context, ws *store.Workspace, name, toolset string, match *request.MatchInput, in *rule.Settings, cleared ...string) (*Rule, error) {
 	if toolset != "" {
 		if _, err := ws.Toolset(ctx, toolset); err != nil {
 			return nil, err
@@ -295,7 +295,11 @@ func (r *Room) ChangeRule(ctx context.Context, ws *store.Workspace, name, toolse
 		if had != nil {
 			before = &store.AlertRule{ID: had.ID, Name: had.Name, ToolsetID: had.ToolsetID, Document: had.Document}
 		}
-		row.Document = store.JSON(given.Merge(in))
+		next, err := given.Merge(in).Without(cleared)
+		if err != nil {
+			return err
+		}
+		row.Document = store.JSON(next)
 		if made, err = madeOf(row, workspace); err != nil {
 			return err
 		}

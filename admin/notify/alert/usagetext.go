@@ -220,6 +220,14 @@ func usageRemedy(f *rule.Finding, names []string) (remedy, command string) {
 	case rule.KindTimeout, rule.KindSlow:
 		return "look at the load of the upstream; a tool that takes long by nature may have a longer limit", "sluice usage " + toolset + " --since 1h"
 	case rule.KindErrors:
+		switch f.Cause {
+		case "upstream_malformed":
+			return "look whether the API itself answers: at the base URL, at redirects, and at a login page or proxy in between; a new version of it may answer otherwise", "sluice toolset test " + toolset
+		case "upstream_too_large":
+			return "ask for less (sluice toolset optimize " + toolset + " --fields), or raise the limit (--max-response)", "sluice usage " + toolset + " --samples"
+		case "http_502", "http_503", "http_504":
+			return "the upstream, or what stands before it, says that it is down, overloaded or in maintenance: look at it, or wait", "sluice usage " + toolset + " --samples"
+		}
 		return "look at the log of the upstream; a new version of it may have another specification", "sluice usage " + toolset + " --samples"
 	case rule.KindCircuitOpen:
 		return "look whether the upstream runs, and at the limit of calls at a time", "sluice usage " + toolset + " --samples"

@@ -1,6 +1,7 @@
 package alertcmd
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -174,6 +175,31 @@ func (x *ruleFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&x.Severity, "severity", "", "info, warning or critical")
 }
 
+// addFilters adds the flags of what of the usage is counted.
+func (x *ruleFlags) addFilters(f *pflag.FlagSet) {
+	f.StringVar(&x.Tool, "tool", "", "only calls of tools of this name")
+	f.StringVar(&x.Connector, "connector", "", "only calls that this connector served")
+	f.StringVar(&x.Caller, "caller", "", "only calls of this access token (its id) or subject")
+}
+
+// patch is given as a merge patch: a flag with an empty text is null.
+func (x *ruleFlags) patch(f *pflag.FlagSet, given *rule.Settings) (map[string]json.RawMessage, error) {
+	b, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	if err := json.Unmarshal(b, &out); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"window", "for", "severity", "tool", "connector", "caller"} {
+		if v := f.Lookup(name); v.Changed && v.Value.String() == "" {
+			out[name] = json.RawMessage("null")
+		}
+	}
+	return out, nil
+}
+
 // given is what the flags set.
 func (x *ruleFlags) given(f *pflag.FlagSet) (rule.Settings, error) {
 	s := x.Settings
@@ -222,9 +248,7 @@ itself, with --caller only one of them does. The alert says who it is; channels 
 	x.add(f)
 	f.StringVar(&x.Metric, "metric", "", "what is measured")
 	f.StringVar(&x.Each, "each", "", "what has an alert of its own: workspace, toolset (default), tool or caller")
-	f.StringVar(&x.Tool, "tool", "", "only calls of tools of this name")
-	f.StringVar(&x.Connector, "connector", "", "only calls that this connector served")
-	f.StringVar(&x.Caller, "caller", "", "only calls of this access token (its id) or subject")
+	x.addFilters(f)
 	f.StringVar(&toolset, "toolset", "", "only calls of this toolset")
 	command.MustComplete(cmd, "metric", rule.Metrics)
 	command.MustComplete(cmd, "severity", severities)
@@ -237,20 +261,27 @@ func ruleSet(s *command.Session) *cobra.Command {
 	var toolset string
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change a rule, or switch it off and on", Args: command.Exactly(1, "one rule"),
-		Example: "  sluice alert rule set upstream.slow --threshold 3000\n  sluice alert rule set toolset.errors --off --toolset playground",
+		Long: `Change a rule, or switch it off and on. What no flag names stays; an empty text makes it as
+it is from the start: --tool '' counts all tools again.`,
+		Example: "  sluice alert rule set upstream.slow --threshold 3000\n  sluice alert rule set toolset.errors --off --toolset playground\n  sluice alert rule set slow-search --tool ''",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := x.given(cmd.Flags())
 			if err != nil {
 				return err
 			}
-			if given == (rule.Settings{}) {
+			patch, err := x.patch(cmd.Flags(), &given)
+			if err != nil {
+				return err
+			}
+			if len(patch) == 0 {
 				return exit.Usagef("say what to change, such as --threshold or --off")
 			}
-			call := client.Call{Method: http.MethodPatch, Path: rulePath(args[0], toolset), In: given}
+			call := client.Call{Method: http.MethodPatch, Path: rulePath(args[0], toolset), In: patch}
 			return command.Show(cmd.Context(), s, call, writeRule)
 		},
 	}
 	x.add(cmd.Flags())
+	x.addFilters(cmd.Flags())
 	cmd.Flags().BoolVar(&x.on, "on", false, "switch it on")
 	cmd.Flags().BoolVar(&x.off, "off", false, "switch it off; its alerts are resolved")
 	cmd.Flags().StringVar(&toolset, "toolset", "", "of a preset: for this toolset only")

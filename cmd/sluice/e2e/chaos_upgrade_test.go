@@ -206,7 +206,7 @@ func upgrade(t *testing.T, database string, edgesFirst bool) {
 
 	// So does the control plane, where its records are as they were. Otherwise it refuses.
 	f.control.end(t)
-	if sameSchema(t) {
+	if sameSchema(t, *previous) {
 		f.control.begin(t, old)
 		f.control.end(t)
 	} else {
@@ -380,13 +380,13 @@ func contents(t *testing.T, dir string) map[string][32]byte {
 }
 
 // sameSchema reports whether the previous version has the newest change of the schema.
-func sameSchema(t *testing.T) bool {
+func sameSchema(t *testing.T, previous string) bool {
 	t.Helper()
 	all, err := filepath.Glob("../../../admin/store/migrations/*.sql")
 	if err != nil || len(all) == 0 {
 		t.Fatalf("%d changes of the schema: %v", len(all), err)
 	}
-	had, err := os.ReadFile(filepath.Join(*previous, "schema"))
+	had, err := os.ReadFile(filepath.Join(previous, "schema"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,18 @@ type members struct {
 // keys that the others get copies of.
 func newMembers(t *testing.T, database string, n int) *members {
 	t.Helper()
+	m := &members{database: database, registry: ociRegistry(t)}
+	for i := range n {
+		m.all = append(m.all, &plane{node: &node{admin: freePort(t), data: filepath.Join(t.TempDir(), fmt.Sprint("control", i))}, t: t, dir: t.TempDir()})
+	}
+	m.start(m.all[0])
+	m.share()
+	return m
+}
+
+// ociRegistry starts a registry and returns where members keep artifacts.
+func ociRegistry(t *testing.T) string {
+	t.Helper()
 	artifacts := httptest.NewServer(ggcr.New(ggcr.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
 	t.Cleanup(artifacts.Close)
 	at := strings.TrimPrefix(artifacts.URL, "http://")
@@ -40,12 +52,14 @@ func newMembers(t *testing.T, database string, n int) *members {
 	if err := os.WriteFile(filepath.Join(os.Getenv("DOCKER_CONFIG"), "config.json"), []byte(`{"auths":{"`+at+`":{"auth":"YTpi"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := &members{database: database, registry: "oci://" + at + "/sluice"}
-	for i := range n {
-		m.all = append(m.all, &plane{node: &node{admin: freePort(t), data: filepath.Join(t.TempDir(), fmt.Sprint("control", i))}, t: t, dir: t.TempDir()})
-	}
-	m.start(m.all[0])
+	return "oci://" + at + "/sluice"
+}
+
+// share gives the keys that the first member made to the others.
+func (m *members) share() {
 	for _, p := range m.all[1:] {
+		t := p.t
+		t.Helper()
 		if err := os.MkdirAll(p.data, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +69,6 @@ func newMembers(t *testing.T, database string, n int) *members {
 			}
 		}
 	}
-	return m
 }
 
 // args are those of a member.

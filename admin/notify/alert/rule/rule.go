@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -109,6 +110,29 @@ func (s Settings) Merge(o *Settings) Settings {
 		s.Enabled = o.Enabled
 	}
 	return s
+}
+
+// Without is s without some members, by their names: they are as they are from the start.
+func (s Settings) Without(names []string) (Settings, error) {
+	if len(names) == 0 {
+		return s, nil
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return s, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		return s, err
+	}
+	for _, name := range names {
+		delete(members, name)
+	}
+	if b, err = json.Marshal(members); err != nil {
+		return s, err
+	}
+	var out Settings
+	return out, json.Unmarshal(b, &out)
 }
 
 // Rule is a rule that can be evaluated.

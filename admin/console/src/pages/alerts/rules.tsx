@@ -29,6 +29,7 @@ const rules: Rule[] = [
   { kind: "edge.behind", severities: ["critical"], when: "An edge does not serve the newest release for two minutes." },
   { kind: "edge.fault", severities: ["warning"], when: "An edge says for two minutes that something is wrong with it." },
   { kind: "disk.low", severities: ["warning", "critical"], when: "Less than 1 GiB is free on the disk of the control plane; less than 128 MiB." },
+  { kind: "passkey.copied", severities: ["critical"], when: "A passkey signed with a counter that went back: there may be a copy of it." },
   { kind: "backup.old", severities: ["warning"], when: "Backups were made, and the newest is older than seven days." },
   { kind: "usage.late", severities: ["warning"], when: "An edge says for two minutes that it cannot report its usage, or dropped some." },
   { kind: "upstream.unreachable", severities: ["critical"], when: "80 % of the newest calls, five at least, did not reach the upstream, for 30 seconds." },
