@@ -416,7 +416,7 @@ func looksUp(id, path, summary, description string, b *operation.Body) int {
 		text = description
 	}
 	ids, said := wording.Split(id), textWords(cutPlain(text, maxPropertyText))
-	if rest := slices.Clone(said); slices.Equal(rest, ids) {
+	if slices.Equal(said, ids) {
 		said = nil // one text, twice
 	}
 	if len(said) > 0 {
