@@ -162,8 +162,13 @@ func (c *compiler) nameIt(e entry, op *operation.Operation, a answer) {
 		op.Title = humanise(op.Name)
 	}
 	op.Description = c.describeOperation(e, op, summary, a)
-	does, _ := effect(op.Method, id, op.Path, summary, plain(e.at.get("description").str()))
-	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"), does)
+	description := plain(e.at.get("description").str())
+	does, _ := effect(op.Method, id, op.Path, summary, description)
+	signs := 0
+	if op.Method == "POST" && op.Plan != nil {
+		signs = looksUp(id, op.Path, summary, description, op.Plan.Body)
+	}
+	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"), does, signs)
 }
 
 // describeOperation says what the operation does, what it returns and what it

@@ -93,14 +93,7 @@ func (c *compiler) bodyCredential(q *prop) bool {
 
 // takenElsewhere reports that most operations take a parameter of that name: the few
 // that have it in the body mean the same.
-func (c *compiler) takenElsewhere(name string) bool {
-	use := c.credentialUse()
-	n := 0
-	for _, in := range [...]operation.Location{operation.InHeader, operation.InQuery, operation.InCookie} {
-		n += use.byName[credentialKey(in, name)]
-	}
-	return n >= minBodyCredentials && n*2 >= use.operations
-}
+func (c *compiler) takenElsewhere(name string) bool { return c.credentialUse().most(name) }
 
 // otherScheme reports that a declared scheme carries the same in another place: an API
 // key of that name, "in a header or in the body", or the token of a bearer or OAuth

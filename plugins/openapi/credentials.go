@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -18,11 +19,71 @@ var credentialNames = []string{
 // specification take it: a token may also be what an operation is about.
 var sometimesCredential = []string{"token", "key", "auth", "secret", "password", "apisecret", "sessiontoken", "session"}
 
+// credentialWords end the names of headers that carry a credential where nearly all
+// operations take them (X-Postmark-Server-Token), and otherWords are of tokens and
+// keys that are none.
+var (
+	credentialWords = []string{"token", "key", "auth", "authentication", "authorization", "secret", "credential", "credentials", "password", "apikey", "signature"}
+	otherWords      = []string{"idempotency", "idempotence", "csrf", "xsrf", "page", "continuation", "cursor", "sync", "device", "push", "request", "trace", "correlation", "cache", "partition", "sort", "lock"}
+)
+
+// headerShare of the operations take a header whose name only ends as a credential's does.
+const headerShare = 0.9
+
+// minCredentials is how many operations a habit needs.
+const minCredentials = 3
+
+// credentialTexts are how the description of a parameter starts that carries the caller's
+// own credential, whatever share of the operations takes it.
+var credentialTexts = []string{
+	"authentication token", "auth token", "api key", "your api key", "your api token", "api token", "access token to use", "your access token", "an access token to use",
+	"authentication key", "authorization token", "your authentication token", "the api key", "oauth token", "bearer token", "your auth token",
+}
+
 // credentialUse counts how many operations take a parameter.
 type credentialUse struct {
 	operations int
-	byName     map[string]int
+	byName     map[string]int    // by its place and name
+	anywhere   map[string]int    // by its name as written: operations that take it, wherever
 	schemes    map[string]string // (in, name) → scheme made for it
+}
+
+// most reports that the caller of most operations gives a parameter of that name: where
+// it travels, in a query, a header or a form, often follows from the method.
+func (u *credentialUse) most(name string) bool {
+	n := u.anywhere[strings.ToLower(name)]
+	return n >= minCredentials && n*2 >= u.operations
+}
+
+// byHeader reports a header that nearly all operations take and whose name ends as that
+// of a credential.
+func (c *compiler) byHeader(p *parameter) bool {
+	if p.in != operation.InHeader || !credentialHeader(p.name) {
+		return false
+	}
+	use := c.credentialUse()
+	n := use.byName[credentialKey(p.in, p.name)]
+	return n >= minCredentials && float64(n) >= headerShare*float64(use.operations)
+}
+
+// credentialHeader reports a name that ends as that of a credential.
+func credentialHeader(name string) bool {
+	ws := wording.Split(name)
+	return len(ws) > 0 && slices.Contains(credentialWords, ws[len(ws)-1]) &&
+		!slices.ContainsFunc(ws, func(w string) bool { return slices.Contains(otherWords, w) })
+}
+
+// describedAsCredential reports a description that starts with what a credential is
+// called.
+func describedAsCredential(text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	for _, article := range [...]string{"the ", "an ", "a "} {
+		text = strings.TrimPrefix(text, article)
+	}
+	return slices.ContainsFunc(credentialTexts, func(s string) bool {
+		rest, ok := strings.CutPrefix(text, s)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == ' ' && !strings.HasPrefix(rest, " id") && !strings.HasPrefix(rest, " to ") && !strings.HasPrefix(rest, " of "))
+	})
 }
 
 func credentialKey(in operation.Location, name string) string {
@@ -61,15 +122,15 @@ func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
 		return false, ""
 	}
 	name := compact(p.name)
-	sure := slices.Contains(credentialNames, name)
-	if !sure && !slices.Contains(sometimesCredential, name) {
-		return false, ""
-	}
-	if !sure {
-		use := c.credentialUse()
-		if n := use.byName[credentialKey(p.in, p.name)]; n < 3 || n*2 < use.operations {
-			return false, ""
+	switch {
+	case slices.Contains(credentialNames, name):
+	case slices.Contains(sometimesCredential, name) && (c.credentialUse().most(p.name) || describedAsCredential(p.desc.str())):
+	case c.byHeader(p):
+		if !p.required && len(c.api.Schemes) > 0 {
+			return true, "" // what is declared signs or says the same
 		}
+	default:
+		return false, ""
 	}
 	// The token of a bearer or OAuth scheme travels in Authorization (Slack
 	// declares both); a key of any other name is something else.
@@ -112,7 +173,7 @@ func (c *compiler) credentialUse() *credentialUse {
 	if c.creds != nil {
 		return c.creds
 	}
-	c.creds = &credentialUse{byName: make(map[string]int), schemes: make(map[string]string)}
+	c.creds = &credentialUse{byName: make(map[string]int), anywhere: make(map[string]int), schemes: make(map[string]string)}
 	for _, item := range c.main.root().get("paths").members() {
 		shared := item.get("parameters")
 		for k, at := range item.members() {
@@ -120,6 +181,7 @@ func (c *compiler) credentialUse() *credentialUse {
 				continue
 			}
 			c.creds.operations++
+			taken := map[string]bool{}
 			for _, list := range [...]value{shared, at.get("parameters")} {
 				for _, v := range list.elements() {
 					if ref, isRef := refOf(v); isRef {
@@ -128,10 +190,18 @@ func (c *compiler) credentialUse() *credentialUse {
 							continue
 						}
 					}
-					if name := v.get("name"); name.isString() && slices.Contains(sometimesCredential, compact(name.text())) {
-						c.creds.byName[credentialKey(operation.Location(v.get("in").str()), name.text())]++
+					name, in := v.get("name"), v.get("in").str()
+					if !name.isString() || !slices.Contains(sometimesCredential, compact(name.text())) && (in != string(operation.InHeader) || !credentialHeader(name.text())) {
+						continue
+					}
+					c.creds.byName[credentialKey(operation.Location(in), name.text())]++
+					if in != string(operation.InPath) {
+						taken[strings.ToLower(name.text())] = true
 					}
 				}
+			}
+			for name := range taken {
+				c.creds.anywhere[name]++
 			}
 		}
 	}

@@ -64,7 +64,7 @@ var proofs = []string{"token", "code", "hash", "secret", "signature", "otp"}
 // readingVerbs start the names and texts of operations that only read.
 var readingVerbs = []string{
 	"get", "list", "show", "view", "read", "find", "fetch", "search", "query", "retrieve", "describe", "check", "count", "return", "lookup",
-	"look", "browse", "download", "preview", "compare", "see", "obtain", "display", "inspect", "enumerate", "filter", "estimate", "provide", "give", "detail", "head",
+	"look", "mget", "msearch", "browse", "download", "preview", "compare", "see", "obtain", "display", "inspect", "enumerate", "filter", "estimate", "provide", "give", "detail", "head",
 }
 
 // phrases are verbs of two words; written as one, they are in plainVerbs.
@@ -360,9 +360,12 @@ func baseVerb(w string) string {
 	return w
 }
 
+// proven is how many of id, path and text must say that a POST reads.
+const proven = 2
+
 // annotations follow the method, and the words where they say that it changes more
 // than the method promises (rule 24).
-func annotations(method string, name []string, does force) operation.Annotations {
+func annotations(method string, name []string, does force, signs int) operation.Annotations {
 	a := operation.Annotations{OpenWorld: true}
 	switch method {
 	case "GET", "HEAD", "OPTIONS", "QUERY":
@@ -373,11 +376,126 @@ func annotations(method string, name []string, does force) operation.Annotations
 	case "PUT", "DELETE":
 		a.Idempotent, a.Destructive = true, true
 	case "POST":
-		a.Destructive = does == destroys || len(name) == 0 || !slices.Contains(additive, name[0])
+		looks := does == reads && signs >= proven
+		a.ReadOnly, a.Idempotent = looks, looks
+		a.Destructive = !looks && (does == destroys || len(name) == 0 || !slices.Contains(additive, name[0]) && (does != reads || signs == 0))
 	default:
 		a.Destructive = true
 	}
 	return a
+}
+
+// lookups are verbs that only read, also as the last segment of a path that is posted
+// to: /accounts/get, /{index}/_search. An export may start a job, a download may be
+// counted, and what is read may be marked as read.
+var lookups = []string{"get", "list", "search", "find", "lookup", "look", "fetch", "retrieve", "count", "query", "show", "describe", "batchget", "mget", "msearch", "multiget", "multisearch"}
+
+// manners stand before a lookup in a segment of a path: /points/batch-get.
+var manners = []string{"batch", "bulk", "multi", "facet", "advanced", "quick", "text", "full", "semantic", "vector", "hybrid", "field"}
+
+// languages are words of bodies and paths for a text in a language that may also change
+// something, so that a query with one is no proof of reading.
+var languages = []string{"sql", "query", "statement", "statements", "command", "script", "code", "cypher", "graphql", "gremlin", "expression", "program", "mutation", "eval"}
+
+// issued are what a call makes that says it gets it: POST /auth/token, "Get a token".
+var issued = []string{"token", "tokens", "session", "key", "url", "link", "code", "otp", "authorization", "authorize", "login", "nonce", "ticket", "secret", "credential", "credentials", "id", "number", "lock", "lease"}
+
+// looksUp tells how sure it is that a POST only reads: how many of its id, its path and
+// its text say so, of which two prove it. None where one of them has a verb in front that
+// changes something (_update_by_query).
+func looksUp(id, path, summary, description string, b *operation.Body) int {
+	path, _, _ = strings.Cut(path, "?")
+	path, _, action := strings.Cut(path, "#")
+	last := path[strings.LastIndexAny(path, "/.:")+1:]
+	var way []string
+	if !strings.Contains(last, "{") && !action {
+		way = wording.Split(last)
+	}
+	text := summary
+	if text == "" {
+		text = description
+	}
+	ids, said := wording.Split(id), textWords(cutPlain(text, maxPropertyText))
+	if slices.Equal(said, ids) {
+		said = nil // one text, twice
+	}
+	if len(said) > 0 {
+		said[0] = baseVerb(said[0])
+	}
+	signs, queries := 0, false
+	sign := func(w string) bool {
+		if !slices.Contains(lookups, w) {
+			return false
+		}
+		signs, queries = signs+1, queries || w == "query"
+		return true
+	}
+	byPath := false
+	switch {
+	case len(way) == 0:
+	case changes(way[0]):
+		return 0
+	case sign(strings.Join(way, "")), sign(way[0]), len(way) > 1 && slices.Contains(manners, way[0]) && sign(way[len(way)-1]):
+		byPath = true
+	}
+	if cut := strings.LastIndexAny(id, "/.:#_"); len(ids) > 0 {
+		after := wording.Split(id[cut+1:])
+		switch {
+		case sign(ids[0]), len(after) > 0 && sign(after[0]):
+		case byPath && sign(ids[len(ids)-1]): // accountsGet of /accounts/get
+		case changes(ids[0]) && !byPath, len(after) > 0 && changes(after[0]) && !byPath:
+			return 0
+		}
+	}
+	if len(said) > 0 {
+		switch first := said[0]; {
+		case sign(first):
+		case slices.Contains([]string{"run", "perform", "execute", "make"}, first):
+			if slices.ContainsFunc(said[1:min(len(said), 4)], func(w string) bool { return w == "search" || w == "searches" || w == "lookup" }) {
+				signs++
+			}
+		case changes(first) && len(said) > 1 && (len(way) == 0 || said[0] != way[0]):
+			return 0
+		}
+	}
+	isIssued := func(w string) bool { return slices.Contains(issued, w) }
+	if !byPath && (slices.ContainsFunc(way, isIssued) || slices.ContainsFunc(said, isIssued)) {
+		return min(signs, proven-1)
+	}
+	if queries && (takesLanguage(b) || slices.ContainsFunc(wording.Split(path), func(w string) bool { return w != "query" && slices.Contains(languages, w) })) {
+		return 0
+	}
+	return signs
+}
+
+// changes reports a word that may be a verb that changes something.
+func changes(w string) bool {
+	_, plain := plainVerbs[w]
+	_, noun := nounVerbs[w]
+	return plain || noun
+}
+
+// takesLanguage reports a body with a text in a language.
+func takesLanguage(b *operation.Body) bool {
+	if b == nil {
+		return false
+	}
+	text := func(name string, s *operation.Schema) bool {
+		return slices.Contains(languages, strings.ToLower(name)) && (s == nil || s.Type == 0 || s.Type&operation.TypeString != 0)
+	}
+	for i := range b.Fields {
+		if text(b.Fields[i].Name, b.Fields[i].Schema) {
+			return true
+		}
+	}
+	if b.Schema != nil {
+		for _, p := range b.Schema.Properties {
+			if text(p.Name, p.Schema) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // additive are the first words of names of POST operations that only add or read.

@@ -119,7 +119,7 @@ func TestAnnotationsAgree(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD", "OPTIONS", "QUERY", "POST", "PUT", "PATCH", "DELETE", "PURGE"} {
 		for _, f := range []force{reads, acts, destroys} {
 			for _, name := range []string{"get_user", "create_user", "delete_user"} {
-				a := annotations(method, strings.Split(name, "_"), f)
+				a := annotations(method, strings.Split(name, "_"), f, proven)
 				if a.ReadOnly && (a.Destructive || !a.Idempotent) || !a.OpenWorld {
 					t.Errorf("%s %s of force %d: %+v", method, name, f, a)
 				}

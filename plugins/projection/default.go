@@ -16,6 +16,9 @@ const (
 	// maxNodes: a node takes about 1 KB, so a program stays under about 400 KB in the
 	// worst case, below what the engine takes; the usual one has 5 KB.
 	maxNodes = 400
+	// givenDepth: objects inside each other in which an address with a name of its own is
+	// what the answer gives: the thing, wrapped and listed.
+	givenDepth = 3
 	// maxAddresses: names of parameters that every object of an answer is searched
 	// for, beyond what its schema declares.
 	maxAddresses = 64
@@ -56,6 +59,7 @@ func New(op *operation.Operation, api Index) *Projection {
 		return p
 	}
 	w.base = ResourceOf(op.Path)
+	w.writes = op.Method != "" && op.Method != "GET" && op.Method != "HEAD"
 	p.Program.Root = w.node(op.Response, at{resource: w.base})
 	return p
 }
@@ -91,6 +95,7 @@ type place struct {
 type walk struct {
 	api          Index
 	base         string
+	writes       bool           // the answer is of what was just made or changed
 	names        []engine.Field // by exact name; shared by the nodes that change none
 	byName       map[string]int // index of each in names
 	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
@@ -332,7 +337,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			switch {
 			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
 				*change(i), special = engine.Field{Name: m.Name, NoPages: true}, true // the name of a picture
-			case n.Fields[i].Drop && (versionNames[m.Name] && !leaf(m.Schema) || m.Name == "node_id" && !own):
+			case n.Fields[i].Drop && (versionNames[m.Name] && !leaf(m.Schema) || m.Name == "node_id" && !beside(members, "id")):
 				*change(i), special = engine.Field{Name: m.Name}, true // no version, and no second identifier
 			case n.Fields[i].Drop:
 				special = w.keepTaken(change, i, m) || special
@@ -365,6 +370,11 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	w.count++
 	w.why[n], w.kept[n] = reasons, kept
 	return n
+}
+
+// beside tells that an object has a member of that name.
+func beside(members []operation.Property, name string) bool {
+	return slices.ContainsFunc(members, func(p operation.Property) bool { return p.Name == name })
 }
 
 // listNames name the member that holds the items of an answer and says nothing of
@@ -410,7 +420,7 @@ func (w *walk) taken(m operation.Property) *engine.Node {
 // bare: names under which its address is all that it is.
 func (w *walk) member(m operation.Property, a at, own, united bool, bare []string) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || slices.Contains(bare, fold(m.Name))) {
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || w.given(m, a) || slices.Contains(bare, fold(m.Name))) {
 		f.KeepURL = true
 		return f, ""
 	}
@@ -454,6 +464,28 @@ func (w *walk) page(m operation.Property) bool {
 	}
 	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
 	return !address && !picture(all)
+}
+
+// given tells that a text near the top is an address with a name of its own, as
+// recovery_link is: one that is called after a part of the API (comments_url) leads to what
+// a tool gives, but that of what was just made (agreement_url) may be all that it is for.
+func (w *walk) given(m operation.Property, a at) bool {
+	all := words(m.Name)
+	if a.depth >= givenDepth || len(all) < 2 || m.Schema == nil || m.Schema.Type&operation.TypeString == 0 {
+		return false
+	}
+	last := len(all) - 1
+	if _, address := addressWords[strings.TrimRight(all[last], "0123456789")]; !address {
+		return false
+	}
+	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
+		return true
+	}
+	return !slices.ContainsFunc(all[:last], func(word string) bool {
+		_, way := wayWords[word]
+		_, part := w.api.parts[Singular(word)]
+		return way || part
+	})
 }
 
 // refers tells that the address that a text may hold stands for another thing, as an

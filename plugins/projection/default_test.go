@@ -44,10 +44,10 @@ func shopIndex() Index {
 }
 
 func TestDefault(t *testing.T) {
-	index := shopIndex()
+	index, method := shopIndex(), ""
 	f := func(path string, response *operation.Schema, in, want string) {
 		t.Helper()
-		table, err := Compile(&operation.Operation{Path: path, Response: response}, index, &engine.Memory{})
+		table, err := Compile(&operation.Operation{Method: method, Path: path, Response: response}, index, &engine.Memory{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,9 +121,24 @@ func TestDefault(t *testing.T) {
 	f("/repos", arr(obj(prop("id", str("")), prop("name", str("")))), `[{"id":"https://api.x/1","name":"https://api.x"}]`, `[{"id":"https://api.x/1"}]`)
 	f("/trips", nil, `[{"id":1,"origin":"https://api.x/1","goal":"https://api.x/2","links":{"origin":"https://api.x/1","self":"https://x"}}]`,
 		`[{"id":1,"origin":"https://api.x/1","links":{"origin":"https://api.x/1"}}]`)
+	// An address with a name of its own is what an answer gives, near the top: not one that
+	// leads to what a tool gives, but for that of what was just made.
+	link := obj(prop("id", integer), prop("rescue_link", str("")), prop("keys_url", str("")), prop("deep", obj(prop("a", obj(prop("b", obj(prop("rescue_link", str("")))))))))
+	f("/pages", obj(prop("data", link)),
+		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r","keys_url":"https://api.x/v1/keys","deep":{"a":{"b":{"rescue_link":"https://api.x/v1/r"}}}}}`,
+		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r"}}`)
+	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1}`)
+	method = "POST"
+	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1,"key_url":"https://api.x/v1/k"}`)
+	method = ""
+	// The form of a file names an address of it, and a node_id beside a key is the first id.
+	f("/keys", obj(prop("id", integer), prop("xml_url", str("")), prop("media_url", str(""))), `{"id":1,"xml_url":"https://api.x/v1/k","media_url":"https://api.x/v1/m"}`,
+		`{"id":1,"xml_url":"https://api.x/v1/k","media_url":"https://api.x/v1/m"}`)
+	f("/parts", obj(prop("key", str("")), prop("node_id", str(""))), `{"key":"a","node_id":"1:2"}`, `{"key":"a","node_id":"1:2"}`)
+	f("/parts", obj(prop("id", str("")), prop("node_id", str(""))), `{"id":"a","node_id":"1:2"}`, `{"id":"a"}`)
 	// What a caller sets is content.
-	hook := obj(prop("id", integer), prop("url", str("uri")), prop("test_url", str("uri")), prop("repo", obj(prop("homepage", str("")), prop("name", str("")))))
-	f("/hooks", arr(hook), `[{"id":1,"url":"https://api.mine","test_url":"https://api.x","repo":{"name":"r","homepage":"https://h"}}]`,
+	hook := obj(prop("id", integer), prop("url", str("uri")), prop("keys_url", str("uri")), prop("repo", obj(prop("homepage", str("")), prop("name", str("")))))
+	f("/hooks", arr(hook), `[{"id":1,"url":"https://api.mine","keys_url":"https://api.x","repo":{"name":"r","homepage":"https://h"}}]`,
 		`[{"id":1,"url":"https://api.mine","repo":{"name":"r","homepage":"https://h"}}]`)
 	f("/hooks", arr(hook), `[{"id":1,"url":null}]`, `[{"id":1}]`)
 	f("/keys", arr(obj(prop("id", integer), prop("provider", obj(prop("config", obj(prop("host", str("")), prop("origin_host", str("")), prop("area", str("")))))))),
@@ -153,8 +168,8 @@ func TestDefault(t *testing.T) {
 	// An address that stands for another thing is what tells which: called after what the
 	// API has, or by its description; so does a relation, where no id does.
 	born := &operation.Schema{Type: operation.TypeString, Description: "The URL of the planet."}
-	f("/people", arr(obj(prop("id", integer), prop("hook", str("")), prop("homeworld", born), prop("goal", str("")), prop("home_url", born))),
-		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1","goal":"https://api.x/v1/goals/1","home_url":"https://api.x/v1/planets/1"}]`,
+	f("/people", arr(obj(prop("id", integer), prop("hook", str("")), prop("homeworld", born), prop("goal", str("")), prop("page_url", born))),
+		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1","goal":"https://api.x/v1/goals/1","page_url":"https://api.x/v1/planets/1"}]`,
 		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1"}]`)
 	owned := prop("_links", obj(prop("repo", obj(prop("href", str("")))), prop("goals", obj(prop("href", str(""))))))
 	f("/keys", arr(obj(prop("id", integer), owned)), `[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"},"goals":{"href":"https://x/api/v1/goals"}}}]`,

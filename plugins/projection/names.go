@@ -20,6 +20,8 @@ type Index struct {
 	set map[member]struct{}
 	// resources are what operations are about, in the singular, folded.
 	resources map[string]struct{}
+	// parts are the words of the fixed segments of all paths, in the singular.
+	parts map[string]struct{}
 }
 
 // member is a member of a resource, both folded.
@@ -40,6 +42,7 @@ func (x *Index) Add(op *operation.Operation) {
 		}
 		x.resources[r] = struct{}{}
 	}
+	x.addParts(op.Path)
 	if op.Plan == nil {
 		return
 	}
@@ -72,6 +75,21 @@ func (x *Index) Add(op *operation.Operation) {
 			x.addBody(resource, b.Fields[i].Name, b.Fields[i].Schema, 0)
 		}
 		x.addMembers(resource, b.Schema, 0)
+	}
+}
+
+// addParts records what a path leads through.
+func (x *Index) addParts(path string) {
+	if x.parts == nil {
+		x.parts = map[string]struct{}{}
+	}
+	for segment := range strings.SplitSeq(path, "/") {
+		if strings.Contains(segment, "{") {
+			continue
+		}
+		for _, w := range words(segment) {
+			x.parts[Singular(w)] = struct{}{}
+		}
 	}
 }
 

@@ -59,7 +59,9 @@ func TestPages(t *testing.T) {
 			if s == nil { // nothing tells whether a url is the thing or the address of its object
 				gone = slices.DeleteFunc(gone, func(name string) bool { return name == "url" || strings.HasSuffix(name, ".url") })
 			}
-			table, err := Compile(&operation.Operation{Method: "GET", Path: "/x", Response: s}, Index{}, &engine.Memory{})
+			var index Index
+			index.Add(&operation.Operation{Path: "/checks/{id}"})
+			table, err := Compile(&operation.Operation{Method: "GET", Path: "/x", Response: s}, index, &engine.Memory{})
 			if err != nil {
 				t.Fatal(c.name, err)
 			}

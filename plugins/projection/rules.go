@@ -210,13 +210,13 @@ var pageWords = set(`html web webui webpage browser permalink permanent share sh
 	webhook hook callback redirect target notification destination endpoint issuer audience identifier jwks token authorization
 	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot thumbnail
 	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn
-	install installer setup guide manual tutorial faq wiki forum invite invitation qrcode iss metadata`)
+	xml csv json xlsx zpl epub media transcript recovery result results return success ui registry install installer setup guide manual tutorial faq wiki forum invite invitation qrcode iss metadata`)
 
 // thingWords name things of which the address is all: one that is called no more than
 // url is the picture, the file or the target itself.
 var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
 	screenshot thumbnail thumb video audio file attachment document qr qrcode label form ui website homepage token authorization userinfo jwks sso slo acs
-	download upload export report invoice receipt statement pdf preview`)
+	download upload export report invoice receipt statement pdf preview request result setting config configuration`)
 
 // placeWords name objects whose members are addresses, each a place to go or to send
 // to: the addresses are what the object is for, also those of an API.
@@ -265,7 +265,7 @@ var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback c
 // pageRels are relations of hypermedia that people follow, though their addresses be
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
-	upload export preview view pdf file content media image thumbnail location callback enclosure
+	upload export preview view pdf file content media image document transcript recording thumbnail location callback enclosure
 	authorize login signin install qrcode metadata`)
 
 // bookNames are members of a link that programs need to follow it: of one that is left
@@ -275,6 +275,10 @@ var bookNames = []string{"hints", "templated", "method"}
 // addressWords are the last words of names that say that the value is an address,
 // so that the value is not the thing itself.
 var addressWords = set(`url urls uri uris href hrefs link links self endpoint endpoints ref iri`)
+
+// wayWords are of addresses that lead around in an API, or to a picture of a person.
+var wayWords = set(`self api rest resource first last prev previous prior next page parent up related collection edit update delete avatar gravatar icon favicon schema template
+	profile events list detail me node object ref rel`)
 
 func set(words string) map[string]struct{} {
 	m := map[string]struct{}{}

@@ -95,7 +95,7 @@ func chooseChanged(d *draft.Draft, changed map[toolset.Operation]bool) (out []ca
 		}
 		p, g := d.Generated(t.Operation)
 		args, ok := toolset.ExampleArguments(t.InputSchema)
-		if !ok || !t.Annotations.ReadOnly || len(t.Needs) > 0 || len(p.Creds) == 0 && g.Secured || p.BaseURL() == "" || len(out) == maxChangedTests {
+		if !ok || !harmless(d, t) || len(t.Needs) > 0 || len(p.Creds) == 0 && g.Secured || p.BaseURL() == "" || len(out) == maxChangedTests {
 			if len(untested) < maxChangedTests {
 				untested = append(untested, t.Name)
 			}

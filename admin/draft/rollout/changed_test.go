@@ -42,3 +42,35 @@ func TestChosenChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestHarmless: a POST is called without being asked for only where an operator says that
+// it reads; the words of a specification are no proof.
+func TestHarmless(t *testing.T) {
+	tool := func(method string, reads bool) *toolset.Tool {
+		out := &toolset.Tool{Operation: toolset.Operation{Connector: "api", Method: method, Path: "/accounts/get"}}
+		out.Annotations.ReadOnly = reads
+		return out
+	}
+	edit := func(method, said string) []store.ToolEdit {
+		return []store.ToolEdit{{Connector: "api", Method: method, Path: "/accounts/get", Annotations: said}}
+	}
+	for _, c := range []struct {
+		tool  *toolset.Tool
+		edits []store.ToolEdit
+		want  bool
+	}{
+		{tool("GET", true), nil, true},
+		{tool("GET", false), nil, false},
+		{tool("TOOL", true), nil, true}, // as an MCP server says
+		{tool("POST", true), nil, false},
+		{tool("POST", true), edit("POST", ""), false},
+		{tool("POST", true), edit("GET", `{"readOnlyHint":true}`), false},
+		{tool("POST", true), edit("POST", `{"destructiveHint":false}`), false},
+		{tool("POST", true), edit("POST", `{"readOnlyHint":true}`), true},
+		{tool("POST", false), edit("POST", `{"readOnlyHint":true}`), false},
+	} {
+		if got := harmless(&draft.Draft{Edits: c.edits}, c.tool); got != c.want {
+			t.Errorf("%s, read-only %t, edits %+v: %t", c.tool.Operation.Method, c.tool.Annotations.ReadOnly, c.edits, got)
+		}
+	}
+}

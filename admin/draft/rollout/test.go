@@ -100,7 +100,7 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
-		if !t.Enabled || !t.Annotations.ReadOnly || len(t.Needs) > 0 || !d.Serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
+		if !t.Enabled || !harmless(d, t) || len(t.Needs) > 0 || !d.Serves(t.Operation) || req.Connector != "" && t.Operation.Connector != req.Connector {
 			continue
 		}
 		safe++
@@ -125,6 +125,19 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 		return nil, "every safe tool needs authentication, and none is configured", nil
 	}
 	return nil, "no safe tool can be called without arguments that only you know", nil
+}
+
+// harmless reports a tool that may be called without being asked: one that only reads. Of a
+// POST the words of a specification are no proof, what an operator or an entry of the
+// catalog says is.
+func harmless(d *draft.Draft, t *toolset.Tool) bool {
+	if !t.Annotations.ReadOnly || t.Operation.Method != http.MethodPost {
+		return t.Annotations.ReadOnly
+	}
+	return slices.ContainsFunc(d.Edits, func(e store.ToolEdit) bool {
+		said, err := toolset.AnnotationsOf(e.Annotations)
+		return toolset.OperationOf(&e) == t.Operation && err == nil && said != nil && said.ReadOnly != nil && *said.ReadOnly
+	})
 }
 
 // Test runs a test of exactly the digest of d and records it. A test that is not
