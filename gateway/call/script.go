@@ -48,7 +48,22 @@ func readScript(given jsonscan.Value) (string, error) {
 	case len(code) > script.MaxCode:
 		return "", problem.New(problem.InvalidArguments, "code: %d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
 	}
-	return code, nil
+	return withoutFence(code), nil
+}
+
+// withoutFence takes away the fence of a Markdown code block around a script, as models write
+// them. Lines keep their numbers.
+func withoutFence(code string) string {
+	body, closed := strings.CutSuffix(strings.TrimRight(code, " \t\r\n"), "```")
+	head, body, ok := strings.Cut(body, "```")
+	if !closed || !ok || strings.TrimSpace(head) != "" {
+		return code
+	}
+	language, body, ok := strings.Cut(body, "\n")
+	if !ok || strings.ContainsAny(language, "`;(){}") {
+		return code
+	}
+	return strings.Repeat("\n", 1+strings.Count(head, "\n")) + body
 }
 
 // PrepareScripts makes the engine of scripts ready in the background: the first script of
@@ -108,7 +123,7 @@ func (x *exchange) scriptValue(result *script.Result) (r received) {
 	r.body = x.flow
 	x.out.Status, x.out.Bytes = r.status, len(r.body)
 	if x.settled = len(r.body) == 0; x.settled {
-		x.answer.text = []byte("The script returned no value.")
+		x.answer.text = []byte("The script returned no value: write it last, or return it.")
 	}
 	return r
 }

@@ -75,3 +75,25 @@ func TestScriptFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutFence: a script may stand in a Markdown code block; its lines keep their numbers,
+// and what only looks like a fence is left alone.
+func TestWithoutFence(t *testing.T) {
+	for code, want := range map[string]string{
+		"```js\n1 + 1\n```":           "\n1 + 1\n",
+		"\n```\nlet a = 1\na\n```\n ": "\n\nlet a = 1\na\n",
+		"```javascript \r\n1```":      "\n1",
+		"1 + 1":                       "1 + 1",
+		"```js\n1 + 1":                "```js\n1 + 1",
+		"```1 + 1```":                 "```1 + 1```",
+		"f```a```":                    "f```a```",
+		"```":                         "```",
+		"``````":                      "``````",
+		"```;f()\n```":                "```;f()\n```",
+		"":                            "",
+	} {
+		if got := withoutFence(code); got != want {
+			t.Errorf("%q: %q, want %q", code, got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -35,15 +36,17 @@ type Catalog struct {
 	entries []*Entry // by id
 }
 
-// BuiltIn reads the entries that come with the program.
-func BuiltIn() (*Catalog, error) {
+// BuiltIn is the catalog of the entries that come with the program, read once.
+func BuiltIn() (*Catalog, error) { return builtIn() }
+
+var builtIn = sync.OnceValues(func() (*Catalog, error) {
 	dir, err := fs.Sub(entries, "entries")
 	if err != nil {
 		return nil, fmt.Errorf("opening the built-in catalog: %w", err)
 	}
 	list, faults := Read(dir)
 	return &Catalog{entries: list}, errors.Join(faults...)
-}
+})
 
 // Open reads the entries of a folder; the faults are those of single files, which are
 // left out.

@@ -101,6 +101,12 @@ func TestRun(t *testing.T) {
 		{"a tool is no promise", `(await tools.shop) === undefined`, `false`},
 		{"timers", `const a = []; setTimeout(() => a.push("b"), 2); const c = setTimeout(() => a.push("x"), 1); clearTimeout(c); await sleep(20); a.push("c"); a`, `["b","c"]`},
 		{"numbers beyond 2^53", `({big: 12345678901234567890n})`, `{"big":"12345678901234567890"}`},
+		{"a set", `new Set([1, "b", [2]])`, `[1,"b",[2]]`},
+		{"a map by names", `({by: new Map([["a", 1], [2, {c: new Set()}]])})`, `{"by":{"2":{"c":[]},"a":1}}`},
+		{"a map by objects", `new Map([[{id: 1}, "x"], [null, 2]])`, `[[{"id":1},"x"],[null,2]]`},
+		{"a map with a member __proto__", `new Map([["__proto__", 1]])`, `{"__proto__":1}`},
+		{"an empty map", `new Map()`, `{}`},
+		{"members of sets and maps are as ever", `[Object.keys(Set.prototype), Object.keys(Map.prototype)]`, `[[],[]]`},
 		{"dates", `new Date(0).toISOString()`, `"1970-01-01T00:00:00.000Z"`},
 		{"unicode", `"häß \u{1F600}".toUpperCase()`, `"HÄSS 😀"`},
 		{"regular expressions", `"a1b22".match(/\d+/g)`, `["1","22"]`},
@@ -129,6 +135,7 @@ func TestErrors(t *testing.T) {
 		{"syntax", "const a = 1;\nconst b = ;", "SyntaxError: unexpected token in expression: ';'", 2, 11},
 		{"a circle", "const a = {}; a.a = a; a", "TypeError: circular reference", 0, 0},
 		{"not an error", "throw 'text'", "text", 0, 0},
+		{"null", "throw null", "InternalError: out of memory, or the script threw null", 0, 0},
 		{"nothing settles it", "await new Promise(() => {})", "Error: the script awaits a promise that nothing settles", 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -130,7 +130,7 @@ static JSValue js_random(JSContext *c, JSValueConst self, int argc, JSValueConst
 // where the tool is called, so that its stack names that line.
 static const char prelude[] =
 	"((call,names,sleep)=>{"
-	"const{Proxy,Error,Object,TypeError,Map,BigInt}=globalThis;"
+	"const{Proxy,Error,Object,TypeError,Map,Set,BigInt}=globalThis;"
 	"class ToolError extends Error{get name(){return'ToolError'}}"
 	"Object.defineProperty(globalThis,'ToolError',{value:ToolError,writable:true,configurable:true});"
 	"const fixed=()=>{throw new TypeError('tools is read-only')};"
@@ -152,6 +152,10 @@ static const char prelude[] =
 	"globalThis.setTimeout=(f,ms,...args)=>{const id=++last;timers.set(id,f);sleep(ms).then(()=>{if(timers.delete(id))f(...args)});return id};"
 	"globalThis.clearTimeout=id=>{timers.delete(id)};"
 	"BigInt.prototype.toJSON=function(){return this.toString()};"
+	// JSON knows neither: a script that returns one means what is in it.
+	"const json=(C,f)=>Object.defineProperty(C.prototype,'toJSON',{value:f,writable:true,configurable:true});"
+	"json(Set,function(){return[...this]});"
+	"json(Map,function(){const l=[...this];return l.every(e=>typeof e[0]!=='object')?Object.fromEntries(l):l});"
 	"})";
 
 // What runs the constructors of libc. Where a module calls it itself, the linker does not
@@ -194,6 +198,12 @@ EXPORT("init") int init(int memory_limit, int stack) {
 static const char no_memory[] = "InternalError: out of memory";
 
 static void fail_with(JSValue error) {
+	// QuickJS throws null where there is no memory for an error.
+	if (JS_IsNull(error)) {
+		static const char null[] = "InternalError: out of memory, or the script threw null";
+		host_fail(null, sizeof null - 1, "", 0, 0);
+		return;
+	}
 	size_t message_len = 0, stack_len = 0;
 	const char *message = JS_ToCStringLen(ctx, &message_len, error);
 	if (!message) JS_FreeValue(ctx, JS_GetException(ctx)); // its toString failed
