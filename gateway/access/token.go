@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -136,9 +137,15 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 		"iss": &c.Issuer, "sub": &c.Subject, "aud": &c.Audience, "jti": &c.ID,
 		"exp": &c.ExpiresAt, "nbf": &c.NotBefore, "iat": &c.IssuedAt,
 	} {
-		if raw, ok := m[name]; ok && json.Unmarshal(raw, into) != nil {
+		raw, ok := m[name]
+		_, date := into.(**jwt.NumericDate)
+		// A date is a number (RFC 7519 §2), which the library also takes out of a string.
+		if ok && (json.Unmarshal(raw, into) != nil || date && raw[0] == '"') {
 			return errClaims
 		}
+	}
+	if strings.ContainsRune(c.Subject, utf8.RuneError) { // what is no text would be one subject with other such
+		return errClaims
 	}
 	for _, at := range []*jwt.NumericDate{c.ExpiresAt, c.NotBefore, c.IssuedAt} {
 		if at != nil && (at.Before(time.Unix(0, 0)) || at.After(time.Unix(maxTokenTime, 0))) {

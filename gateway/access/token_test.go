@@ -118,11 +118,14 @@ func TestTokenForms(t *testing.T) {
 	f("AUD is not aud", head(""), strings.Replace(body, `"aud"`, `"AUD"`, 1)+"}", "the token was issued for another resource")
 
 	// Times that overflow, and values of other types.
-	for _, bad := range []string{`1e300`, `-1`, fmt.Sprint(maxTokenTime + 1), `"tomorrow"`, `{}`} {
+	for _, bad := range []string{`1e300`, `-1`, fmt.Sprint(maxTokenTime + 1), `"tomorrow"`, `{}`, `"` + fmt.Sprint(maxTokenTime) + `"`} {
 		f("exp "+bad, head(""), replaceClaim(t, plain, "exp", bad), whyMalformed)
 	}
 	f("the last time there is", head(""), replaceClaim(t, plain, "exp", fmt.Sprint(maxTokenTime)), "")
 	f("sub a number", head(""), replaceClaim(t, plain, "sub", "7"), whyMalformed)
+	// Texts that are none would be one subject: half a surrogate pair, bytes that are no UTF-8.
+	f("sub half a pair", head(""), strings.Replace(body, `"alice"`, `"\ud800"`, 1)+"}", whyMalformed)
+	f("sub no UTF-8", head(""), strings.Replace(body, `"alice"`, "\"a\xff\"", 1)+"}", whyMalformed)
 	f("scope a number", head(""), replaceClaim(t, plain, "scope", "7"), whyMalformed)
 
 	// Forms.

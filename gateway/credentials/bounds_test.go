@@ -252,7 +252,7 @@ func TestEscapesOfRuns(t *testing.T) {
 		strings.Repeat("k", probeBytes): strings.Repeat("k", probeBytes), strings.Repeat("k", probeBytes+1): strings.Repeat("k", probeBytes),
 	} {
 		all := escapes([]byte(secret))
-		if len(all) != 5 || len(all[0]) != 3*len(want) || !bytes.HasPrefix(all[0], []byte("%"+string("0123456789abcdef"[want[0]>>4]))) {
+		if len(all) != len(escapeFormats) || len(all[0]) != 3*len(want) || !bytes.HasPrefix(all[0], []byte("%"+string("0123456789abcdef"[want[0]>>4]))) {
 			t.Errorf("escapes of %q: %q, want those of %q", secret, all[0], want)
 		}
 	}

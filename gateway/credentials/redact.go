@@ -5,7 +5,6 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +20,12 @@ const minRedact = 8
 // Redact returns body with every occurrence of the secret replaced: an API that
 // repeats what it was sent must not hand the key to the agent, nor to a plugin, a
 // log or a sample of failures. A secret is found as it is, and with characters
-// written as URLs, JSON (also JSON in a string of JSON) and HTML write them; of
-// Basic, the user name and password in base64 and the password are. It is also found
-// in base64 and base64url, at each of the three places it can have in a longer text,
-// once and twice, in base32, at each of its five places, in hexadecimal digits, and
-// backwards. Capital and small ASCII letters are the same, but in base64, where they are
+// written as URLs, JSON (also JSON in a string of JSON), HTML and programming languages
+// write them; of Basic, the user name and password in base64 and the password are. It is
+// also found in base64 and base64url, at each of the three places it can have in a longer
+// text, once and twice, in base32, at each of its five places, in hexadecimal digits,
+// together or as a list, in a list of decimal numbers, and backwards. Capital and small
+// ASCII letters are the same, but in base64, where they are
 // other values. Escapes of its letters and digits are found where the longest run of them
 // is escaped as a whole. Other encodings of a
 // secret are not known here. It returns body itself when there is none, which is
@@ -49,12 +49,24 @@ func (r Rule) sends() bool { return r.Type != None && r.Type != Certificate }
 
 // Redact is [Rule.Redact] with each of the values. It also finds a secret that characters
 // split which nobody sees, and which are removed before an agent or a person reads the text:
-// body is without them then.
+// body is without them then. And it finds one in lines, such as those of MIME, and one with
+// joiners between its characters.
 func (b *Bound) Redact(body []byte) []byte {
 	body = b.redact(body)
-	if len(b.Values) == 0 || len(body) < minRedact || !splits(body) {
+	if len(b.Values) == 0 || len(body) < minRedact {
 		return body
 	}
+	if splits(body) {
+		body = b.redactSplit(body)
+	}
+	if parted(body) {
+		body = b.redactParted(body)
+	}
+	return body
+}
+
+// redactSplit is body without what nobody sees, when a secret is in it then.
+func (b *Bound) redactSplit(body []byte) []byte {
 	clean := textfilter.AppendJSON(nil, body)
 	if textfilter.Index(clean) >= 0 { // it is no JSON
 		clean = textfilter.Append(nil, clean)
@@ -143,6 +155,56 @@ func appendInner32(dst, secret []byte, skip int) []byte {
 	return append(dst, text[from:to]...)
 }
 
+// written is a way to write one byte: its digits between other characters.
+type written struct {
+	before      string
+	base, width int // width is the least number of digits
+	after       string
+}
+
+// escapeFormats are ways in which a character is escaped; those with a backslash are there
+// for text and for text in a string of JSON, and that of JSON for another string around it.
+var escapeFormats = [...]written{
+	{"%", 16, 2, ""},
+	{"%25", 16, 2, ""},
+	{`\u`, 16, 4, ""},
+	{`\\u`, 16, 4, ""},
+	{`\\\\u`, 16, 4, ""},
+	{`\u`, 16, 8, ""},
+	{`\\u`, 16, 8, ""},
+	{`\u{`, 16, 1, "}"},
+	{`\\u{`, 16, 1, "}"},
+	{`\x`, 16, 2, ""},
+	{`\\x`, 16, 2, ""},
+	{`\`, 8, 3, ""},
+	{`\\`, 8, 3, ""},
+	{"&#", 10, 1, ";"},
+	{"&#", 10, 3, ";"},
+	{"&#", 10, 4, ";"},
+	{"&#", 10, 1, ""},
+	{"&#x", 16, 1, ";"},
+	{"&#x", 16, 4, ";"},
+	{"&#x", 16, 1, ""},
+	// As Go writes those in JSON.
+	{`\u0026#`, 10, 1, ";"},
+	{`\u0026#`, 10, 3, ";"},
+	{`\u0026#`, 10, 4, ";"},
+	{`\u0026#`, 10, 1, ""},
+	{`\u0026#x`, 16, 1, ";"},
+	{`\u0026#x`, 16, 4, ";"},
+	{`\u0026#x`, 16, 1, ""},
+}
+
+func (w *written) append(dst []byte, c byte) []byte {
+	var room [8]byte
+	digits := strconv.AppendUint(room[:0], uint64(c), w.base)
+	dst = append(dst, w.before...)
+	for range w.width - len(digits) {
+		dst = append(dst, '0')
+	}
+	return append(append(dst, digits...), w.after...)
+}
+
 // escapes are the longest run of letters and digits of a secret in the ways in which they
 // are escaped although nobody needs to, in small letters; of the whole secret when the
 // run is too short to look for.
@@ -152,13 +214,11 @@ func escapes(secret []byte) [][]byte {
 		run = secret
 	}
 	run = run[:min(len(run), probeBytes)]
-	var all [][]byte
-	for _, format := range [...]string{"%%%02x", `\u%04x`, `\\u%04x`, "&#%d;", "&#x%x;"} {
-		var text []byte
+	all := make([][]byte, len(escapeFormats))
+	for i := range escapeFormats {
 		for _, c := range run {
-			text = fmt.Appendf(text, format, c)
+			all[i] = escapeFormats[i].append(all[i], c)
 		}
-		all = append(all, text)
 	}
 	return all
 }
@@ -179,34 +239,53 @@ func lower(c byte) byte {
 	return c
 }
 
+// span is a part of a text.
+type span struct{ from, to int }
+
 // redact replaces one form of a secret.
-func (f *form) redact(body []byte) []byte {
-	if !f.in(body) {
+func (f *form) redact(body []byte) []byte { return replace(body, f.spans(nil, body)) }
+
+// replace replaces parts of a text, which are in order and apart; without any it returns
+// the text itself.
+func replace(body []byte, parts []span) []byte {
+	if len(parts) == 0 {
 		return body
-	}
-	if !f.fold && len(f.probe) == len(f.text) {
-		return bytes.ReplaceAll(body, f.text, []byte(secrets.Redacted))
 	}
 	var out []byte
 	kept := 0 // what is before it is in out
+	for _, p := range parts {
+		out = append(append(out, body[kept:p.from]...), secrets.Redacted...)
+		kept = p.to
+	}
+	return append(out, body[kept:]...)
+}
+
+// spans appends where body has the secret in this form.
+func (f *form) spans(dst []span, body []byte) []span {
+	if !f.in(body) {
+		return dst
+	}
+	whole := !f.fold && len(f.probe) == len(f.text) // there is one way to write it
 	first := f.text[0]
 	for i := 0; i < len(body); {
 		n := 0
-		if c := body[i]; c == first || f.fold && lower(c) == first || c == '\\' || c == '%' || c == '&' || c == '+' { // it may begin here
+		if whole {
+			at := bytes.Index(body[i:], f.text)
+			if at < 0 {
+				break
+			}
+			i, n = i+at, len(f.text)
+		} else if c := body[i]; c == first || f.fold && lower(c) == first || c == '\\' || c == '%' || c == '&' || c == '+' { // it may begin here
 			n = encodedPrefix(body[i:], f.text, f.fold)
 		}
 		if n == 0 {
 			i++
 			continue
 		}
-		out = append(append(out, body[kept:i]...), secrets.Redacted...)
+		dst = append(dst, span{i, i + n})
 		i += n
-		kept = i
 	}
-	if out == nil {
-		return body
-	}
-	return append(out, body[kept:]...)
+	return dst
 }
 
 // in reports whether body may have the secret in this form.
@@ -322,20 +401,69 @@ func prefix(b, secret []byte, escapesFirst, fold bool) int {
 	return i
 }
 
-// character reads one character of JSON text at b[i:], behind any number of
-// backslashes, and returns where the next begins; 0: there is none.
+// character reads one character of text at b[i:] as JSON and programming languages escape
+// it, behind any number of backslashes, and returns where the next begins; 0: there is none.
 func character(b []byte, i int) (c byte, next int) {
 	mark := i
 	for i < len(b) && b[i] == '\\' {
 		i++
 	}
-	switch {
-	case i >= len(b):
+	if i >= len(b) {
 		return 0, 0
-	case i > mark && b[i] == 'u' && i+4 < len(b) && b[i+1] == '0' && b[i+2] == '0' && hex(b[i+3]) >= 0 && hex(b[i+4]) >= 0:
-		return byte(hex(b[i+3])<<4 | hex(b[i+4])), i + 5
+	}
+	if i == mark {
+		return b[i], i + 1
+	}
+	digits, base := b[i+1:], 16
+	switch b[i] {
+	case 'u':
+		if len(digits) > 0 && digits[0] == '{' {
+			if end := bytes.IndexByte(digits[:min(len(digits), maxBraced)], '}'); end > 1 {
+				if c, ok := number(digits[1:end], base); ok {
+					return c, i + 1 + end + 1
+				}
+			}
+			return b[i], i + 1
+		}
+		digits = digits[:min(len(digits), len("0041"))]
+	case 'U':
+		digits = digits[:min(len(digits), len("00000041"))]
+	case 'x':
+		digits = digits[:min(len(digits), len("41"))]
+	case '0', '1', '2', '3':
+		digits, base = b[i:min(len(b), i+len("101"))], 8
+	default:
+		return b[i], i + 1
+	}
+	if n := map[byte]int{'u': 4, 'U': 8, 'x': 2}[b[i]]; base == 16 && len(digits) == n {
+		if c, ok := number(digits, base); ok {
+			return c, i + 1 + n
+		}
+	}
+	if base == 8 && len(digits) == len("101") {
+		if c, ok := number(digits, base); ok {
+			return c, i + len(digits)
+		}
 	}
 	return b[i], i + 1
+}
+
+// maxBraced is the longest {XX} that is looked at: six digits, which Unicode needs.
+const maxBraced = len("{00005a}")
+
+// number is the value of digits that stand for one byte.
+func number(digits []byte, base int) (byte, bool) {
+	n := 0
+	for _, d := range digits {
+		v := hex(d)
+		if v < 0 || v >= base {
+			return 0, false
+		}
+		if n = n*base + v; n > 255 {
+			return 0, false
+		}
+	}
+	return byte(n), true
 }
 
 // literal returns where c ends at b[i:] when it is written as it is, or as JSON
@@ -344,6 +472,14 @@ func literal(b []byte, i int, c byte, fold bool) int {
 	got, next := character(b, i)
 	if next > 0 && (same(got, c, fold) || c == ' ' && got == '+') {
 		return next
+	}
+	if next > i+1 { // an escape, unless the backslash stands there for nothing
+		for i < len(b) && b[i] == '\\' && c != '\\' {
+			i++
+		}
+		if i < len(b) && same(b[i], c, fold) && c != '\\' {
+			return i + 1
+		}
 	}
 	if c == '\\' && i < len(b) && b[i] == '\\' {
 		for i < len(b) && b[i] == '\\' {
@@ -360,36 +496,64 @@ func same(got, c byte, fold bool) bool { return got == c || fold && lower(got) =
 // entities are the names that HTML has for characters of secrets.
 var entities = map[byte]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\'': "apos"}
 
-// maxEntity is the longest reference that is looked at, without & and ;.
-const maxEntity = 6
+const (
+	// maxEntity is the longest reference that is looked at, without & and ;.
+	maxEntity = 8
+	// maxPercent is how often a percent sign may be escaped itself.
+	maxPercent = 3
+)
 
-// escaped returns where c ends at b[i:] when it is written %2B, &amp;, &#43; or
-// &#x2B;, each perhaps in JSON; 0 when it is not.
+// escaped returns where c ends at b[i:] when it is written %2B, %252B, &amp;, &#43; or
+// &#x2B;, the numbers with or without the semicolon, each perhaps in JSON; 0 when it is not.
 func escaped(b []byte, i int, c byte, fold bool) int {
 	got, i := character(b, i)
 	switch {
 	case i > 0 && got == '%':
-		high, i := character(b, i)
-		if i == 0 {
-			return 0
-		}
-		if low, i := character(b, i); i > 0 && hex(high) >= 0 && hex(low) >= 0 && same(byte(hex(high)<<4|hex(low)), c, fold) {
-			return i
+		for range maxPercent {
+			high, second := character(b, i)
+			if second == 0 {
+				return 0
+			}
+			low, next := character(b, second)
+			if next == 0 || hex(high) < 0 || hex(low) < 0 {
+				return 0
+			}
+			value := byte(hex(high)<<4 | hex(low))
+			if same(value, c, fold) {
+				return next
+			}
+			if value != '%' {
+				return 0
+			}
+			i = next
 		}
 	case i > 0 && got == '&':
-		var name [maxEntity + 1]byte
-		for n := range name {
-			if got, i = character(b, i); i == 0 {
-				return 0
+		return reference(b, i, c, fold)
+	}
+	return 0
+}
+
+// reference returns where the reference of HTML ends whose & is in front of b[i:], when it
+// stands for c; 0 when it does not.
+func reference(b []byte, i int, c byte, fold bool) int {
+	var name [maxEntity + 1]byte
+	for n := range name {
+		at := i
+		got, next := character(b, i)
+		digit := hex(got) >= 0 || n == 0 && got == '#' || n == 1 && (got == 'x' || got == 'X')
+		switch {
+		case next > 0 && got == ';':
+			if refers(string(name[:n]), c, fold) {
+				return next
 			}
-			if got == ';' {
-				if refers(string(name[:n]), c, fold) {
-					return i
-				}
-				return 0
+			return 0
+		case next == 0 || n > 0 && name[0] == '#' && !digit: // a number may end so
+			if n > 0 && name[0] == '#' && refers(string(name[:n]), c, fold) {
+				return at
 			}
-			name[n] = got
+			return 0
 		}
+		name[n], i = got, next
 	}
 	return 0
 }

@@ -18,7 +18,7 @@ const (
 	// credentials of the toolsets and callers that are called at a time.
 	maxKept = 1024
 	// maxKeptBytes of secrets are held, likewise: an access token may have some kilobytes.
-	// A redactor has some kilobytes beside its secret, and the forty times of it once the
+	// A redactor has twenty kilobytes beside its secret, and seventy times of it once the
 	// secret was in an answer.
 	maxKeptBytes = 512 << 10
 )
@@ -153,6 +153,10 @@ func forms(secret []byte) []form {
 			all = append(all, form{text, fold, longestPlain(text), nil})
 		}
 	}
+	for i := range listFormats {
+		text := listFormats[i].list(secret)
+		all = append(all, form{text, true, text[:min(len(text), probeBytes)], nil})
+	}
 	for skip := range 5 {
 		add(lowered(appendInner32(nil, secret, skip)), true)
 	}
@@ -171,23 +175,56 @@ func forms(secret []byte) []form {
 	return all
 }
 
-// redact replaces the secrets in all the ways they are written. Nearly always there is
+// listFormats are ways to write the bytes of a secret as a list of numbers; what is in
+// front of the first of them does not matter.
+var listFormats = [...]written{
+	{":", 16, 2, ""}, {" ", 16, 2, ""}, {",0x", 16, 2, ""}, {", 0x", 16, 2, ""}, {" 0x", 16, 2, ""}, {",", 10, 1, ""}, {", ", 10, 1, ""}, {" ", 10, 1, ""},
+}
+
+// list is a list of bytes.
+func (w *written) list(bytes []byte) []byte {
+	out := make([]byte, 0, len(bytes)*(len(w.before)+3))
+	for _, c := range bytes {
+		out = w.append(out, c)
+	}
+	return out[len(w.before):]
+}
+
+// redact replaces the secrets in all// redact replaces the secrets in all the ways they are written. Nearly always there is
 // none, and one walk tells.
 func (r *redactor) redact(body []byte) []byte {
 	if len(body) < minRedact || !r.meets(body) {
 		return body
 	}
-	r.once.Do(func() {
-		for _, secret := range r.secrets {
-			r.groups = append(r.groups, forms(secret))
-		}
-	})
-	for _, g := range r.groups {
+	for _, g := range r.forms() {
 		for i := range g {
 			body = g[i].redact(body)
 		}
 	}
 	return body
+}
+
+// forms are the ways to write each of the secrets.
+func (r *redactor) forms() [][]form {
+	r.once.Do(func() {
+		for _, secret := range r.secrets {
+			r.groups = append(r.groups, forms(secret))
+		}
+	})
+	return r.groups
+}
+
+// spans appends where body has the secrets, in no order.
+func (r *redactor) spans(dst []span, body []byte) []span {
+	if len(body) < minRedact || !r.meets(body) {
+		return dst
+	}
+	for _, g := range r.forms() {
+		for i := range g {
+			dst = g[i].spans(dst, body)
+		}
+	}
+	return dst
 }
 
 // meets reports whether any probe is in body.

@@ -153,6 +153,8 @@ func (d *Dialer) resolve(ctx context.Context, network, addr string, scope *Scope
 	for _, a := range addrs {
 		reason := d.refused(a.Addr())
 		switch {
+		case d.own.forbids(a):
+			return nil, ownListener(addr, a)
 		case reason == "":
 		case Metadata(a.Addr()):
 			return nil, problem.New(problem.BlockedAddress, "%s is %s, %s, where clouds keep the credentials of machines, and only public addresses are dialed", clip(addr), a.Addr(), reason).

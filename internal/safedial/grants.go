@@ -239,22 +239,28 @@ func ownListener(addr string, at netip.AddrPort) error {
 type own struct {
 	interfaces func() ([]net.Addr, error)
 	mu         sync.RWMutex
-	ports      map[uint16]struct{} // guarded by mu
+	ports      map[uint16]bool // guarded by mu; true: never dialed, whatever is allowed
 }
 
 // Protect names a listener of this node. Its port can be granted under no address of
 // this machine, whichever of them it listens on.
-func (d *Dialer) Protect(listener net.Addr) {
+func (d *Dialer) Protect(listener net.Addr) { d.own.add(listener, false) }
+
+// Forbid is Protect for a listener that no toolset may call where private addresses are
+// allowed, either: what it answers this machine is for the operator.
+func (d *Dialer) Forbid(listener net.Addr) { d.own.add(listener, true) }
+
+func (o *own) add(listener net.Addr, never bool) {
 	t, ok := listener.(*net.TCPAddr)
 	if !ok {
 		return
 	}
-	d.own.mu.Lock()
-	defer d.own.mu.Unlock()
-	if d.own.ports == nil {
-		d.own.ports = map[uint16]struct{}{}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ports == nil {
+		o.ports = map[uint16]bool{}
 	}
-	d.own.ports[uint16(t.Port)] = struct{}{}
+	o.ports[uint16(t.Port)] = never
 }
 
 // has reports whether a listener of this node may answer at an address.
@@ -262,9 +268,19 @@ func (o *own) has(at netip.AddrPort) bool {
 	o.mu.RLock()
 	_, ok := o.ports[at.Port()]
 	o.mu.RUnlock()
-	if !ok {
-		return false
-	}
+	return ok && o.here(at)
+}
+
+// forbids reports whether a listener that is never dialed may answer at an address.
+func (o *own) forbids(at netip.AddrPort) bool {
+	o.mu.RLock()
+	never := o.ports[at.Port()]
+	o.mu.RUnlock()
+	return never && o.here(at)
+}
+
+// here reports whether an address is one of this machine.
+func (o *own) here(at netip.AddrPort) bool {
 	a := embedded(at.Addr())
 	if a.IsLoopback() || a.IsUnspecified() {
 		return true

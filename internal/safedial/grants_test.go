@@ -170,6 +170,32 @@ func TestOwnListeners(t *testing.T) {
 	}
 }
 
+// TestForbiddenListeners: a node that may call private addresses, all of them or its own
+// network, does not call the listeners that are for its operator; others of its own it does.
+func TestForbiddenListeners(t *testing.T) {
+	interfaces := func() ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP("127.0.0.1")}, &net.IPNet{IP: net.ParseIP("10.9.8.7")}, &net.IPNet{IP: net.ParseIP("198.51.99.7")}}, nil
+	}
+	private := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("0.0.0.0/32")}
+	for name, o := range map[string]Options{"all": {AllowPrivate: true}, "networks": {Allow: private}} {
+		o.Interfaces, o.Resolver = interfaces, names{"me.local": {"10.9.8.7"}}
+		d := dialer(t, o)
+		d.Forbid(&net.UnixAddr{Name: "/run/x"})
+		d.Forbid(&net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 7301})
+		d.Protect(&net.TCPAddr{IP: net.ParseIP("127.0.0.1"), Port: 7300})
+		for _, a := range []string{"127.0.0.1:7301", "127.0.0.2:7301", "[::1]:7301", "0.0.0.0:7301", "[::ffff:127.0.0.1]:7301", "10.9.8.7:7301", "me.local:7301", "198.51.99.7:7301"} {
+			if err := d.Check(t.Context(), a); !problem.Is(err, problem.BlockedAddress) || !strings.Contains(err.Error(), "listener of this node") {
+				t.Errorf("%s allowed: %s: %v", name, a, err)
+			}
+		}
+		for _, a := range []string{"127.0.0.1:7300", "127.0.0.1:7302", "10.9.8.6:7301", "198.51.99.8:7301"} {
+			if err := d.Check(t.Context(), a); err != nil {
+				t.Errorf("%s allowed: %s: %v", name, a, err)
+			}
+		}
+	}
+}
+
 // TestDialTimeoutNone: no timeout is the Dialer's own, not one that is over.
 func TestDialTimeoutNone(t *testing.T) {
 	up := httptest.NewServer(http.NotFoundHandler())

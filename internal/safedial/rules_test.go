@@ -266,7 +266,7 @@ func TestSeenWherePrivateIsAllowed(t *testing.T) {
 // TestOwnAddresses: what is no address of an interface is passed over, and a listener
 // answers at the unspecified address whatever interfaces there are.
 func TestOwnAddresses(t *testing.T) {
-	o := &own{ports: map[uint16]struct{}{7301: {}}, interfaces: func() ([]net.Addr, error) {
+	o := &own{ports: map[uint16]bool{7301: false}, interfaces: func() ([]net.Addr, error) {
 		return []net.Addr{&net.UnixAddr{Name: "x"}, &net.IPNet{}, &net.IPNet{IP: net.ParseIP("10.9.8.7")}}, nil
 	}}
 	for a, want := range map[string]bool{

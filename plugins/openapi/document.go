@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
 // kind is what a value of a document is.
@@ -360,10 +362,14 @@ func (v value) pointer() string {
 	return string(b)
 }
 
-// appendPointerToken appends one reference token, escaped (RFC 6901 §3) and cut.
+// appendPointerToken appends one reference token, escaped (RFC 6901 §3) and cut. What nobody
+// sees is written so that it is seen: pointers are printed, and nothing follows them.
 func appendPointerToken(b []byte, s string) []byte {
 	if len(s) > maxPointerToken {
 		s = cutText(s, maxPointerToken)
+	}
+	if textfilter.Index([]byte(s)) >= 0 {
+		s = textfilter.Visible(s, maxPointerToken)
 	}
 	for i := range len(s) {
 		switch s[i] {

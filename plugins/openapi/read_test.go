@@ -346,3 +346,15 @@ func FuzzReadYAML(f *testing.F) {
 		}
 	})
 }
+
+// TestPointersAreSeen: a name with characters that nobody sees, or that a terminal obeys,
+// does not bring them into messages.
+func TestPointersAreSeen(t *testing.T) {
+	for name, want := range map[string]string{
+		"a/b~c": "a~1b~0c", "pet\u200b\u202e": `pet\u200b\u202e`, "\x1b[31mred/": `\u001b[31mred~1`, "\U000e0041": `\U000e0041`, "Größe": "Größe",
+	} {
+		if got := string(appendPointerToken(nil, name)); got != want {
+			t.Errorf("%+q: %+q, want %q", name, got, want)
+		}
+	}
+}

@@ -203,7 +203,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	} else if err := c.listen(ctx); err != nil {
 		return err
 	}
-	c.dialer.Protect(c.ln.Addr())
+	c.dialer.Forbid(c.ln.Addr())
 	o.GatewayURL, o.LinkURL, o.Hosts, o.Domains = c.URL(), c.url(), c.hosts(), c.domains()
 	o.Closed, o.GuardMetrics = c.reachedFromOutside(), c.guarded()
 	if o.OAuth, err = oauth.New(oauth.Options{HTTP: safehttp.NewClient(c.dialer)}); err != nil {

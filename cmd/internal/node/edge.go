@@ -75,6 +75,7 @@ func (n *edgeNode) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.dialer.Forbid(ln.Addr())
 	n.ln = strict(ln, opsHeadBytes, nil)
 	n.writeOperations(ctx)
 	n.http = n.newServer(n.operations(), opsHeadBytes)

@@ -58,7 +58,7 @@ func (c *control) openRequests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.dialer.Protect(ln.Addr())
+	c.dialer.Forbid(ln.Addr())
 	c.page, c.pageAt, c.pageLn = c.newServer(room.Handler(), opsHeadBytes), at, strict(ln, opsHeadBytes, speaks)
 	c.page.ReadTimeout, c.page.WriteTimeout = requestsTime, requestsTime
 	c.o.Logger.LogAttrs(ctx, slog.LevelInfo, "the public page of requests is served", slog.String("address", ln.Addr().String()), slog.String("url", at))

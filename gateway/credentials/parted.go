@@ -1,0 +1,193 @@
+package credentials
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// parted reports whether text has a line break between two characters that may be of one
+// secret, or a joiner (U+200C, U+200D), as they are or as JSON escapes them. Both stay in
+// what an agent reads, and an encoding in lines is the same with them as without.
+func parted(text []byte) bool {
+	for i := 0; i < len(text); {
+		n := bytes.IndexByte(text[i:], '\n')
+		if n < 0 {
+			break
+		}
+		i += n
+		if from, to := lineBreak(text, i); joins(text, from, to) {
+			return true
+		}
+		i++
+	}
+	for i := 0; i < len(text); {
+		n := bytes.IndexByte(text[i:], '\\')
+		if n < 0 {
+			break
+		}
+		i += n
+		from, to := part(text, i)
+		if to > 0 && joins(text, from, to) {
+			return true
+		}
+		i = max(i+1, to)
+	}
+	for i := 0; i < len(text); {
+		n := bytes.IndexByte(text[i:], joinerLead)
+		if n < 0 {
+			break
+		}
+		if i += n; joiner(text, i) {
+			return true
+		}
+		i++
+	}
+	return false
+}
+
+// joinerLead begins U+200C and U+200D in UTF-8.
+const joinerLead = 0xe2
+
+// joiner reports whether U+200C or U+200D is at text[i:].
+func joiner(text []byte, i int) bool {
+	return i+2 < len(text) && text[i] == joinerLead && text[i+1] == 0x80 && (text[i+2] == 0x8c || text[i+2] == 0x8d)
+}
+
+// joins reports whether what is around text[from:to] may be of one secret.
+func joins(text []byte, from, to int) bool {
+	return from > 0 && to < len(text) && inSecret(text[from-1]) && inSecret(text[to])
+}
+
+// inSecret reports whether a character may be inside of a secret or of a list of numbers.
+// Quotes and brackets are around one.
+func inSecret(c byte) bool {
+	return c > ' ' && c != '"' && c != '{' && c != '}' && c != '[' && c != ']' && c != '\\'
+}
+
+// lineBreak is the white space around the line feed at text[i].
+func lineBreak(text []byte, i int) (from, to int) {
+	from, to = i, i+1
+	for from > 0 && (text[from-1] == '\r' || text[from-1] == ' ' || text[from-1] == '\t') {
+		from--
+	}
+	for to < len(text) && blank(text[to]) {
+		to++
+	}
+	return from, to
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// part is what is left out of text for its search: the line break, with the indentation
+// behind it, or joiner that begins at text[i]; to is 0 when none does.
+func part(text []byte, i int) (from, to int) {
+	for from, to = i, 0; ; i = to {
+		k := i
+		for k < len(text) && text[k] == '\\' {
+			k++
+		}
+		switch {
+		case k >= len(text):
+			return from, to
+		case k == i && joiner(text, k):
+			to = k + 3
+		case k == i && (text[k] == '\n' || text[k] == '\r' || to > 0 && blank(text[k])):
+			to = k + 1
+		case k > i && (text[k] == 'n' || text[k] == 'r' || to > 0 && text[k] == 't'):
+			to = k + 1
+		case k > i && escapedJoiner(text[k:]):
+			to = k + len("u200c")
+		default:
+			return from, to
+		}
+	}
+}
+
+// escapedJoiner reports whether text begins with u200c or u200d.
+func escapedJoiner(text []byte) bool {
+	return len(text) >= len("u200c") && bytes.Equal(text[:4], []byte("u200")) && (lower(text[4]) == 'c' || lower(text[4]) == 'd')
+}
+
+// whole appends text without its parts, and to at, unless it is nil, where in text each
+// byte was.
+func whole(dst, text []byte, at *[]int) []byte {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c == '\n' || c == '\r' || c == '\\' || c == joinerLead {
+			if _, to := part(text, i); to > 0 {
+				i = to
+				continue
+			}
+			if c == '\\' && i+1 < len(text) { // whatever it escapes
+				dst = append(dst, c)
+				if at != nil {
+					*at = append(*at, i)
+				}
+				i++
+				c = text[i]
+			}
+		}
+		dst = append(dst, c)
+		if at != nil {
+			*at = append(*at, i)
+		}
+		i++
+	}
+	return dst
+}
+
+// wholes are buffers for texts that are only searched.
+var wholes = sync.Pool{New: func() any { return &buffer{} }}
+
+type buffer struct{ b []byte }
+
+// maxWhole is the largest buffer that is kept: answers are seldom larger.
+const maxWhole = 1 << 20
+
+// redactParted replaces the secrets that are in body once its lines are joined. The other
+// lines stay.
+func (b *Bound) redactParted(body []byte) []byte {
+	buf := wholes.Get().(*buffer)
+	defer func() {
+		clear(buf.b) // there may be a secret in it
+		if cap(buf.b) <= maxWhole {
+			wholes.Put(buf)
+		}
+	}()
+	buf.b = whole(buf.b[:0], body, nil)
+	var found []span
+	for i := range b.Values {
+		if !b.Rules[i].sends() {
+			continue
+		}
+		r := b.Values[i].redactor
+		if r == nil {
+			r = newRedactor(b.Rules[i].Type, b.Values[i].Value)
+		}
+		found = r.spans(found, buf.b)
+	}
+	if len(found) == 0 {
+		return body
+	}
+	at := make([]int, 0, len(buf.b))
+	whole(buf.b[:0], body, &at)
+	return replace(body, inPlace(found, at))
+}
+
+// inPlace are the places of what was found in the text that at leads to, in order and
+// apart.
+func inPlace(found []span, at []int) []span {
+	slices.SortFunc(found, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	out := found[:0]
+	for _, f := range found {
+		p := span{at[f.from], at[f.to-1] + 1}
+		if last := len(out) - 1; last >= 0 && p.from < out[last].to {
+			out[last].to = max(out[last].to, p.to)
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}

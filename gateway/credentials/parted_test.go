@@ -1,0 +1,179 @@
+package credentials
+
+import (
+	"bytes"
+	"encoding/base64"
+	stdhex "encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// partedSecrets are secrets whose encodings differ in what is hard to find.
+var partedSecrets = []string{"Zq9-Sekrit+Value/0123xyz", "sk-live-7Qm2ZxK9vB4tR8wL", "a+b/c==d?e&f=gh", "Pa55word"}
+
+// boundTo is one credential as the gateway holds it, prepared or not.
+func boundTo(secret string, prepared bool) *Bound {
+	r, c := Rule{Type: Header, Name: "X"}, Credential{Value: secrets.New(secret)}
+	if prepared {
+		var rs Redactors
+		c = rs.Prepare(r, c)
+	}
+	return &Bound{Rules: Rules{r}, Values: []Credential{c}}
+}
+
+// quoted is text in an object of JSON, whose line breaks are escaped.
+func quoted(t *testing.T, text string) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"a": text, "n": 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// wrap breaks text into lines of width bytes.
+func wrap(text string, width int, line string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i += width {
+		b.WriteString(text[i:min(i+width, len(text))])
+		if i+width < len(text) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// TestRedactLines: line breaks in a credential, in any of its encodings, as MIME and YAML
+// make them, hide nothing of it; text around it keeps its lines.
+func TestRedactLines(t *testing.T) {
+	for _, secret := range partedSecrets {
+		long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("A", 49) + secret + strings.Repeat("B", 40)))
+		for name, line := range map[string]string{"LF": "\n", "CRLF": "\r\n", "indented": "\n      ", "tab": "\n\t"} {
+			for what, encoded := range map[string]string{
+				"as it is": wrap(secret, 5, line), "base64": wrap(base64.StdEncoding.EncodeToString([]byte(secret)), 8, line),
+				"base64 of lines of 4":   wrap(base64.StdEncoding.EncodeToString([]byte(secret)), 4, line),
+				"base64 in a longer one": wrap(long, 76, line), "hexadecimal": wrap(stdhex.EncodeToString([]byte(secret)), 10, line),
+			} {
+				text := "first line" + line + "second: " + encoded + " end" + line + "last line"
+				for form, body := range map[string]string{"text": text, "JSON": quoted(t, text), "JSON in JSON": quoted(t, quoted(t, text))} {
+					for _, prepared := range []bool{true, false} {
+						got := string(boundTo(secret, prepared).Redact([]byte(body)))
+						if !strings.Contains(got, secretsRedacted) || strings.Contains(got, encoded) {
+							t.Errorf("%s, %s, %s of %s: %q", what, name, form, secret, got)
+						}
+						if !strings.Contains(got, "first line") || !strings.HasSuffix(strings.TrimRight(got, `"}:1n,\`), "last line") || strings.Count(got, "\n") < 2 && form == "text" {
+							t.Errorf("%s, %s, %s: the text around it is changed: %q", what, name, form, got)
+						}
+						if form != "text" && !json.Valid([]byte(got)) {
+							t.Errorf("%s, %s, %s: no JSON any more: %q", what, name, form, got)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, other := range []string{"a text\nof lines", "{\n  \"a\": 1,\n  \"b\": [\n    1,\n    2\n  ]\n}", `{"a":"x\ny"}`, "\n", "a\n", "\nb", `\n`, `a\`, "AAAA\nBBBB"} {
+		if got := boundTo(partedSecrets[0], true).Redact([]byte(other)); string(got) != other {
+			t.Errorf("%q became %q", other, got)
+		}
+	}
+}
+
+const secretsRedacted = secrets.Redacted
+
+// TestRedactJoiners: U+200C and U+200D, which stay between letters because languages and
+// emoji need them, do not hide a credential.
+func TestRedactJoiners(t *testing.T) {
+	for _, secret := range partedSecrets {
+		for _, joiner := range []string{"\u200c", "\u200d"} {
+			for what, text := range map[string]string{"everywhere": strings.Join(strings.Split(secret, ""), joiner), "once": secret[:4] + joiner + secret[4:]} {
+				escaped := fmt.Sprintf(`{"a":"%s"}`, strings.ReplaceAll(strings.ReplaceAll(text, `"`, `\"`), joiner, fmt.Sprintf(`\u%04X`, []rune(joiner)[0])))
+				for form, body := range map[string]string{"text": text, "JSON": quoted(t, text), "escaped": escaped} {
+					if got := boundTo(secret, true).Redact([]byte(body)); !bytes.Contains(got, []byte(secretsRedacted)) {
+						t.Errorf("%s, %s, %+q of %s: %+q", what, form, joiner, secret, got)
+					}
+				}
+			}
+		}
+	}
+	const other = "می\u200cخواهم 👩\u200d💻"
+	if got := boundTo(partedSecrets[0], true).Redact([]byte(other)); string(got) != other {
+		t.Errorf("%+q became %+q", other, got)
+	}
+}
+
+// TestRedactEscapes: escapes of programming languages, references of HTML in all their
+// forms, percent signs that are escaped themselves, and lists of bytes.
+func TestRedactEscapes(t *testing.T) {
+	each := func(format, sep string) func(string) string {
+		return func(s string) string {
+			var parts []string
+			for _, c := range []byte(s) {
+				parts = append(parts, fmt.Sprintf(format, c))
+			}
+			return strings.Join(parts, sep)
+		}
+	}
+	encodings := map[string]func(string) string{
+		`\xXX`: each(`\x%02x`, ""), `\XX in octal`: each(`\%03o`, ""), `\U000000XX`: each(`\U%08X`, ""), `\u{XX}`: each(`\u{%x}`, ""),
+		`\\\\u00XX`: each(`\\\\u%04x`, ""), "%25XX": each("%%25%02x", ""), "%25XX in capital letters": each("%%25%02X", ""),
+		"&#NN without semicolon": each("&#%d", ""), "&#xXX without semicolon": each("&#x%x", ""), "&#X00XX;": each("&#X%04X;", ""), "&#0NNN;": each("&#%04d;", ""), "&#0NN;": each("&#%03d;", ""),
+		"XX:XX": each("%02x", ":"), "XX:XX in capital letters": each("%02X", ":"), "XX XX": each("%02x", " "), "0xXX, 0xXX": each("0x%02x", ", "), "0xXX,0xXX": each("0x%02x", ","),
+		"list of numbers": each("%d", ","), "list of numbers with spaces": each("%d", ", "), "list of numbers in lines": each("%d", ",\n    "),
+	}
+	for _, secret := range partedSecrets {
+		for what, encode := range encodings {
+			text := encode(secret)
+			for form, body := range map[string]string{"text": "got " + text + " back", "JSON": quoted(t, "got "+text+" back")} {
+				if form == "JSON" && strings.Contains(what, `\\\\`) {
+					continue // of three levels, two are looked for
+				}
+				for _, prepared := range []bool{true, false} {
+					got := string(boundTo(secret, prepared).Redact([]byte(body)))
+					if !strings.Contains(got, secretsRedacted) || len(got) > len("got "+secretsRedacted+" back")+len(body)-len(text)+8 && form == "text" {
+						t.Errorf("%s, %s of %s: %s became %s", what, form, secret, body, got)
+					}
+				}
+			}
+		}
+	}
+	for _, in := range []string{`\x73\x6b`, "&#115&#107", "&#", "&#x", "%25", "%2573", `\u{`, `\u{73`, `\u{}`, `\U0000007`, `\16`, `\x7`, "5a:71:39", "90,113,57"} {
+		if got := boundTo(partedSecrets[0], true).Redact([]byte(in + " and more of it")); string(got) != in+" and more of it" {
+			t.Errorf("%s became %s", in, got)
+		}
+	}
+}
+
+// TestPartedBounds: how long an escape is, how often a percent sign is escaped, and texts
+// whose buffer is kept and is not.
+func TestPartedBounds(t *testing.T) {
+	for text, want := range map[string]int{
+		`\u{` + strings.Repeat("0", maxBraced-len("{5a}")) + "5a}": 1, `\u{` + strings.Repeat("0", maxBraced-len("{5a}")+1) + "5a}": 0,
+		strings.Repeat("%25", 1) + "5a": 1, "%" + strings.Repeat("25", maxPercent-1) + "5a": 1, "%" + strings.Repeat("25", maxPercent) + "5a": 0,
+	} {
+		if got := prefix([]byte(text), []byte("Z"), true, false); (got == len(text)) != (want == 1) {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+	const secret = "Zq9-Sekrit+Value/0123xyz"
+	for _, size := range []int{maxWhole, maxWhole + 1} {
+		body := append(bytes.Repeat([]byte("x"), size-len(secret)), secret[:9]+"\n"+secret[9:]...)
+		if got := boundTo(secret, true).Redact(body); !bytes.HasSuffix(got, []byte("x"+secretsRedacted)) {
+			t.Errorf("%d bytes: it ends with %q", size, got[len(got)-40:])
+		}
+	}
+}
+
+// TestInPlace: what overlaps is one place, and one inside of another none.
+func TestInPlace(t *testing.T) {
+	at := []int{0, 1, 2, 5, 6, 7, 8, 9, 12, 13}
+	got := inPlace([]span{{7, 9}, {1, 4}, {2, 3}, {3, 5}, {1, 2}}, at)
+	if want := []span{{1, 7}, {9, 13}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
