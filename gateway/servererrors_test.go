@@ -94,13 +94,6 @@ func TestServerWantsOpened(t *testing.T) {
 	if body, _ := u.last(); strings.Contains(body, "inputResponses") {
 		t.Errorf("a server of an older revision got %s", body)
 	}
-	const maxOpened = 16 // of gateway/call
-	for n, asked := range map[int]bool{maxOpened: true, maxOpened + 1: false} {
-		u.answer("do.it", `"error":{"code":-32042,"message":"m","data":{"elicitations":[`+strings.Repeat(`{"mode":"url","url":"u"},`, n-1)+`{"mode":"url","url":"u"}]}}`)
-		if _, got := callRaw(t, s, false, "do_it", "", declares...); strings.Contains(got, "input_required") != asked {
-			t.Errorf("%d addresses: %s", n, got)
-		}
-	}
 }
 
 // TestServerItemErrors: an error about a prompt or a resource has its data too.

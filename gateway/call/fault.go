@@ -73,10 +73,7 @@ var null = []byte("null")
 // faultOf is a JSON-RPC error of the server as somebody outside may see it: without hidden
 // characters and credentials, and as the filters leave it.
 func (x *exchange) faultOf(f *mcpclient.Fault) *mcp.Error {
-	e := &mcp.Error{Code: int(f.Code), Message: f.Message}
-	if len(f.Data) <= maxFaultData {
-		e.Data = bytes.Clone(f.Data)
-	}
+	e := &mcp.Error{Code: int(f.Code), Message: f.Message, Data: passedData(f.Data)}
 	if x.redacts() {
 		x.faultFiltered(e, f.Text())
 	}
@@ -85,6 +82,14 @@ func (x *exchange) faultOf(f *mcpclient.Fault) *mcp.Error {
 		e.Data = x.bound.Redact(textfilter.AppendJSON(nil, e.Data)) // what such characters split is together now
 	}
 	return e
+}
+
+// passedData is a copy of an error's data, if that is not too long.
+func passedData(data []byte) []byte {
+	if len(data) > maxFaultData {
+		return nil
+	}
+	return bytes.Clone(data)
 }
 
 // faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
