@@ -144,7 +144,7 @@ func (h *Paused) Wait(all *Pauses, p *Patience) (question []byte, err error) {
 		case <-timer.C:
 			h.cancel.Cancel()
 			<-h.done
-			return nil, problem.New(problem.Timeout, "%s did not answer in time", h.target.Endpoint.Addr()).Fix("try again")
+			return nil, problem.New(problem.Timeout, "%s did not answer in time", h.target.Endpoint.Name()).Fix("try again")
 		case <-tick.C:
 			if p.Cancel.Cancelled() {
 				h.cancel.Cancel()

@@ -78,7 +78,7 @@ func (c *Client) do(x *Exchange, t *Target, compose func(*link) (*message, error
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	entered, err := p.breaker.enter(t.Endpoint.server(), time.Now())
 	if err != nil {
 		return err
 	}
@@ -174,18 +174,18 @@ func (x *Exchange) answerError(t *Target, l *link) error {
 		return problem.New(problem.UpstreamStatus, "the MCP server answered %s", x.said()).Fix("look at the log of the server, or try again later")
 	}
 	if x.broken {
-		return problem.New(problem.UpstreamMalformed, "the answer of the MCP server at %s is not valid JSON-RPC", t.Endpoint.Addr()).
+		return problem.New(problem.UpstreamMalformed, "the answer of %s is not valid JSON-RPC", t.Endpoint.server()).
 			Fix("look at the log of the server")
 	}
 	if x.astray {
-		return problem.New(problem.UpstreamMalformed, "the MCP server at %s answered with the id of another request", t.Endpoint.Addr()).
+		return problem.New(problem.UpstreamMalformed, "%s answered with the id of another request", t.Endpoint.server()).
 			Fix("look at the log of the server")
 	}
 	return unanswered(t)
 }
 
 func unanswered(t *Target) error {
-	return problem.New(problem.UpstreamMalformed, "the MCP server at %s ended its answer without a result", t.Endpoint.Addr()).Fix("try again")
+	return problem.New(problem.UpstreamMalformed, "%s ended its answer without a result", t.Endpoint.server()).Fix("try again")
 }
 
 const (

@@ -180,7 +180,7 @@ func (c *Client) send(x *Exchange, t *Target) error {
 	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel, Scope: t.Scope}
 	if err := to.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
 		if errors.Is(err, errEventTooLarge) {
-			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
+			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Name(), t.maxBody()).
 				Fix("ask for less, or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
 		}
 		if x.flood.overrun {
