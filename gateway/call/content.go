@@ -317,7 +317,7 @@ func (x *exchange) appendTextItem(text []byte) {
 // takeMeta keeps the members of a result's _meta: all but who the server is,
 // which is this toolset for its clients.
 func (x *exchange) takeMeta(meta jsonscan.Value) {
-	if len(x.written) == 0 {
+	if len(x.written) == 0 && x.tool.Item == nil {
 		x.written = append(x.written, `"content":[]`...) // clients of every revision want it
 	}
 	mark := len(x.written)

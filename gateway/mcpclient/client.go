@@ -258,6 +258,7 @@ type link struct {
 	stream  *events
 	until   time.Time // it is agreed anew afterwards; zero: never
 	about   about
+	reports reports
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
 }
 

@@ -100,10 +100,16 @@ func (x *Exchange) progressed(t *Target) {
 	if t == nil || t.Idle <= 0 {
 		return
 	}
-	if x.deadline = time.Now().Add(t.Idle); x.deadline.After(t.Latest) {
-		x.deadline = t.Latest
-	}
+	x.deadline = t.moved(time.Now())
 	x.http.Extend(x.deadline)
+}
+
+// moved is when a call ends that reported progress now.
+func (t *Target) moved(now time.Time) time.Time {
+	if d := now.Add(t.Idle); d.Before(t.Latest) {
+		return d
+	}
+	return t.Latest
 }
 
 // message is a message to the server.
@@ -116,6 +122,7 @@ type message struct {
 	version      string
 	repeatable   bool
 	standing     bool // the answer stays open
+	reports      bool // it wants progress
 
 	then func(l *link) error // goes on from a result; nil: it is the end
 }

@@ -90,7 +90,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 				})
 			}
 		}
-		if method != "" {
+		if method != "" && !l.reports.tell(method, params) {
 			f.Notify(method, params)
 		}
 	}
