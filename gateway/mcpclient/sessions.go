@@ -153,7 +153,7 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 		c.end(t, l)
 		return nil, err
 	}
-	l.about.name, l.about.title, l.about.version, l.about.instructions = "", "", "", "" // there may be many
+	l.about.name, l.about.title, l.about.version, l.about.instructions, l.about.extensions = "", "", "", "", nil // there may be many
 	if !v.own.link.CompareAndSwap(nil, l) {
 		old := v.own.link.Swap(l) // one that ended
 		c.end(t, old)
