@@ -395,6 +395,8 @@ func results() map[string]string {
 		"fault":                  `"error":{"code":-32000,"message":"it is ` + canary + `"}`,
 		"long fault":             `"error":{"code":-32000,"message":"` + strings.Repeat("x", 1995) + canary + `"}`,
 		"fault's data":           `"error":{"code":-32021,"message":"a","data":{"secret":"` + canary + `"}}`,
+		"plain fault's data":     `"error":{"code":-32000,"message":"a","data":{"secret":"` + canary + `"}}`,
+		"address to open":        `"error":{"code":-32042,"message":"a","data":{"elicitations":[{"mode":"url","url":"https://` + canary + `"}]}}`,
 		"capability":             `"error":{"code":-32021,"message":"` + canary + `"}`,
 		"question":               `"result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"message":"` + canary + `"}}},"requestState":"s"}`,
 		"question's state":       `"result":{"resultType":"input_required","inputRequests":{},"requestState":"` + canary + `"}`,

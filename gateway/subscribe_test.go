@@ -228,3 +228,18 @@ func TestListenForResources(t *testing.T) {
 		})
 	}
 }
+
+// TestSubscribedIsEmpty: the result of a subscription has nothing that one of a tool has.
+func TestSubscribedIsEmpty(t *testing.T) {
+	l, s := newLibrary(t, "2025-11-25"), start(t, gatewaytest.Options{})
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, connectorOf(t, l, "2025-11-25"), nil)); err != nil {
+		t.Fatal(err)
+	}
+	session := askable(t, s.URL("acme"))
+	for _, method := range []string{"resources/subscribe", "resources/unsubscribe"} {
+		resp := request(t, http.MethodPost, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"uri":"test://a"}}`, "Mcp-Session-Id", session)
+		if got := bodyOf(t, resp); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Errorf("%s: %s", method, got)
+		}
+	}
+}

@@ -24,6 +24,10 @@ const (
 	// pauseTime is how long such a call may take in all: a person reads a question and
 	// answers it, or has left.
 	pauseTime = 5 * time.Minute
+	// maxHeld and maxHeldBytes bound the notifications of a call that are kept while its client
+	// answers: then the newest count.
+	maxHeld      = 64
+	maxHeldBytes = 64 << 10
 )
 
 // Paused is a call of a server of an older revision, which asks by requests, for a client of
@@ -48,6 +52,14 @@ type Paused struct {
 	asked  []pausedQuestion                           // guarded by mu; not answered yet
 	count  int                                        // guarded by mu; of questions so far
 	notify func(method string, params jsonscan.Value) // guarded by mu; of the request that waits; nil: none does
+	held   []note                                     // guarded by mu; what came meanwhile, oldest first
+	size   int                                        // guarded by mu; of what is held
+}
+
+// note is a notification of the server.
+type note struct {
+	method string
+	params []byte // JSON
 }
 
 type pausedQuestion struct {
@@ -132,7 +144,7 @@ func (h *Paused) Wait(all *Pauses, p *Patience) (question []byte, err error) {
 		case <-timer.C:
 			h.cancel.Cancel()
 			<-h.done
-			return nil, problem.New(problem.Timeout, "%s did not answer in time", h.target.Endpoint.Addr()).Fix("try again")
+			return nil, problem.New(problem.Timeout, "%s did not answer in time", h.target.Endpoint.Name()).Fix("try again")
 		case <-tick.C:
 			if p.Cancel.Cancelled() {
 				h.cancel.Cancel()
@@ -211,11 +223,28 @@ func (h *Paused) Refuse() {
 	h.asked = nil
 }
 
-// Listen sets who is told of notifications: the request that waits, or nobody.
+// Listen sets who is told of notifications: the request that waits, or nobody. What came while
+// nobody was is told first.
 func (h *Paused) Listen(notify func(string, jsonscan.Value)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.notify = notify
+	if h.notify = notify; notify == nil {
+		return
+	}
+	for _, n := range h.held {
+		notify(n.method, jsonscan.Trusted(n.params))
+	}
+	h.held, h.size = nil, 0
+}
+
+// hold keeps a notification for the next request. The caller holds mu.
+func (h *Paused) hold(method string, params jsonscan.Value) {
+	n := note{method, bytes.Clone(params.Raw())}
+	h.held, h.size = append(h.held, n), h.size+len(n.params)
+	for len(h.held) > maxHeld || h.size > maxHeldBytes {
+		h.size -= len(h.held[0].params)
+		h.held = h.held[1:]
+	}
 }
 
 // tell passes a notification on to the request that waits, under the lock: the stream of
@@ -225,6 +254,8 @@ func (h *Paused) tell(method string, params jsonscan.Value) {
 	defer h.mu.Unlock()
 	if h.notify != nil {
 		h.notify(method, params)
+	} else {
+		h.hold(method, params)
 	}
 	if method == "notifications/progress" {
 		select {

@@ -98,3 +98,30 @@ func TestRounds(t *testing.T) {
 		}
 	}
 }
+
+// TestHeld: what a server tells while its client answers reaches the next request, in order,
+// and of too much the newest.
+func TestHeld(t *testing.T) {
+	h := &Paused{progress: make(chan struct{}, 1)}
+	told := func() (n, first int) {
+		h.Listen(func(_ string, params jsonscan.Value) {
+			if v, _ := params.Get("progress").Int64(); n == 0 {
+				first = int(v)
+			}
+			n++
+		})
+		h.Listen(nil)
+		return n, first
+	}
+	for _, c := range []struct{ count, size, want, first int }{{1, 1, 1, 0}, {maxHeld, 1, maxHeld, 0}, {maxHeld + 1, 1, maxHeld, 1}, {3, maxHeldBytes / 2, 1, 2}, {1, maxHeldBytes, 0, 0}} {
+		for i := range c.count {
+			h.tell("notifications/progress", jsonscan.Trusted(fmt.Appendf(nil, `{"progress":%d,"message":"%s"}`, i, strings.Repeat("x", c.size))))
+		}
+		if n, first := told(); n != c.want || first != c.first {
+			t.Errorf("%d of %d bytes: %d are told, the first is %d", c.count, c.size, n, first)
+		}
+		if n, _ := told(); n != 0 || h.size != 0 {
+			t.Errorf("%d are told twice, %d bytes", n, h.size)
+		}
+	}
+}

@@ -2,10 +2,7 @@ package call
 
 import (
 	"bytes"
-	"fmt"
 
-	"github.com/sluicegate/sluice/gateway/errorbody"
-	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -320,7 +317,7 @@ func (x *exchange) appendTextItem(text []byte) {
 // takeMeta keeps the members of a result's _meta: all but who the server is,
 // which is this toolset for its clients.
 func (x *exchange) takeMeta(meta jsonscan.Value) {
-	if len(x.written) == 0 {
+	if len(x.written) == 0 && x.tool.Item == nil {
 		x.written = append(x.written, `"content":[]`...) // clients of every revision want it
 	}
 	mark := len(x.written)
@@ -378,36 +375,4 @@ func askedFor(result jsonscan.Value) string {
 		}
 	}
 	return "input required"
-}
-
-// faultMCP turns a server's JSON-RPC error into a text for the agent, or into an error
-// for its client.
-func (x *exchange) faultMCP(a *rendering) error {
-	f := x.server().Fault()
-	// What a client answered to the server's questions is between the two.
-	answers := x.request != nil && (x.request.RequestState.Exists() || x.request.InputResponses.Exists())
-	if answers || f.Code == mcp.CodeMissingCapability && x.request != nil && x.request.Modern() {
-		x.refusal = &mcp.Error{Code: int(f.Code), Message: f.Message, Data: append([]byte(nil), f.Data...)}
-		if x.redacts() {
-			x.faultFiltered(x.refusal, f.Text())
-		}
-		stripRefusal(x.refusal)
-		x.members = []byte{}
-		return nil
-	}
-	b := append(x.failure[:0], "The MCP server refused the call: "...)
-	if x.redacts() {
-		b = a.appendFiltered(b, f.Text(), errorbody.Max)
-	} else {
-		b = append(b, f.Message...)
-	}
-	b = fmt.Appendf(b, " (code %d).", f.Code)
-	switch f.Code {
-	case mcp.CodeMissingCapability:
-		b = append(b, " It has to ask the user something during the call, and this client did not say in a session that it can answer."...)
-	case -32601, -32602:
-		b = append(b, " Either the arguments do not fit, or the server no longer has this tool as it was when the toolset was made."...)
-	}
-	a.fail(b)
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 
-	"github.com/sluicegate/sluice/gateway/errorbody"
-	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -300,18 +298,4 @@ func sameValue(a, b jsonscan.Value) bool {
 		return bytes.Equal(a.AppendText(nil), b.AppendText(nil))
 	}
 	return bytes.Equal(jsonscan.AppendMinified(nil, a.Raw()), jsonscan.AppendMinified(nil, b.Raw()))
-}
-
-// faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
-// where that can be shown.
-func (x *exchange) faultFiltered(f *mcp.Error, message []byte) {
-	f.Message = string(x.answer.appendFiltered(nil, message, errorbody.Max))
-	if len(f.Data) == 0 {
-		return
-	}
-	x.scratch.item = append(x.scratch.item[:0], f.Data...)
-	out, is, err := x.answer.filter(x.scratch.item, manifest.TypeJSON, partError)
-	if f.Data = nil; err == nil && is == manifest.TypeJSON {
-		f.Data = bytes.Clone(out)
-	}
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// JSON-RPC error codes of what is asked about items.
+// JSON-RPC error codes.
 const (
+	codeNoMethod      = -32601
 	codeInvalidParams = -32602
 	codeInternal      = -32603
 )
@@ -191,9 +192,9 @@ func (x *exchange) publishLinks() {
 // refuseItem passes an error of the server on to the client. That there is no such
 // resource has a code of its own in the older revisions.
 func (x *exchange) refuseItem(f *mcpclient.Fault) {
-	e := &mcp.Error{Code: int(f.Code), Message: f.Message, Data: bytes.Clone(f.Data)}
+	e := x.faultOf(f)
 	if x.request.Method != mcp.MethodPromptsGet && x.request.Method != mcp.MethodComplete {
-		missing := jsonscan.Trusted(orNull(f.Data)).Get("uri").Exists()
+		missing := jsonscan.Trusted(orNull(e.Data)).Get("uri").Exists()
 		switch {
 		case x.request.Modern() && f.Code == mcp.CodeNoResource:
 			e.Code = codeInvalidParams
@@ -201,16 +202,15 @@ func (x *exchange) refuseItem(f *mcpclient.Fault) {
 			e.Code = mcp.CodeNoResource
 		}
 		if missing && x.tool.ForeignURIs() {
-			e.Data = x.appendPublic(nil, jsonscan.Trusted(f.Data))
+			e.Data = x.appendPublic(nil, jsonscan.Trusted(e.Data))
 		}
 	}
-	stripRefusal(e)
 	x.refusal = e
 }
 
 func orNull(b []byte) []byte {
 	if len(b) == 0 {
-		return []byte("null")
+		return null
 	}
 	return b
 }

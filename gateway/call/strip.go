@@ -3,7 +3,6 @@ package call
 import (
 	"bytes"
 
-	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
@@ -63,15 +62,6 @@ func (x *exchange) stripItem() bool {
 	}
 	x.scratch.item = x.bound.Redact(clean) // what they split is together now
 	return true
-}
-
-// stripRefusal is stripResult for what an MCP server tells the client instead of a
-// result.
-func stripRefusal(e *mcp.Error) {
-	e.Message = textfilter.Clean(e.Message)
-	if len(e.Data) > 0 {
-		e.Data = textfilter.AppendJSON(nil, e.Data)
-	}
 }
 
 // stripMeta returns members of a result's _meta without such characters.

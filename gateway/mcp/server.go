@@ -122,9 +122,15 @@ type Error struct {
 	Data    []byte // raw JSON; nil: none
 }
 
-// CodeMissingCapability says that the client must declare a capability for this
-// call (MCP 2026-07-28 "Error Codes").
-const CodeMissingCapability = -32021
+// Error codes of servers that mean something for a client.
+const (
+	// CodeMissingCapability says that the client must declare a capability for this call (MCP
+	// 2026-07-28 "Error Codes").
+	CodeMissingCapability = -32021
+	// CodeURLElicitation says that the user must open addresses before this call (MCP
+	// 2025-11-25 "URL Elicitation Required Error").
+	CodeURLElicitation = -32042
+)
 
 // Error is the message.
 func (e *Error) Error() string { return e.Message }

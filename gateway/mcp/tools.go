@@ -148,19 +148,26 @@ func (x *exchange) finishCall(modern bool) {
 	}
 	switch {
 	case modern:
-		x.out = append(x.out, ',')
-		x.out = append(x.out, x.ts.Card().meta...)
+		x.out = append(appendComma(x.out), x.ts.Card().meta...)
 		if meta != nil {
 			x.out = append(x.out, ',')
 			x.out = append(x.out, meta...)
 		}
 		x.out = append(x.out, '}')
 	case meta != nil:
-		x.out = append(x.out, `,"_meta":{`...)
+		x.out = append(appendComma(x.out), `"_meta":{`...)
 		x.out = append(x.out, meta...)
 		x.out = append(x.out, '}')
 	}
 	x.out = append(x.out, '}', '}')
+}
+
+// appendComma separates a member from those before it, if there are any.
+func appendComma(dst []byte) []byte {
+	if last := dst[len(dst)-1]; last == '{' || last == ',' {
+		return dst
+	}
+	return append(dst, ',')
 }
 
 // What every result of 2026-07-28 begins with.

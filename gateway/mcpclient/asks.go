@@ -39,7 +39,7 @@ func (f *flood) over(size int) bool {
 }
 
 func flooding(t *Target) error {
-	return problem.New(problem.UpstreamTooLarge, "the MCP server at %s sent more than %d notifications, or %d MiB besides its answer, during one call", t.Endpoint.Addr(), maxNotifications, maxNotified>>20).
+	return problem.New(problem.UpstreamTooLarge, "%s sent more than %d notifications, or %d MiB besides its answer, during one call", t.Endpoint.server(), maxNotifications, maxNotified>>20).
 		Fix("let the tool report less often").Because(errFlood)
 }
 

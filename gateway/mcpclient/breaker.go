@@ -29,7 +29,7 @@ type breaker struct {
 
 // enter lets a call through or says why not. Who was let through calls leave with the
 // number that enter returned: how many calls had reached the server before this one.
-func (b *breaker) enter(addr string, now time.Time) (uint64, error) {
+func (b *breaker) enter(server string, now time.Time) (uint64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -37,7 +37,7 @@ func (b *breaker) enter(addr string, now time.Time) (uint64, error) {
 		return b.reached, nil
 	case now.Before(b.until) || b.probing:
 		wait := max(b.until.Sub(now).Round(time.Second), time.Second)
-		return 0, problem.New(problem.Unavailable, "the MCP server at %s could not be reached %d times in a row", addr, b.failed).
+		return 0, problem.New(problem.Unavailable, "%s could not be reached %d times in a row", server, b.failed).
 			Fix("try again in %d seconds; the other tools are not affected", int(wait.Seconds()))
 	}
 	b.probing = true

@@ -53,7 +53,7 @@ func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 		if call.Notify != nil {
 			x.notify = call.Notify
 		}
-		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable}
+		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable, reports: call.Progress}
 		if l.modern {
 			m.params = call.Headers
 		} else if call.Task {
@@ -78,7 +78,7 @@ func (c *Client) do(x *Exchange, t *Target, compose func(*link) (*message, error
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	entered, err := p.breaker.enter(t.Endpoint.server(), time.Now())
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 			err = c.ask(x, t, l, m)
 		} else {
 			x.link = l
-			err = c.post(x, t, t.Endpoint.target, m)
+			err = c.postReported(x, t, l, m)
 		}
 		x.Modern = l.modern
 		if err != nil {
@@ -126,6 +126,20 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		}
 		return m.then(l)
 	}
+}
+
+// postReported is post for a message that may hear of its progress on the stream of the
+// session too.
+func (c *Client) postReported(x *Exchange, t *Target, l *link, m *message) error {
+	if !m.reports || l.session == "" || x.notify == nil {
+		return c.post(x, t, t.Endpoint.target, m)
+	}
+	end := l.reports.begin(m.id, x.notify, t)
+	err := c.post(x, t, t.Endpoint.target, m)
+	if d := end(); d.After(x.deadline) {
+		x.deadline = d
+	}
+	return err
 }
 
 // sessionLost reports whether the server refused a message because it does not know
@@ -174,18 +188,18 @@ func (x *Exchange) answerError(t *Target, l *link) error {
 		return problem.New(problem.UpstreamStatus, "the MCP server answered %s", x.said()).Fix("look at the log of the server, or try again later")
 	}
 	if x.broken {
-		return problem.New(problem.UpstreamMalformed, "the answer of the MCP server at %s is not valid JSON-RPC", t.Endpoint.Addr()).
+		return problem.New(problem.UpstreamMalformed, "the answer of %s is not valid JSON-RPC", t.Endpoint.server()).
 			Fix("look at the log of the server")
 	}
 	if x.astray {
-		return problem.New(problem.UpstreamMalformed, "the MCP server at %s answered with the id of another request", t.Endpoint.Addr()).
+		return problem.New(problem.UpstreamMalformed, "%s answered with the id of another request", t.Endpoint.server()).
 			Fix("look at the log of the server")
 	}
 	return unanswered(t)
 }
 
 func unanswered(t *Target) error {
-	return problem.New(problem.UpstreamMalformed, "the MCP server at %s ended its answer without a result", t.Endpoint.Addr()).Fix("try again")
+	return problem.New(problem.UpstreamMalformed, "%s ended its answer without a result", t.Endpoint.server()).Fix("try again")
 }
 
 const (

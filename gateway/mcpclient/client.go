@@ -152,6 +152,17 @@ func (e *Endpoint) Base() upstream.Base { return e.base }
 // Addr is the "host:port" that is dialed.
 func (e *Endpoint) Addr() string { return e.base.Addr() }
 
+// Name is what people are told of where it is.
+func (e *Endpoint) Name() string { return e.base.Name() }
+
+// server is what people are told of who is there.
+func (e *Endpoint) server() string {
+	if e.stdio {
+		return e.Name()
+	}
+	return "the MCP server at " + e.Name()
+}
+
 // Authorizer puts a credential on a request and takes it off one that leaves its
 // origin.
 type Authorizer interface {
@@ -247,6 +258,7 @@ type link struct {
 	stream  *events
 	until   time.Time // it is agreed anew afterwards; zero: never
 	about   about
+	reports reports
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
 }
 
@@ -258,6 +270,7 @@ type about struct {
 	subscribe                          bool // it tells of changes of a resource
 	logging                            bool
 	tasks                              bool // a call of a tool may be one
+	extensions                         []string
 	// It tells when its lists change: of tools, prompts, resources.
 	listChanged, promptsChanged, resourcesChanged bool
 }

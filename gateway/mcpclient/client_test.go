@@ -180,3 +180,20 @@ func TestCallIsCancelledAndTimesOut(t *testing.T) {
 		})
 	}
 }
+
+// TestEndpointNames: people are told where a server is, and not by what name a node keeps one
+// of its commands.
+func TestEndpointNames(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://mcp.example.com/mcp":               "the MCP server at mcp.example.com:443",
+		"stdio://c0123456789abcdef0123456789abcdef": "the command of the MCP server",
+	} {
+		e, err := ParseEndpoint(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.server(); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}

@@ -254,6 +254,8 @@ func knownVersion(v string) bool {
 const (
 	maxAbout        = 1024
 	maxInstructions = 32 << 10
+	// maxDeclared is how many of its extensions are named to who adds a server.
+	maxDeclared = 16
 )
 
 func readAbout(result, info jsonscan.Value) about {
@@ -277,5 +279,10 @@ func readAbout(result, info jsonscan.Value) about {
 	a.promptsChanged, _ = declared.Get("prompts").Get("listChanged").Bool()
 	a.resourcesChanged, _ = declared.Get("resources").Get("listChanged").Bool()
 	a.subscribe, _ = declared.Get("resources").Get("subscribe").Bool()
+	for _, kind := range [...]string{"extensions", "experimental"} {
+		for it := declared.Get(kind).Members(); it.Next() && len(a.extensions) < maxDeclared; {
+			a.extensions = append(a.extensions, clip(it.KeyText(nil), maxAbout))
+		}
+	}
 	return a
 }

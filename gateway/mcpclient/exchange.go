@@ -100,10 +100,16 @@ func (x *Exchange) progressed(t *Target) {
 	if t == nil || t.Idle <= 0 {
 		return
 	}
-	if x.deadline = time.Now().Add(t.Idle); x.deadline.After(t.Latest) {
-		x.deadline = t.Latest
-	}
+	x.deadline = t.moved(time.Now())
 	x.http.Extend(x.deadline)
+}
+
+// moved is when a call ends that reported progress now.
+func (t *Target) moved(now time.Time) time.Time {
+	if d := now.Add(t.Idle); d.Before(t.Latest) {
+		return d
+	}
+	return t.Latest
 }
 
 // message is a message to the server.
@@ -116,6 +122,7 @@ type message struct {
 	version      string
 	repeatable   bool
 	standing     bool // the answer stays open
+	reports      bool // it wants progress
 
 	then func(l *link) error // goes on from a result; nil: it is the end
 }
@@ -180,7 +187,7 @@ func (c *Client) send(x *Exchange, t *Target) error {
 	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel, Scope: t.Scope}
 	if err := to.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
 		if errors.Is(err, errEventTooLarge) {
-			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Addr(), t.maxBody()).
+			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Name(), t.maxBody()).
 				Fix("ask for less, or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
 		}
 		if x.flood.overrun {

@@ -53,7 +53,7 @@ func (c *Client) Follow(x *Exchange, t *Target, f *Feed) error {
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	entered, err := p.breaker.enter(t.Endpoint.server(), time.Now())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 				})
 			}
 		}
-		if method != "" {
+		if method != "" && !l.reports.tell(method, params) {
 			f.Notify(method, params)
 		}
 	}
@@ -105,7 +105,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	err = c.watch(x, t, l, tell)
 	if !opened && x.Status() == fasthttp.StatusNotFound { // it does not know the session any more
 		v.drop(l)
-		return false, problem.New(problem.Unavailable, "the MCP server at %s has ended the session", t.Endpoint.Addr()).Fix("try again")
+		return false, problem.New(problem.Unavailable, "%s has ended the session", t.Endpoint.server()).Fix("try again")
 	}
 	return opened, err
 }

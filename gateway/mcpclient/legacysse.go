@@ -268,7 +268,7 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	}
 	if len(e.waiting) >= maxWaiting {
 		e.mu.Unlock()
-		return problem.New(problem.Unavailable, "too many calls to %s are running", t.Endpoint.Addr()).Fix("try again in a few seconds")
+		return problem.New(problem.Unavailable, "too many calls to %s are running", t.Endpoint.Name()).Fix("try again in a few seconds")
 	}
 	e.waiting[m.id] = w
 	e.mu.Unlock()
@@ -313,7 +313,7 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 				timer.Reset(time.Until(x.deadline))
 			}
 		case <-timer.C:
-			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix(upstream.WaitLonger)
+			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Name()).Fix(upstream.WaitLonger)
 		case <-tick.C:
 			if t.Cancel.Cancelled() {
 				return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
@@ -327,5 +327,5 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 const cancelPoll = 100 * time.Millisecond
 
 func streamEnded(t *Target) error {
-	return problem.New(problem.Unreachable, "%s ended its event stream before it answered", t.Endpoint.Addr()).Fix("try again").Because(errStreamEnded)
+	return problem.New(problem.Unreachable, "%s ended its event stream before it answered", t.Endpoint.Name()).Fix("try again").Because(errStreamEnded)
 }

@@ -34,6 +34,21 @@ func TestWhatServersSayIsCut(t *testing.T) {
 	f("a fault's message", maxMessage, func(s string) string { return readFault(member("message", s)).Message })
 }
 
+// TestExtensionsAreNamed: what a server declares besides the protocol is kept by name, up to a
+// number.
+func TestExtensionsAreNamed(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 2, maxDeclared - 1: maxDeclared, maxDeclared: maxDeclared, maxDeclared + 1: maxDeclared} {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"com.example/e%d":{}`, i))
+		}
+		a := readAbout(jsonscan.Trusted([]byte(`{"capabilities":{"extensions":{`+strings.Join(members, ",")+`},"experimental":{`+strings.Join(members[:min(n, 1)], ",")+`}}}`)), jsonscan.Value{})
+		if len(a.extensions) != want || want > 0 && a.extensions[0] != "com.example/e0" {
+			t.Errorf("%d extensions: %q", n, a.extensions)
+		}
+	}
+}
+
 // lists serves tools/list with the answers of page, which gets the number of the request.
 func lists(t *testing.T, page func(n int) string) (*Listing, error) {
 	t.Helper()

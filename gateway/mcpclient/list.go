@@ -59,7 +59,7 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	a := &agreed.about
 	out.URL, out.Transport, out.Protocol = t.Endpoint.text, agreed.transport(), agreed.version
 	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.tells()
-	out.Completions, out.Subscribe = a.completions, a.subscribe
+	out.Completions, out.Subscribe, out.Extensions = a.completions, a.subscribe, a.extensions
 	if err := lists.items(out, a); err != nil || !agreed.varies() {
 		return out, err
 	}

@@ -69,7 +69,7 @@ func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 	}
 	v := &visit{peer: p}
 	defer c.release(v)
-	entered, err := p.breaker.enter(t.Endpoint.Addr(), time.Now())
+	entered, err := p.breaker.enter(t.Endpoint.server(), time.Now())
 	if err != nil {
 		return err
 	}

@@ -109,10 +109,10 @@ func (c *Client) appendCall(dst []byte, l *link, id uint64, call *Call) []byte {
 			dst = append(dst, '}')
 		}
 	}
-	if len(call.InputResponses) > 0 {
+	if l.modern && len(call.InputResponses) > 0 {
 		dst = append(append(dst, `,"inputResponses":`...), call.InputResponses...)
 	}
-	if len(call.RequestState) > 0 {
+	if l.modern && len(call.RequestState) > 0 {
 		dst = append(append(dst, `,"requestState":`...), call.RequestState...)
 	}
 	return append(c.appendMeta(dst, l, id, call), '}', '}')

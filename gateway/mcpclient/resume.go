@@ -94,7 +94,7 @@ func rest(t *Target, d time.Duration) error {
 		case <-timer.C:
 			return nil
 		case <-end.C:
-			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again")
+			return problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Name()).Fix("try again")
 		case <-tick.C:
 			if t.Cancel.Cancelled() {
 				return problem.New(problem.Cancelled, "the client no longer waits for the answer")

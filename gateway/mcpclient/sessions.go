@@ -109,7 +109,7 @@ func (c *Client) linkOf(v *visit, x *Exchange, t *Target) (*link, error) {
 		select {
 		case turn <- struct{}{}:
 		case <-timer.C:
-			return nil, problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Addr()).Fix("try again")
+			return nil, problem.New(problem.Timeout, "%s did not answer in time", t.Endpoint.Name()).Fix("try again")
 		}
 		if !own && t.separate() && v.peer.stateful.Load() {
 			<-turn // found out meanwhile
@@ -153,7 +153,7 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 		c.end(t, l)
 		return nil, err
 	}
-	l.about.name, l.about.title, l.about.version, l.about.instructions = "", "", "", "" // there may be many
+	l.about.name, l.about.title, l.about.version, l.about.instructions, l.about.extensions = "", "", "", "", nil // there may be many
 	if !v.own.link.CompareAndSwap(nil, l) {
 		old := v.own.link.Swap(l) // one that ended
 		c.end(t, old)
@@ -175,7 +175,7 @@ func (c *Client) sit(v *visit, t *Target) error {
 		if len(v.peer.sessions)+v.peer.onces >= maxOwnerSessions || c.sessions >= maxSessions {
 			if gone = c.makeRoomLocked(v.peer); gone == nil {
 				c.mu.Unlock()
-				return problem.New(problem.Unavailable, "too many callers have a session at %s", t.Endpoint.Addr()).Fix("try again in a few seconds")
+				return problem.New(problem.Unavailable, "too many callers have a session at %s", t.Endpoint.Name()).Fix("try again in a few seconds")
 			}
 		}
 		c.sessions++

@@ -76,7 +76,7 @@ func (c *Client) awaitTask(x *Exchange, t *Target, l *link, call *Call) error {
 }
 
 func noTask(t *Target) error {
-	return problem.New(problem.UpstreamMalformed, "what the MCP server at %s says of a task is not as the protocol has it", t.Endpoint.Addr()).
+	return problem.New(problem.UpstreamMalformed, "what %s says of a task is not as the protocol has it", t.Endpoint.server()).
 		Fix("look at the log of the server")
 }
 
@@ -141,7 +141,7 @@ func pauseTask(t *Target, d time.Duration) error {
 		return problem.New(problem.Cancelled, "the call was cancelled: the client has gone")
 	}
 	if d >= left {
-		return problem.New(problem.Timeout, "the task at %s did not end in time", t.Endpoint.Addr()).Fix(upstream.WaitLonger)
+		return problem.New(problem.Timeout, "the task at %s did not end in time", t.Endpoint.Name()).Fix(upstream.WaitLonger)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -24,6 +25,9 @@ const (
 	maxStrayLine = 8 << 10
 	// writeTimeout is how long a server may leave its input unread.
 	writeTimeout = 10 * time.Second
+	// closedWait is how long a command may go on that closed its input or output, which one that
+	// ends does too.
+	closedWait = 2 * time.Second
 )
 
 // child is a running command. Its messages go to receive, one at a time.
@@ -35,6 +39,7 @@ type child struct {
 	done    chan struct{}     // closed when all of its processes have ended
 
 	writing sync.Mutex // held while a message is written
+	deaf    sync.Once  // it closed its input
 
 	mu      sync.Mutex
 	faulted string // guarded by mu; why the node ended it; "": it did not
@@ -129,10 +134,25 @@ func (c *child) send(message []byte) error {
 	if err == nil {
 		_, err = c.in.Write(line)
 	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.fault("it did not read its input")
+	case errors.Is(err, syscall.EPIPE):
+		c.deaf.Do(func() { go c.closed("it closed its input") })
 	}
 	return err
+}
+
+// closed ends a command that closed its input or output: nothing comes from it any more. One
+// that is ending closes them too.
+func (c *child) closed(why string) {
+	timer := time.NewTimer(closedWait)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+		c.fault(why)
+	}
 }
 
 // readMessages reads the command's output.
@@ -146,6 +166,7 @@ func (c *child) readMessages(from io.Reader) {
 		}
 		if err != nil {
 			_, _ = io.Copy(io.Discard, from) // until it has ended
+			go c.closed("it closed its output")
 			return
 		}
 		line = bytes.TrimSpace(line)

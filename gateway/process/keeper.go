@@ -70,6 +70,7 @@ func keep(orders *os.File) (r report) {
 	if err := cmd.Start(); err != nil {
 		return report{Refused: refusal(o, err)}
 	}
+	_, _ = os.Stdin.Close(), os.Stdout.Close() // so that the node sees when the command closes its own
 	own := &tree{main: cmd.Process.Pid}
 	exited := make(chan struct{})
 	go func() {

@@ -112,6 +112,19 @@ func fake(kind string, args []string) {
 			}
 			say(`"}`)
 		case "never":
+		case "mute": // it goes on, and nobody can hear it
+			_ = os.Stdout.Close()
+			time.Sleep(time.Hour)
+		case "deaf": // it goes on, and nobody can tell it anything
+			_ = os.Stdin.Close()
+			text("the last")
+			time.Sleep(time.Hour)
+		case "strays": // answers to nothing
+			for _, id := range []string{"null", "99", `"x"`, "-1"} {
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id)
+			}
+			say(`{"jsonrpc":"2.0","result":{"content":[]}}`)
+			text("right")
 		case "dies":
 			os.Exit(4)
 		case "forks": // a child in a session of its own, whose parent goes

@@ -284,6 +284,7 @@ func TestMisbehaviour(t *testing.T) {
 		{"garbage", "it wrote to its output what is no JSON-RPC message"},
 		{"long", "it wrote a message of more than 64 MiB"},
 		{"dies", "it ended with status 4"},
+		{"mute", "it closed its output"},
 		{"memory", "more than its limit of 128 MiB"},
 		{"burst", "it ended"}, // the kernel refuses what it asks for
 		{"many", "processes, more than its limit of 20"},
@@ -314,6 +315,29 @@ func TestMisbehaviour(t *testing.T) {
 	}
 }
 
+// TestDeaf: a command that closed its input and goes on is ended when it is told something.
+func TestDeaf(t *testing.T) {
+	h := newHost(t)
+	cmd := h.add("deaf", nil)
+	s := h.open(cmd)
+	if got, a := h.call(cmd, s, 1); got != "the last" {
+		t.Fatalf("the first call: %d %s", a.status, a.body)
+	}
+	began := time.Now()
+	if _, a := h.call(cmd, s, 2); a.status != http.StatusBadGateway || !strings.Contains(a.body, "it closed its input") || time.Since(began) > writeTimeout {
+		t.Errorf("the second call: %d %s after %v", a.status, a.body, time.Since(began))
+	}
+}
+
+// TestAnswersToNothing: an answer whose id no request has is left out, as clients do.
+func TestAnswersToNothing(t *testing.T) {
+	h := newHost(t)
+	cmd := h.add("strays", nil)
+	if got, a := h.call(cmd, h.open(cmd), 1); got != "right" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 func TestLinesThatAreNoMessages(t *testing.T) {
 	h := newHost(t)
 	cmd := h.add("greets", nil)
@@ -334,7 +358,7 @@ func TestStartsAreHeldBack(t *testing.T) {
 		held = h.post(cmd, "", greeting)
 		return held.status == http.StatusServiceUnavailable
 	})
-	if !strings.Contains(held.body, "is not started now") || !strings.Contains(held.body, "it ended with status 3") || held.header.Get(ProblemHeader) == "" {
+	if !strings.Contains(held.body, "ended once") && !strings.Contains(held.body, "2 times") || !strings.Contains(held.body, "is not started now") || !strings.Contains(held.body, "it ended with status 3") || held.header.Get(ProblemHeader) == "" {
 		t.Errorf("held: %s, %q", held.body, held.header.Get(ProblemHeader))
 	}
 	eventually(t, "the journal does not say why", func() bool { return strings.Contains(h.journal(cmd), "no configuration") })

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -248,6 +249,13 @@ func (s *Servers) order(spec *Spec, credentials map[string]string) *order {
 	return o
 }
 
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return strconv.Itoa(n) + " times"
+}
+
 // reserve gives a session its place, and takes that of another which it returns.
 func (s *Servers) reserve(one *session, c *command) (evicted *session, err error) {
 	s.mu.Lock()
@@ -256,7 +264,7 @@ func (s *Servers) reserve(one *session, c *command) (evicted *session, err error
 		return nil, problem.New(problem.Unavailable, "this gateway is stopping").Fix("try again")
 	}
 	if wait := time.Until(c.until); wait > 0 {
-		return nil, problem.New(problem.Unavailable, "the command ended %d times before it answered (%s) and is not started now", c.failed, c.why).
+		return nil, problem.New(problem.Unavailable, "the command ended %s before it answered (%s) and is not started now", times(c.failed), c.why).
 			Fix("look at what it wrote; it is started again after %d seconds", int(wait.Seconds())+1)
 	}
 	if own := c.sessions >= maxCommandSessions; own || len(s.sessions) >= maxSessions {

@@ -198,7 +198,7 @@ func (s *session) takeOne(v jsonscan.Value) {
 		defer s.mu.Unlock()
 		s.spoke = true
 		q := s.pending[idKey(id)]
-		if q == nil && (!id.Exists() || id.Kind() == jsonscan.Null) && len(s.order) == 1 {
+		if q == nil && (!id.Exists() || id.Kind() == jsonscan.Null) && len(s.order) == 1 && v.Get("error").Kind() == jsonscan.Object {
 			q = s.order[0] // an error about what could not be read
 		}
 		if q != nil { // else it was cancelled

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"strings"
@@ -14,6 +15,7 @@ type Base struct {
 	origin string // scheme://host[:port], as sent
 	key    string // as [registry.OriginOf] writes it
 	addr   string // host:port to dial
+	name   string // what people are told; "": addr
 	path   string // without trailing slash; may be empty
 	tls    bool
 }
@@ -62,7 +64,7 @@ func ParseBase(s string) (Base, error) {
 // only, and no URL that a person or a specification names leads there.
 func StdioBase(id string) Base {
 	origin := registry.SchemeStdio + "://" + id
-	return Base{origin: origin, key: origin, addr: id}
+	return Base{origin: origin, key: origin, addr: id, name: "the command of the MCP server"}
 }
 
 // Zero reports whether b is the zero Base, which has no place to send to.
@@ -70,6 +72,9 @@ func (b *Base) Zero() bool { return b.origin == "" }
 
 // Addr is the "host:port" that is dialed.
 func (b *Base) Addr() string { return b.addr }
+
+// Name is what people are told of it: the address, except where that is no place they know.
+func (b *Base) Name() string { return cmp.Or(b.name, b.addr) }
 
 // Origin is scheme, host and port, without path.
 func (b *Base) Origin() string { return b.origin }

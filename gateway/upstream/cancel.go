@@ -4,6 +4,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Cancel ends exchanges from another goroutine: the client has gone, and the
@@ -48,6 +49,19 @@ func (c *Cancel) After(f func()) (stop func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.after = slices.DeleteFunc(c.after, func(g *func()) bool { return g == &f })
+	}
+}
+
+// Extend gives the answers of the exchanges that run time until deadline, in place of what
+// their limits say. A nil Cancel has none.
+func (c *Cancel) Extend(deadline time.Time) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		_ = conn.SetReadDeadline(deadline) // a connection that was closed fails the next read
 	}
 }
 

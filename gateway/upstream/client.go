@@ -262,7 +262,7 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	if x.Events == nil {
 		x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
 	}
-	addr, secure := base.addr, base.tls
+	addr, name, secure := base.addr, base.Name(), base.tls
 	if lim.Client != nil && !secure {
 		return problem.New(problem.Unauthenticated, "the toolset authenticates with a client certificate, and its base URL is not https").
 			Fix("set an https base URL")
@@ -275,7 +275,7 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 			return err
 		}
 		if err := x.do(h, &lim); err != nil {
-			return describe(err, addr, lim)
+			return describe(err, name, lim)
 		}
 		redirected, err := x.redirect(secure, strip)
 		if err != nil {
@@ -290,9 +290,9 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 		if next != addr || nowSecure != secure {
 			lim.Client = nil
 		}
-		addr, secure = next, nowSecure
+		addr, name, secure = next, next, nowSecure
 	}
-	return x.unpack(addr, lim)
+	return x.unpack(name, lim)
 }
 
 func keyOf(addr string, secure bool, lim *Limits) hostKey {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/textfilter"
@@ -20,6 +21,7 @@ const (
 	MaxServerDescription  = 8 << 10  // bytes of a tool's description: 2,000 tokens
 	MaxServerTool         = 64 << 10 // bytes of one definition after all cuts; a larger tool is left out
 	maxNotices            = 200      // of one server
+	maxExtensions         = 500      // bytes of the names of its extensions
 )
 
 // Codes of a [Notice], listed in docs/diagnostics.md.
@@ -29,6 +31,7 @@ const (
 	CodeTextLong    = "text_too_long"
 	CodeReference   = "reference_not_loaded"
 	CodeTasks       = "tasks_not_offered"
+	CodeExtensions  = "extensions_not_offered"
 )
 
 // Notice is something in the words of an MCP server that an operator should look at.
@@ -65,6 +68,10 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 		return !slices.ContainsFunc(kept, func(raw json.RawMessage) bool { return NameMCP(raw) == name })
 	})
 	a.tasks(kept)
+	if len(s.Extensions) > 0 {
+		a.note(CodeExtensions, "/capabilities", "what they add is not there for clients of the toolset; its tools, prompts and resources are called without",
+			"the server declares extensions of the protocol, which are not passed on: %s", textfilter.Visible(strings.Join(s.Extensions, ", "), maxExtensions))
+	}
 	return a.notices, append(refused, a.items(s)...)
 }
 

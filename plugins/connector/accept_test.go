@@ -244,3 +244,29 @@ func TestAcceptTasks(t *testing.T) {
 		}
 	}
 }
+
+// TestAcceptExtensions: what a server declares besides the protocol is said, because clients
+// of a toolset cannot use it.
+func TestAcceptExtensions(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  string
+		cut   bool
+	}{
+		{nil, "", false},
+		{[]string{"io.example/ui", "tasks\u200b"}, "io.example/ui, tasks", false},
+		{[]string{strings.Repeat("x", maxExtensions)}, strings.Repeat("x", maxExtensions), false},
+		{[]string{strings.Repeat("x", maxExtensions+1)}, strings.Repeat("x", maxExtensions), true},
+	} {
+		s := MCPServer{Extensions: c.names}
+		notices, _ := s.Accept()
+		if (c.want == "") != (len(notices) == 0) {
+			t.Fatalf("%q: %v", c.names, notices)
+		}
+		for _, n := range notices {
+			if n.Code != CodeExtensions || !strings.Contains(n.Detail, c.want) || strings.HasSuffix(n.Detail, "…") != c.cut {
+				t.Errorf("%q: %+v", c.names, n)
+			}
+		}
+	}
+}

@@ -34,6 +34,9 @@ type MCPServer struct {
 	// Needs has, by name, the tools that the server lists only to clients with capabilities,
 	// as in [manifest.MCPTool].
 	Needs map[string][]string
+	// Extensions are names of what it declares besides the protocol: extensions and
+	// experimental capabilities. They are not stored.
+	Extensions []string
 }
 
 // Append appends the document of s: JSON with a fixed order of members, so that
