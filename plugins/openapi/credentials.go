@@ -15,7 +15,8 @@ var credentialNames = []string{
 }
 
 // sometimesCredential are names that mean one only when most operations of the
-// specification take it: a token may also be what an operation is about.
+// specification take it, in one place or in several: a token may also be what an
+// operation is about.
 var sometimesCredential = []string{"token", "key", "auth", "secret", "password", "apisecret", "sessiontoken", "session"}
 
 // credentialUse counts how many operations take a parameter.
@@ -39,9 +40,9 @@ func compact(name string) string {
 }
 
 // credential tells whether a parameter is a credential that the gateway applies
-// instead of the agent. scheme is the security scheme that applies it; empty when
+// instead of the agent; all are the parameters of its operation. scheme is the security scheme that applies it; empty when
 // one of the operation's declared schemes already does.
-func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
+func (c *compiler) credential(p *parameter, all []parameter) (hide bool, scheme string) {
 	if p.in == operation.InPath || p.in == operation.InQueryString {
 		return false, ""
 	}
@@ -67,7 +68,15 @@ func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
 	}
 	if !sure {
 		use := c.credentialUse()
-		if n := use.byName[credentialKey(p.in, p.name)]; n < 3 || n*2 < use.operations {
+		n := use.byName[credentialKey(p.in, p.name)]
+		// Slack's methods that write take it in a header, those that read in the query.
+		if n*2 < use.operations && !slices.ContainsFunc(all, func(o parameter) bool { return o.in != p.in && strings.EqualFold(o.name, p.name) }) {
+			n = 0
+			for _, in := range [...]operation.Location{operation.InQuery, operation.InHeader, operation.InCookie} {
+				n += use.byName[credentialKey(in, p.name)]
+			}
+		}
+		if n < 3 || n*2 < use.operations {
 			return false, ""
 		}
 	}
