@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/selection"
 	"github.com/sluicegate/sluice/plugins/connector"
@@ -13,6 +14,10 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
 )
+
+// compileTime of a specification: what is measured does not depend on what else the
+// machine does.
+const compileTime = 2 * time.Minute
 
 // catalogue is an API as a toolset of one connector.
 type catalogue struct {
@@ -35,6 +40,7 @@ func readCatalogue(ctx context.Context, name, file string) (*catalogue, error) {
 		return nil, err
 	}
 	spec, err := openapi.Compile(ctx, openapi.Source{Name: filepath.Base(file), Path: filepath.Base(file), Data: data, Files: files}, openapi.Options{
+		Limits: openapi.Limits{Timeout: compileTime},
 		Each: func(op *operation.Operation) error {
 			_ = builder.Add(op) // what cannot be packed is no tool of any toolset
 			return nil

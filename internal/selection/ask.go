@@ -21,9 +21,13 @@ func wordSet(list string) map[string]bool {
 
 var (
 	// polite words stand before what is asked for.
-	polite = wordSet("please kindly hi hello hey i we want wanted need would like d to you help also then now just so and ok okay thanks go ahead")
-	// askers begin a question.
-	askers = wordSet("what which who whom whose where when why how is are was were do does did has have had am")
+	polite = wordSet("please kindly hi hello hey i we he she they want wants wanted need needs would like d to you help also then now just so and ok okay thanks go ahead")
+	// askers begin a question, also behind a preposition: "since when"; behind a pronoun some
+	// of them tell something: "we have".
+	askers       = wordSet("what which who whom whose where when why how is are was were do does did has have had am any anything anyone anybody")
+	prepositions = wordSet("at by for from in of on since till until under with")
+	pronouns     = wordSet("i we you he she it they")
+	telling      = wordSet("is are was were do does did has have had am")
 	// mays begin a question, unless they ask the listener to do something.
 	mays = wordSet("can could will would may might should shall")
 	// lookers are verbs of looking, orderers those of changing, at the beginning of a clause.
@@ -32,7 +36,15 @@ var (
 		notify publish invite ask share pin bookmark turn build rebuild create add new insert send upload generate register submit open book schedule update edit change modify patch rename
 		replace enable disable assign delete remove drop cancel clear close archive revoke unsubscribe merge approve restart retry rerun file order pay refund charge bill
 		transfer join leave kick ban mute snooze remind prepare propose correct fix attach copy duplicate deploy scale restore undo pause resume lock unlock hide block grant deny
-		record log reserve buy sell issue void finalize capture collect release push pull import export sync reset extend renew connect link unlink tag label star fork`)
+		record log reserve buy sell issue void finalize capture collect release push pull import export sync reset extend renew connect link unlink tag label star fork
+		acknowledge reply respond raise hand pass switch try remember silence unmute unarchive escalate reassign rotate trigger launch wipe reject decline accept dismiss quit forward exclude
+		include unpin unstar unassign uninstall install decrease increase undelete reopen suspend unsuspend subscribe encrypt upgrade downgrade migrate promote demote`)
+	// deeds are verbs of changing that are things as well: they order where something
+	// stands behind them, as in "answer him", and "answer rate" does not.
+	deeds      = wordSet("report answer comment request alert test document queue")
+	determined = wordSet("a an the this that these those it him her them me us my our your his their in under to on")
+	// withinGet are what somebody says who gets something done: "get him into the team".
+	withinGet = wordSet("into onto off")
 )
 
 // intentOf reads the form of a request: each of its clauses is a question, begins with a
@@ -70,9 +82,13 @@ func clauseIntent(c string, question bool, buf []byte) (out intent, verb int8) {
 		may   // after "can"
 		order // after a verb that "me" makes one of looking: "give me", "tell me"
 		get   // "get" looks, unless it gets rid or out
+		got   // behind "get that", which may go into something
+		deed  // after a verb that may be a thing
+		not   // after "do" or "don't" that nobody does
 		done
 	)
 	state, n := lead, 0
+	var told, led bool // the word before is a pronoun, or a preposition
 	for w := range strings.FieldsSeq(c) {
 		if n++; n > maxLead || state == done {
 			break
@@ -99,9 +115,39 @@ func clauseIntent(c string, question bool, buf []byte) (out intent, verb int8) {
 			if string(buf) == "rid" || string(buf) == "me" || string(buf) == "it" {
 				return intentWrite, 0
 			}
+			if !determined[string(buf)] {
+				return intentRead, 0
+			}
+			state = got
+		case got:
+			if withinGet[string(buf)] {
+				return intentWrite, 0
+			}
+		case deed:
+			if determined[string(buf)] {
+				return intentWrite, 0
+			}
+			state = done
+		case not:
+			if string(buf) == "not" {
+				return intentWrite, 0
+			}
 			return intentRead, 0
 		case lead:
+			wasTold, wasLed := told, led
+			told, led = pronouns[string(buf)], n == 1 && prepositions[string(buf)]
 			switch {
+			case wasLed && !askers[string(buf)]:
+				state = done
+			case wasTold && telling[string(buf)]:
+				state = done
+			case n == 1 && string(buf) == "don't":
+				return intentWrite, 0
+			case n == 1 && string(buf) == "do":
+				state = not
+			case deeds[string(buf)]:
+				state = deed
+			case led:
 			case polite[string(buf)]:
 			case askers[string(buf)], n == 1 && len(buf) > 5 && string(buf[:5]) == "what'":
 				return intentRead, 0

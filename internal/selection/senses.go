@@ -21,6 +21,8 @@ const (
 	maxMeant = 64
 	// maxApart is how far a particle may stand from its verb: "take this old thing down".
 	maxApart = 6
+	// maxLet is how far a verb may stand from "let": "let Ana Maria edit".
+	maxLet = 3
 	// meantShare weighs a word that is meant against one that is said; phraseShare where
 	// several words mean it: they are clearer than one.
 	meantShare, phraseShare = .6, .9
@@ -145,12 +147,12 @@ func (s *Searcher) place(w []byte) {
 	if len(s.placed) == maxPlaced || articles[string(w)] {
 		return
 	}
-	s.placed = append(s.placed, placedWord{s.hashOf(w), particles[string(w)]})
+	s.placed = append(s.placed, placedWord{s.hashOf(w), particles[string(w)], string(w) == "let"})
 }
 
 type placedWord struct {
-	hash     uint32
-	particle bool
+	hash          uint32
+	particle, let bool
 }
 
 // findMeant fills s.meant with the terms that the words in s.placed mean.
@@ -168,7 +170,7 @@ func (s *Searcher) findMeant() {
 			s.mean(l, h, share)
 		}
 		for j := i + 2; j <= min(i+maxApart, len(s.placed)-1); j++ {
-			if s.placed[j].particle {
+			if s.placed[j].particle || s.placed[i].let && j <= i+maxLet {
 				s.mean(l, phraseKey(phraseKey(0, s.placed[i].hash), s.placed[j].hash), phraseShare)
 			}
 		}

@@ -161,6 +161,9 @@ func (c *Catalog) Search(query string) []*Entry {
 	if len(terms) == 0 {
 		return c.All()
 	}
+	if telling := slices.DeleteFunc(slices.Clone(terms), func(w string) bool { return idle[w] }); len(telling) > 0 {
+		terms = telling
+	}
 	terms = terms[:min(len(terms), maxTerms)]
 	type hit struct {
 		e             *Entry
@@ -186,12 +189,22 @@ func (c *Catalog) Search(query string) []*Entry {
 	return out
 }
 
+// idle are words of a query that say nothing of what is looked for, unless there are no
+// others.
+var idle = func() map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq("a an and are as at be by can do does for from get has have how i in into is it its list me my of on or our own so that the their them then there these this those to use using want we what when where which who with you your") {
+		m[w] = true
+	}
+	return m
+}()
+
 // weight is what it is worth that an entry has a word: most in its name.
 func (e *Entry) weight(term string) (w int) {
 	in := func(text string, whole, begins int) {
 		for _, word := range words(text) {
 			switch {
-			case word == term:
+			case word == term, len(term) > 3 && word == strings.TrimSuffix(term, "s"): // refunds: create_refund
 				w = max(w, whole)
 			case len(term) > 2 && strings.HasPrefix(word, term):
 				w = max(w, begins)

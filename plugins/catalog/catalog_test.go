@@ -39,6 +39,8 @@ func TestSearch(t *testing.T) {
 		"nothing":               "",
 		"!!!":                   "github jira stripe",
 		"pull requests, issues": "github jira",
+		"invoices":              "stripe", // one of the words is another number
+		"read my invoices":      "stripe", // "my" tells nothing
 	} {
 		if got := ids(c.Search(query)); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)

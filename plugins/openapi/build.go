@@ -156,9 +156,9 @@ func (c *compiler) tags(v value) []string {
 // hideCredentials takes credentials out of the parameters; their schemes are
 // added to what the operation requires (rule 6).
 func (c *compiler) hideCredentials(params []parameter, security []operation.Requirement) ([]parameter, []operation.Requirement) {
-	out := params[:0]
+	out := make([]parameter, 0, len(params))
 	for _, p := range params {
-		hide, scheme := c.credential(&p)
+		hide, scheme := c.credential(&p, params)
 		if !hide {
 			out = append(out, p)
 			continue

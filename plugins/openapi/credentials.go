@@ -49,9 +49,13 @@ type credentialUse struct {
 }
 
 // most reports that the caller of most operations gives a parameter of that name: where
-// it travels, in a query, a header or a form, often follows from the method.
-func (u *credentialUse) most(name string) bool {
-	n := u.anywhere[strings.ToLower(name)]
+// it travels, in a query, a header or a form, often follows from the method. Where an
+// operation takes it in two places, each counts alone: one of them is what it is about.
+func (u *credentialUse) most(p *parameter, all []parameter) bool {
+	n := u.anywhere[strings.ToLower(p.name)]
+	if slices.ContainsFunc(all, func(o parameter) bool { return o.in != p.in && strings.EqualFold(o.name, p.name) }) {
+		n = u.byName[credentialKey(p.in, p.name)]
+	}
 	return n >= minCredentials && n*2 >= u.operations
 }
 
@@ -101,8 +105,9 @@ func compact(name string) string {
 
 // credential tells whether a parameter is a credential that the gateway applies
 // instead of the agent. scheme is the security scheme that applies it; empty when
-// one of the operation's declared schemes already does.
-func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
+// one of the operation's declared schemes already does. all are the parameters of the
+// operation.
+func (c *compiler) credential(p *parameter, all []parameter) (hide bool, scheme string) {
 	if p.in == operation.InPath || p.in == operation.InQueryString {
 		return false, ""
 	}
@@ -124,7 +129,7 @@ func (c *compiler) credential(p *parameter) (hide bool, scheme string) {
 	name := compact(p.name)
 	switch {
 	case slices.Contains(credentialNames, name):
-	case slices.Contains(sometimesCredential, name) && (c.credentialUse().most(p.name) || describedAsCredential(p.desc.str())):
+	case slices.Contains(sometimesCredential, name) && (c.credentialUse().most(p, all) || describedAsCredential(p.desc.str())):
 	case c.byHeader(p):
 		if !p.required && len(c.api.Schemes) > 0 {
 			return true, "" // what is declared signs or says the same

@@ -84,7 +84,7 @@ func (r *Room) Create(ctx context.Context, ws *store.Workspace, in *NewRequest, 
 			}
 			if same := twin(in, others); same != nil {
 				return problem.New(problem.Conflict, "%s asks for %s already", same.ID, same.Name).
-					Fix("vote for it: sluice request vote %s; or ask all the same with evenIfSimilar", same.ID)
+					Fix("vote for it: sluice request vote %s; or ask all the same with --even-if-similar (evenIfSimilar=true)", same.ID)
 			}
 		}
 		if err := tx.AddConnectorRequest(ctx, row); err != nil {

@@ -218,6 +218,33 @@ func TestCatalogCorpus(t *testing.T) {
 	}
 }
 
+// listsAlways are arguments that a tool is of no use without, although the vendor's document
+// does not require the body that they are in.
+var listsAlways = map[string][]string{
+	"discourse set_topic_status":     {"status", "enabled"},
+	"intercom reply_to_conversation": {"body"},
+	"qdrant delete_points":           {"body"},
+	"sendgrid send_mail":             {"from", "personalizations", "content"},
+	"slack schedule_message":         {"channel", "text", "post_at"},
+}
+
+func properties(t *testing.T, schema any) map[string]bool {
+	t.Helper()
+	b, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct{ Properties map[string]any }
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for name := range s.Properties {
+		out[name] = true
+	}
+	return out
+}
+
 func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 	t.Helper()
 	v := newVendor(t, e, document)
@@ -249,6 +276,17 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 			continue // of the gateway, not of the entry
 		}
 		names = append(names, tool.Name)
+		listed := properties(t, tool.InputSchema)
+		for _, credential := range []string{"token", "access_token", "api_key", "apikey"} {
+			if listed[credential] {
+				t.Errorf("%s asks for %s", tool.Name, credential)
+			}
+		}
+		for _, name := range listsAlways[e.ID+" "+tool.Name] {
+			if !listed[name] {
+				t.Errorf("%s does not list %s", tool.Name, name)
+			}
+		}
 		arguments, ok := fill(tool.InputSchema)
 		if !ok {
 			continue

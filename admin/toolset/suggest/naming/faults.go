@@ -151,8 +151,14 @@ func (v *view) find() string {
 	if n := noun(ws[0]) && !reading(ws[0]); v.said != "" && v.said != verbOf(ws[0]) && (!isVerb(ws[0]) && baseOf(ws[0]) == "" || n && v.inner > 0) {
 		return faultOrder
 	}
+	if last := len(ws) - 1; ws[0] == "get" && last > 1 && v.inner == last && many[v.said] {
+		return faultOrder // get_charges_search
+	}
 	return ""
 }
+
+// many are what is done with several things at once.
+var many = words("list search find count")
 
 // glued reports a first word that a method was written together with: deletetypo.
 func glued(w, method string) bool {

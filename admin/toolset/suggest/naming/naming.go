@@ -299,7 +299,7 @@ func (v *view) reordered() (w wish, other bool) {
 		if len(object) == 0 {
 			return w, false
 		}
-		if v.inner == len(ws)-1 && v.one && v.said != "list" {
+		if v.inner == len(ws)-1 && v.one && !many[v.said] {
 			object = singular(object)
 		}
 		object = v.parents(object)
