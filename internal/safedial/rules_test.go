@@ -325,17 +325,18 @@ func TestTimeouts(t *testing.T) {
 // and of two of these each has only its own.
 func TestContextsOfOneContext(t *testing.T) {
 	d := dialer(t, Options{})
-	room := make([]netip.AddrPort, 1, 4)
-	room[0] = at("127.0.0.1:1")
-	parent := WithAddresses(t.Context(), room)
-	one := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:2")})
-	two := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:3")})
+	parent := t.Context()
+	for _, a := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} { // of three a slice has room for a fourth
+		parent = WithAddresses(parent, []netip.AddrPort{at(a)})
+	}
+	one := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:4")})
+	two := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:5")})
 	for name, c := range map[string]struct {
 		ctx  context.Context
 		want string
-	}{"parent": {parent, "1"}, "one": {one, "12"}, "two": {two, "13"}} {
+	}{"parent": {parent, "123"}, "one": {one, "1234"}, "two": {two, "1235"}} {
 		got := ""
-		for port := range 4 {
+		for port := range 6 {
 			if d.ScopeOf(c.ctx).has(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))) {
 				got += fmt.Sprint(port)
 			}
@@ -365,16 +366,19 @@ func TestScopesAreReplaced(t *testing.T) {
 
 // TestGrantsAtOnce: of grants that are made at the same time none is lost.
 func TestGrantsAtOnce(t *testing.T) {
-	const many = 200
+	const many = 2000
 	d := dialer(t, Options{})
 	var work sync.WaitGroup
+	start := make(chan struct{})
 	for i := range many {
 		work.Go(func() {
+			<-start
 			if err := d.Grant(fmt.Sprint(i), at("127.0.0.1:1")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+	close(start)
 	work.Wait()
 	for i := range many {
 		if d.Scope(fmt.Sprint(i)) == nil {
