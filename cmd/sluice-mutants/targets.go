@@ -29,6 +29,7 @@ var targets = []target{
 	{dir: "gateway/cache", wider: []string{"gateway/call"}},
 	{dir: "gateway/held", wider: []string{"gateway/call"}},
 	{dir: "gateway/certificate", wider: []string{"gateway"}},
+	{dir: "gateway/call", wider: []string{"gateway"}},
 	{dir: "gateway/mcp", wider: []string{"gateway"}},
 	{dir: "gateway/plugin", wider: []string{"gateway"}},
 	{dir: "gateway/pool", wider: []string{"gateway"}},
