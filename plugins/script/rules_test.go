@@ -279,3 +279,30 @@ func TestWhyARunWasCutOff(t *testing.T) {
 		t.Errorf("arguments are %s", line)
 	}
 }
+
+// TestAfterARunThatWasCutOff: its instance, stopped in the middle of something, serves no other
+// script; that of a script that failed by itself does. Neither leaves a share behind.
+func TestAfterARunThatWasCutOff(t *testing.T) {
+	e := New(Options{OwnTime: 20 * time.Millisecond})
+	defer func() { _ = e.Close(t.Context()) }()
+	for _, c := range []struct {
+		code string
+		want error
+		idle int
+	}{
+		{"1+1", nil, 1}, {"throw 1", nil, 1}, {"const s = 'x'.repeat(2e5); for (;;) s.indexOf('xxxxxxxxxxy')", ErrDeadline, 0},
+	} {
+		_, err := e.Run(t.Context(), Script{Code: c.code, Share: "a", Tools: answers(nil)})
+		if thrown, _ := errors.AsType[*Error](err); thrown == nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.code, err, c.want)
+		}
+		if len(e.idle) != c.idle {
+			t.Errorf("%s: %d instances wait for the next run, want %d", c.code, len(e.idle), c.idle)
+		}
+	}
+	share := e.queue.Join("a")
+	e.queue.Part(share)
+	if again := e.queue.Join("a"); again == share {
+		t.Error("a run did not leave its share")
+	}
+}
