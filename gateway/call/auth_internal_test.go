@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,10 +144,12 @@ func TestWhereCredentialsGo(t *testing.T) {
 type signer struct {
 	patch         string
 	asked, refuse int
+	keys          *guest.Keys
 }
 
-func (s *signer) Transform(_ context.Context, dst, _ []byte, _ *snapshot.Plugin, _ *guest.Context) ([]byte, error) {
+func (s *signer) Transform(_ context.Context, dst, _ []byte, _ *snapshot.Plugin, c *guest.Context) ([]byte, error) {
 	s.asked++
+	s.keys = c.Keys
 	return append(dst, s.patch...), nil
 }
 
@@ -178,6 +181,9 @@ func TestSignedRequests(t *testing.T) {
 	x, wire, err := sign(good, false, origin)
 	if err != nil || string(wire.Header.Peek("X-Signature")) != "s1" || string(wire.URI().QueryString()) != "a=1&sig=a%20b%26c" || wire.Header.Peek("X-Key") != nil || good.refuse != 0 {
 		t.Errorf("signed: %v, %s", err, wire.Header.Header())
+	}
+	if left := reflect.ValueOf(good.keys).Elem().FieldByName("keys").Len(); left != 0 {
+		t.Errorf("%d keys are in memory when the request was signed", left)
 	}
 	// On the way to another origin all of it comes off.
 	x.stripCredentials().Strip(wire)

@@ -284,7 +284,7 @@ func TestWhyARunWasCutOff(t *testing.T) {
 // script; that of a script that failed by itself does. Neither leaves a share behind.
 func TestAfterARunThatWasCutOff(t *testing.T) {
 	e := New(Options{OwnTime: 20 * time.Millisecond})
-	defer func() { _ = e.Close(t.Context()) }()
+	kept := e.queue.Join("a") // a share that somebody else is in, too
 	for _, c := range []struct {
 		code string
 		want error
@@ -292,7 +292,7 @@ func TestAfterARunThatWasCutOff(t *testing.T) {
 	}{
 		{"1+1", nil, 1}, {"throw 1", nil, 1}, {"const s = 'x'.repeat(2e5); for (;;) s.indexOf('xxxxxxxxxxy')", ErrDeadline, 0},
 	} {
-		_, err := e.Run(t.Context(), Script{Code: c.code, Share: "a", Tools: answers(nil)})
+		_, err := e.Run(t.Context(), Script{Code: c.code, Share: "a", Caller: "theirs", Tools: answers(nil)})
 		if thrown, _ := errors.AsType[*Error](err); thrown == nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.code, err, c.want)
 		}
@@ -300,9 +300,27 @@ func TestAfterARunThatWasCutOff(t *testing.T) {
 			t.Errorf("%s: %d instances wait for the next run, want %d", c.code, len(e.idle), c.idle)
 		}
 	}
+	// Who was stopped takes turns from now on, beside others of the share that need not.
+	for caller, free := range map[string]bool{"theirs": false, "mine": true} {
+		var turn turns.Turn
+		if turn.Enter(e.queue, kept, caller) != free {
+			t.Errorf("%s runs without a turn: %v", caller, !free)
+		}
+		turn.Give()
+	}
+	e.queue.Part(kept)
 	share := e.queue.Join("a")
-	e.queue.Part(share)
-	if again := e.queue.Join("a"); again == share {
+	if share == kept {
 		t.Error("a run did not leave its share")
+	}
+	e.queue.Part(share)
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed again: %v", err)
+	}
+	if _, err := e.Run(t.Context(), Script{Code: "1", Tools: answers(nil)}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a script of an engine that is closed: %v", err)
 	}
 }
