@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -144,6 +145,7 @@ func TestWhereCredentialsGo(t *testing.T) {
 type signer struct {
 	patch         string
 	asked, refuse int
+	refused       error
 	keys          *guest.Keys
 }
 
@@ -153,7 +155,9 @@ func (s *signer) Transform(_ context.Context, dst, _ []byte, _ *snapshot.Plugin,
 	return append(dst, s.patch...), nil
 }
 
-func (s *signer) Refuse(*snapshot.Plugin, string, error) { s.refuse++ }
+func (s *signer) Refuse(_ *snapshot.Plugin, _ string, err error) {
+	s.refuse, s.refused = s.refuse+1, err
+}
 
 func authPlugin() *snapshot.Plugin {
 	return &snapshot.Plugin{Ref: &registry.PluginRef{Name: "sign"}, Package: &guest.Package{Manifest: &manifest.Manifest{}}}
@@ -190,19 +194,28 @@ func TestSignedRequests(t *testing.T) {
 	if wire.Header.Peek("X-Signature") != nil || string(wire.URI().QueryString()) != "a=1" {
 		t.Errorf("behind a redirect: %s", wire.Header.Header())
 	}
+	plain := exchangeOf(t, &keyring{has: map[string]credentials.Credential{"a": key("the-secret", 1, origin)}}, rule)
+	wire = request(origin + "/x")
+	if plain.bound, err = plain.authenticate(wire, origin); err != nil || string(wire.Header.Peek("X-Key")) != "the-secret" {
+		t.Fatal(err)
+	}
+	if plain.stripCredentials().Strip(wire); wire.Header.Peek("X-Key") != nil {
+		t.Errorf("behind a redirect: %s", wire.Header.Header())
+	}
 	left := &signer{}
 	if _, _, err := sign(left, true, elsewhere); err != nil || left.asked != 0 {
 		t.Errorf("a request without the credential was signed: %v, %d times", err, left.asked)
 	}
-	bad := []string{`{"headers":{"X-Key":"v"},"more":1}`, `{"tokens":{"X-Token":{"handle":1,"prefix":""}}}`}
+	bad := map[string]string{`{"headers":{"X-Key":"v"},"more":1}`: "is no patch", `{"headers":{"X-Fine":"1"},"tokens":{"X-Token":{"handle":1,"prefix":""}}}`: "a token that it has not"}
 	for _, name := range []string{"Host", "content-length", "X-HTTP-Method-Override", "x-forwarded-host", "Forwarded", "X-Original-URL"} {
-		bad = append(bad, `{"headers":{"X-Fine":"1","`+name+`":"v"}}`)
+		bad[`{"headers":{"X-Fine":"1","`+name+`":"v"}}`] = "which is the connection's"
+		bad[`{"headers":{"X-Fine":"1"},"tokens":{"`+name+`":{"handle":1,"prefix":""}}}`] = "which is the connection's"
 	}
-	for _, patch := range bad {
+	for patch, why := range bad {
 		s := &signer{patch: patch}
 		_, wire, err := sign(s, false, origin)
-		if !problem.Is(err, problem.InvalidPlugin) || s.refuse != 1 || strings.Contains(err.Error(), "the-secret") {
-			t.Errorf("%s: %v, refused %d times", patch, err, s.refuse)
+		if !problem.Is(err, problem.InvalidPlugin) || s.refuse != 1 || !strings.Contains(fmt.Sprint(s.refused), why) || strings.Contains(err.Error(), "the-secret") {
+			t.Errorf("%s: %v, refused %d times: %v", patch, err, s.refuse, s.refused)
 		}
 		if wire.Header.Peek("X-Fine") != nil {
 			t.Errorf("%s: a part of it was applied", patch)
@@ -222,6 +235,13 @@ func TestHandles(t *testing.T) {
 	defer keys.Wipe()
 	if len(given) != 2 || given[0].Handle != 1 || given[0].Type != "basic" || given[0].Username != "ann" || given[0].Scheme != "login" || given[1].Handle != 2 || given[1].Type != "header" || given[1].Username != "" {
 		t.Errorf("%+v", given)
+	}
+	var signs []string // what a plugin signs with: of a password not the name
+	for i := range 2 {
+		signs = append(signs, string(reflect.ValueOf(keys).Elem().FieldByName("keys").Index(i).FieldByName("bytes").Bytes()))
+	}
+	if !slices.Equal(signs, []string{"pass:word", "k"}) {
+		t.Errorf("it signs with %q", signs)
 	}
 	for range guest.MaxSecrets + 1 {
 		b.Rules, b.Values = append(b.Rules, credentials.Rule{Type: credentials.Header}), append(b.Values, key("k", 1))

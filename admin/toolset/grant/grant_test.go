@@ -3,8 +3,10 @@ package grant
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -321,5 +323,81 @@ func TestGranted(t *testing.T) {
 	got := Granted([]store.Grant{{Address: "10.0.0.1:80"}, {Address: "damaged"}, {Address: "[fd00::1]:443"}})
 	if !slices.Equal(got, []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:443")}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestGrantsAreRecorded: each grant is in the audit log once, with who made it and why, and so
+// is its end; one that was there already is not written again.
+func TestGrantsAreRecorded(t *testing.T) {
+	r, own, _ := open(t)
+	for range 2 {
+		if _, err := r.Create(operator(t), &CreateGrant{Toolset: own, Address: "two.internal:80", Reason: "a test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := r.List(operator(t), "", own)
+	if err != nil || len(l.Items) != 2 {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if err := r.Revoke(operator(t), "", l.Items[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	rows, _, err := r.Store.Workspace(request.Operator).AuditLog(t.Context(), store.Page{Limit: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int{}
+	for i := range rows {
+		if a := &rows[i]; a.Resource == own && a.ActorID == "tok_1" {
+			got[a.Action+" "+a.Reason+" "+addressIn(t, a.After)+" "+addressIn(t, a.Before)]++
+		}
+	}
+	want := map[string]int{"grant.add a test 10.0.0.1:80 ": 1, "grant.add a test 10.0.0.2:80 ": 1, "grant.revoke   " + l.Items[0].Address: 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("recorded %v, want %v", got, want)
+	}
+}
+
+func addressIn(t *testing.T, doc string) string {
+	t.Helper()
+	var m struct{ Address string }
+	if doc != "" && json.Unmarshal([]byte(doc), &m) != nil {
+		t.Fatal(doc)
+	}
+	return m.Address
+}
+
+// TestGrantsThatCannotBeKept: what the database refuses is not in force either, and is no empty
+// list.
+func TestGrantsThatCannotBeKept(t *testing.T) {
+	r, own, _ := open(t)
+	ctx := operator(t)
+	ws := request.Workspace(ctx, r.Store)
+	if _, err := r.GrantSeen(ctx, ws, "ts_none", []Seen{{"10.0.0.1:80", netip.MustParseAddrPort("10.0.0.1:80")}}); err == nil || reaches(t, r, "ts_none", "10.0.0.1:80") {
+		t.Errorf("a grant of no toolset: %v", err)
+	}
+	if told, err := r.GrantSeen(ctx, ws, own, nil); told != nil || err != nil {
+		t.Errorf("nothing to grant: %v, %v", told, err)
+	}
+	if err := r.GrantNamed(ctx, ws, "ts_none", "http://10.0.0.1"); err == nil {
+		t.Error("named for no toolset, and granted")
+	}
+	g, err := r.Create(ctx, &CreateGrant{Toolset: own, Address: "10.0.0.1:80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, create := r.Create(ctx, &CreateGrant{Toolset: own, Address: "10.0.0.2:80"})
+	_, list := r.List(ctx, "", "")
+	_, other := r.List(ctx, "acme", "")
+	for what, err := range map[string]error{"create": create, "list": list, "another workspace": other, "restore": r.Restore(ctx, request.Operator), "revoke": r.Revoke(ctx, "", g.Items[0].ID)} {
+		if err == nil || problem.Is(err, problem.NotFound) {
+			t.Errorf("%s without a database: %v", what, err)
+		}
+	}
+	if reaches(t, r, own, "10.0.0.2:80") || !reaches(t, r, own, "10.0.0.1:80") {
+		t.Error("without a database a grant is in force that is not kept, or was taken away")
 	}
 }
