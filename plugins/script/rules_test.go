@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -300,13 +301,20 @@ func TestAfterARunThatWasCutOff(t *testing.T) {
 			t.Errorf("%s: %d instances wait for the next run, want %d", c.code, len(e.idle), c.idle)
 		}
 	}
-	// Who was stopped takes turns from now on, beside others of the share that need not.
-	for caller, free := range map[string]bool{"theirs": false, "mine": true} {
-		var turn turns.Turn
-		if turn.Enter(e.queue, kept, caller) != free {
-			t.Errorf("%s runs without a turn: %v", caller, !free)
-		}
-		turn.Give()
+	// The share knows who was stopped, once: what that left behind is work that no turn pays for.
+	if known := reflect.ValueOf(kept).Elem().FieldByName("suspect"); known.Len() != 1 || known.Index(0).FieldByName("caller").String() != "theirs" {
+		t.Errorf("stopped callers of the share: %v", known)
+	}
+	// Calls and timers that ended leave their places: more may follow than are open at once.
+	timers := fmt.Sprintf("for (let i = 0; i <= %d; i++) await new Promise(r => setTimeout(r, 0)); 'done'", maxOpen)
+	if r, err := e.Run(t.Context(), Script{Code: timers, OwnTime: 5 * time.Second, Tools: answers(nil)}); err != nil || string(r.Value) != `"done"` {
+		t.Errorf("one timer behind the other: %s, %v", r.Value, err)
+	}
+	// A script whose caller has gone is not computed to its end.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if r, err := e.Run(ctx, Script{Code: "for (;;);", OwnTime: MaxOwnTime, Tools: answers(nil)}); !errors.Is(err, context.DeadlineExceeded) || r.Used > MaxOwnTime/2 {
+		t.Errorf("a script whose caller has gone: %v after %s", err, r.Used)
 	}
 	e.queue.Part(kept)
 	share := e.queue.Join("a")
