@@ -154,3 +154,20 @@ func TestShadowThatPanics(t *testing.T) {
 		t.Errorf("%+v", u.Trials)
 	}
 }
+
+// TestPluginsOfADocument: a document that a closed plugin does not read is withheld, one that an
+// open one does not read goes on as it is.
+func TestPluginsOfADocument(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		w := &writers{write: map[string]string{"words": "left", "json": `{"a":2}`}}
+		x := exchangeOf(t, nil)
+		x.c.plugins, x.ready.Answer = w, &answer.Plan{}
+		x.ready.Plugins = []*snapshot.Plugin{pluginOf("words", closed, "text/*"), pluginOf("json", false, manifest.TypeJSON)}
+		a := x.render(received{})
+		a.isJSON, a.small = true, []byte(`{"a":1}`)
+		err := a.plugins()
+		if closed && (!problem.Is(err, problem.InvalidPlugin) || len(w.asked) != 0) || !closed && (err != nil || string(a.small) != `{"a":2}` || len(w.asked) != 1) {
+			t.Errorf("closed %v: %s, %v, asked %q", closed, a.small, err, w.asked)
+		}
+	}
+}
