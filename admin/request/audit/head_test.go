@@ -362,3 +362,41 @@ func TestHeadGoesForward(t *testing.T) {
 		t.Error("heads are kept where no directory can be")
 	}
 }
+
+// TestHeadsThatCannotBeRead: what is signed and no head is refused, a directory that is not there
+// has no heads, and a database that cannot be asked is told at the start.
+func TestHeadsThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.write(1)
+	k := w.open()
+	if h, _ := w.head(); h.Seq != 1 {
+		t.Errorf("the head of one record that was there before: %+v", h)
+	}
+	ws := w.st.Workspace("one")
+	for _, payload := range []string{"x", `{"workspace":"one","seq":1,"hash":"zz"}`, `{"workspace":"two","seq":1,"hash":""}`} {
+		envelope, err := sign.Sign(w.key, sign.PayloadAuditHead, []byte(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := problem.InvalidRelease
+		if strings.Contains(payload, "two") {
+			want = problem.InvalidArgument
+		}
+		if err := k.VerifyHead(t.Context(), ws, envelope); !problem.Is(err, want) {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+	trust, err := sign.NewTrust(w.key.TrustedAll(registry.UseRelease, ""), registry.UseRelease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.VerifyKept(t.Context(), filepath.Join(w.dir, "none"), ws, trust); err != nil {
+		t.Errorf("no directory: %v", err)
+	}
+	if err := w.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Open(t.Context(), audit.Options{Dir: filepath.Join(w.dir, "audit"), Key: w.key, Store: w.st}); err == nil {
+		t.Error("heads are kept of a database that is closed")
+	}
+}
