@@ -325,10 +325,10 @@ func TestTimeouts(t *testing.T) {
 // and of two of these each has only its own.
 func TestContextsOfOneContext(t *testing.T) {
 	d := dialer(t, Options{})
-	parent := t.Context()
-	for _, a := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} { // of three a slice has room for a fourth
-		parent = WithAddresses(parent, []netip.AddrPort{at(a)})
+	with := func(ctx context.Context, a string) context.Context {
+		return WithAddresses(ctx, []netip.AddrPort{at(a)})
 	}
+	parent := with(with(with(t.Context(), "127.0.0.1:1"), "127.0.0.1:2"), "127.0.0.1:3") // of three a slice has room for a fourth
 	one := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:4")})
 	two := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:5")})
 	for name, c := range map[string]struct {
