@@ -234,23 +234,36 @@ func report[T any](r *Room, w http.ResponseWriter, req *http.Request, limit int6
 }
 
 func (r *Room) status(ctx context.Context, e *store.Edge, in *registry.EdgeStatus) error {
+	clipStatus(in)
+	return r.o.Store.ReportEdge(ctx, e.WorkspaceID, e.ID, store.JSON(in))
+}
+
+// clipStatus cuts what an edge says of itself.
+func clipStatus(in *registry.EdgeStatus) {
 	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
 		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
 	}
-	return r.o.Store.ReportEdge(ctx, e.WorkspaceID, e.ID, store.JSON(in))
+}
+
+// waitOf is how long a request asks to be held, in seconds; "": it does not.
+func waitOf(seconds string) (time.Duration, error) {
+	if seconds == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(seconds)
+	if err != nil || n < 0 {
+		return 0, problem.New(problem.InvalidArgument, "wait must be a number of seconds")
+	}
+	return min(time.Duration(min(n, 3600))*time.Second, registry.MaxEdgeWait), nil
 }
 
 // hold calls answer until it says it is done, at once and whenever something may
 // have changed, at most as long as the request asks for. The edge is looked up
 // each time: one that was revoked meanwhile learns no more.
 func (r *Room) hold(w http.ResponseWriter, req *http.Request, answer func(ctx context.Context, e *store.Edge) (done bool, err error)) error {
-	wait := time.Duration(0)
-	if v := req.URL.Query().Get("wait"); v != "" {
-		n, err := strconv.Atoi(v)
-		if err != nil || n < 0 {
-			return problem.New(problem.InvalidArgument, "wait must be a number of seconds")
-		}
-		wait = min(time.Duration(min(n, 3600))*time.Second, registry.MaxEdgeWait)
+	wait, err := waitOf(req.URL.Query().Get("wait"))
+	if err != nil {
+		return err
 	}
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()

@@ -139,3 +139,17 @@ func TestMaxOrigins(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxRevoked: one change tells of so many grants, and says how many more there were.
+func TestMaxRevoked(t *testing.T) {
+	g := Gone{grants: make([]grantGone, maxRevoked-1)}
+	if g.full() || g.more != 0 {
+		t.Errorf("before the last one: %d more", g.more)
+	}
+	g.grants = append(g.grants, grantGone{})
+	for n := 1; n <= 2; n++ {
+		if !g.full() || g.more != n || len(g.grants) != maxRevoked {
+			t.Errorf("%d past the bound: %d more", n, g.more)
+		}
+	}
+}

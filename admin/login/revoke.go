@@ -43,6 +43,15 @@ type Gone struct {
 	more   int // beyond maxRevoked
 }
 
+// full reports whether there is no room for another grant, which is counted then.
+func (g *Gone) full() bool {
+	if len(g.grants) < maxRevoked {
+		return false
+	}
+	g.more++
+	return true
+}
+
 // collectGrants adds the grants of a credential: those of its callers, or of one of them by id,
 // and with own the toolset's. What cannot be opened is left out: it is lost anyway.
 func (s *Secrets) collectGrants(ctx context.Context, ws *store.Workspace, g *Gone, row *store.Credential, own bool, user string) {
@@ -64,8 +73,7 @@ func (s *Secrets) collectFrom(ctx context.Context, ws *store.Workspace, g *Gone,
 		if tok == nil || len(tok.Sealed) == 0 {
 			return nil
 		}
-		if len(g.grants) >= maxRevoked {
-			g.more++
+		if g.full() {
 			return nil
 		}
 		t, err := s.openTokens(tok)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	each := flags.Bool("each", false, "compile each mutant for itself: slower, and every test is asked; the wider packages too, without -own")
 	onlyWoven := flags.Bool("woven", false, "leave out the mutants that cannot be compiled with the others: most constants")
 	own := flags.Bool("own", false, "ask only the tests of the mutant's own package, which is quicker and finds more survivors")
+	asked := flags.String("tests", "", "of the wider packages, ask only tests whose name matches the regular expression `RE`: recording a large package takes minutes")
 	list := flags.Bool("list", false, "print the mutants and try none")
 	goal := flags.Float64("goal", 0, "fail when the score is below `PERCENT`")
 	jobs := flags.Int("j", 2, "how many at a time")
@@ -45,6 +47,11 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	r := &runner{root: strings.TrimSpace(string(root)), own: *own, clean: map[string]time.Duration{}, woven: map[string]*woven{}}
+	if *asked != "" {
+		if r.asked, err = regexp.Compile(*asked); err != nil {
+			return fmt.Errorf("-tests: %w", err)
+		}
+	}
 	mutants, err := choose(ctx, r.root, *only, *rev, *seed)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -373,7 +374,46 @@ func TestOther(t *testing.T) {}
 	if len(ops) != 6 {
 		t.Errorf("operators %v", ops)
 	}
-	if w := together.woven["p"]; len(w.took) != 2 || !slices.Equal(w.hits[w.place(kept[0])], []string{"TestAdd"}) {
-		t.Errorf("tests %v, of mutants %v", w.took, w.hits)
+	if w := together.woven["p"]; len(w.tests) != 1 || len(w.tests[0].took) != 2 || !slices.Equal(w.tests[0].hits[w.place(kept[0])], []string{"TestAdd"}) {
+		t.Errorf("tests %+v", w.tests)
+	}
+}
+
+// TestTogetherAsksWiderTests: what a package's own tests let live is shown to those of the
+// wider packages that were asked for, in a binary of theirs.
+func TestTogetherAsksWiderTests(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go":      "package p\n\nfunc Less(a, b int) bool { return a < b }\n",
+		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestLess(t *testing.T) { Less(1, 2) }\n",
+		"q/q_test.go": `package q
+
+import (
+	"testing"
+
+	"example.test/m/p"
+)
+
+func TestEqual(t *testing.T) {
+	if p.Less(1, 1) {
+		t.Fatal()
+	}
+}
+
+func TestNothing(t *testing.T) {}
+`,
+	})
+	ms := mutantsOf(t, root, "p")
+	if len(ms) != 1 {
+		t.Fatal(ms)
+	}
+	ms[0].target.wider = []string{"q"}
+	for asked, want := range map[string]string{"": killed, "Equal": killed, "Nothing": survived} {
+		r := &runner{root: root, tmp: t.TempDir(), asked: regexp.MustCompile(asked), clean: map[string]time.Duration{}, woven: map[string]*woven{}}
+		if _, err := r.weave(t.Context(), ms, true); err != nil {
+			t.Fatal(err)
+		}
+		if got, by, err := r.try(t.Context(), ms[0]); err != nil || got != want || got == killed && by != "q TestEqual" {
+			t.Errorf("asking %q: %s by %q, %v; want %s", asked, got, by, err, want)
+		}
 	}
 }

@@ -32,6 +32,7 @@ type runner struct {
 	root  string // of the module
 	tmp   string
 	own   bool              // leave the wider packages out
+	asked *regexp.Regexp    // which tests of these; nil: all
 	woven map[string]*woven // test binaries with the mutants of a package, by directory
 	mu    sync.Mutex
 	clean map[string]time.Duration // how long a package's tests take, by directory
@@ -82,10 +83,7 @@ func (r *runner) test(ctx context.Context, dir, overlay string, timeout time.Dur
 // try returns what became of m and the test that noticed it.
 func (r *runner) try(ctx context.Context, m *mutant) (verdict, by string, err error) {
 	if w := r.woven[m.target.dir]; w != nil && w.has(m) {
-		verdict, by, err := w.try(ctx, w.place(m))
-		if err != nil || verdict != survived || r.own || len(m.target.wider) == 0 {
-			return verdict, by, err
-		}
+		return w.try(ctx, w.place(m))
 	}
 	path := filepath.Join(r.root, filepath.FromSlash(m.file))
 	src, err := os.ReadFile(path)

@@ -232,14 +232,18 @@ func (w *woven) place(m *mutant) int { return slices.Index(w.ms, m) }
 
 func (w *woven) has(m *mutant) bool { return w.ok[w.place(m)] }
 
-// A woven package has many mutants in one test binary.
+// A woven package has many mutants in one test binary, and in that of each wider package.
 type woven struct {
-	ms   []*mutant
-	ok   []bool // by place in ms: it is in the binary
-	dir  string
-	bin  string
-	hits map[int][]string         // tests that come by a mutant
-	took map[string]time.Duration // of each test alone
+	ms    []*mutant
+	ok    []bool // by place in ms: it is in the binaries
+	tests []*binary
+}
+
+// A binary has the tests of a package.
+type binary struct {
+	dir, bin string
+	hits     map[int][]string         // tests that come by a mutant
+	took     map[string]time.Duration // of each test alone
 }
 
 // together weaves the mutants of a target and compiles its tests.
@@ -269,7 +273,7 @@ func (r *runner) together(ctx context.Context, t *target, ms []*mutant) (*woven,
 			own = p
 		}
 	}
-	w := &woven{ms: ms, ok: make([]bool, len(ms)), dir: filepath.Join(r.root, filepath.FromSlash(t.dir)), hits: map[int][]string{}, took: map[string]time.Duration{}}
+	w := &woven{ms: ms, ok: make([]bool, len(ms))}
 	for i, m := range ms {
 		w.ok[i] = len(m.inserts) > 0
 	}
@@ -353,53 +357,74 @@ func (r *runner) together(ctx context.Context, t *target, ms []*mutant) (*woven,
 	if err := os.WriteFile(filepath.Join(work, "overlay.json"), overlay, 0o600); err != nil {
 		return nil, err
 	}
-	w.bin = filepath.Join(work, "tests")
-	if _, err := output(ctx, r.root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(work, "overlay.json"), "-o", w.bin, "./"+t.dir); err != nil {
-		return nil, err
+	dirs := []string{t.dir}
+	if !r.own {
+		dirs = append(dirs, t.wider...)
 	}
-	return w, w.record(ctx, work)
+	for i, dir := range dirs {
+		b := &binary{
+			dir: filepath.Join(r.root, filepath.FromSlash(dir)), bin: filepath.Join(work, "tests"+strconv.Itoa(i)),
+			hits: map[int][]string{}, took: map[string]time.Duration{},
+		}
+		if _, err := output(ctx, r.root, "go", "test", "-c", "-vet=off", "-overlay", filepath.Join(work, "overlay.json"), "-o", b.bin, "./"+dir); err != nil {
+			return nil, err
+		}
+		which := regexp.MustCompile("")
+		if i > 0 && r.asked != nil {
+			which = r.asked
+		}
+		if err := b.record(ctx, work, len(ms), which); err != nil {
+			return nil, err
+		}
+		w.tests = append(w.tests, b)
+	}
+	return w, nil
 }
 
 // exec runs tests of the binary with one mutant; -1 is none.
-func (w *woven) exec(ctx context.Context, i int, tests []string, hits string, limit time.Duration) ([]byte, error) {
+func (b *binary) exec(ctx context.Context, i int, tests []string, hits string, limit time.Duration) ([]byte, error) {
 	for n, t := range tests {
 		tests[n] = regexp.QuoteMeta(t)
 	}
 	line := fmt.Sprintf(`ulimit -d %d 2>/dev/null; exec "$@"`, maxData)
-	cmd := exec.CommandContext(ctx, "sh", "-c", line, "sh", w.bin, "-test.failfast", "-test.count=1", "-test.timeout="+limit.String(), "-test.run=^("+strings.Join(tests, "|")+")$")
-	cmd.Dir = w.dir
+	cmd := exec.CommandContext(ctx, "sh", "-c", line, "sh", b.bin, "-test.failfast", "-test.count=1", "-test.timeout="+limit.String(), "-test.run=^("+strings.Join(tests, "|")+")$")
+	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "SLUICE_MUTANT="+strconv.Itoa(i), "SLUICE_MUTANT_HITS="+hits)
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.CombinedOutput()
 }
 
-// record runs each test alone and notes how long it takes and which mutants it comes by.
-func (w *woven) record(ctx context.Context, work string) error {
-	cmd := exec.CommandContext(ctx, w.bin, "-test.list", "^(Test|Fuzz|Example)")
-	cmd.Dir = w.dir
+// record runs each test that is asked alone, and notes how long it takes and which of the
+// mutants, n of them, it comes by.
+func (b *binary) record(ctx context.Context, work string, n int, which *regexp.Regexp) error {
+	cmd := exec.CommandContext(ctx, b.bin, "-test.list", "^(Test|Fuzz|Example)")
+	cmd.Dir = b.dir
 	raw, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.dir, err)
+		return fmt.Errorf("%s: %w", b.dir, err)
 	}
 	path := filepath.Join(work, "hits")
 	for test := range strings.FieldsSeq(string(raw)) {
-		if err := os.WriteFile(path, make([]byte, len(w.ms)+1), 0o600); err != nil {
+		if !which.MatchString(test) {
+			continue
+		}
+		if err := os.WriteFile(path, make([]byte, n+1), 0o600); err != nil {
 			return err
 		}
 		begun := time.Now()
-		out, err := w.exec(ctx, -1, []string{test}, path, 10*time.Minute)
+		out, err := b.exec(ctx, -1, []string{test}, path, 10*time.Minute)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s %s fails without a change, and is left out: %s\n", w.dir, test, tail(out))
+			fmt.Fprintf(os.Stderr, "%s %s fails without a change, and is left out: %s\n", b.dir, test, tail(out))
 			continue
 		}
-		w.took[test] = time.Since(begun)
+		b.took[test] = time.Since(begun)
 		hits, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		for i, hit := range hits[:len(w.ms)] {
+		for i, hit := range hits[:n] {
 			if hit != 0 {
-				w.hits[i] = append(w.hits[i], test)
+				b.hits[i] = append(b.hits[i], test)
 			}
 		}
 	}
@@ -409,24 +434,37 @@ func (w *woven) record(ctx context.Context, work string) error {
 // quick is how long a test may take to be among those that are asked first.
 const quick = 500 * time.Millisecond
 
-// try returns what became of the mutant with number i, and who noticed.
+// try asks the package's own tests, then those of the wider ones.
 func (w *woven) try(ctx context.Context, i int) (verdict, by string, err error) {
+	for n, b := range w.tests {
+		if verdict, by, err = b.try(ctx, i); err != nil || verdict != survived {
+			if n > 0 {
+				by = filepath.Base(b.dir) + " " + by
+			}
+			return verdict, by, err
+		}
+	}
+	return verdict, by, nil
+}
+
+// try returns what became of the mutant with number i, and who noticed.
+func (b *binary) try(ctx context.Context, i int) (verdict, by string, err error) {
 	var fast, slow []string
 	limit := 20 * time.Second
-	for _, t := range w.hits[i] {
-		limit += 5 * w.took[t]
-		if w.took[t] < quick {
+	for _, t := range b.hits[i] {
+		limit += 5 * b.took[t]
+		if b.took[t] < quick {
 			fast = append(fast, t)
 		} else {
 			slow = append(slow, t)
 		}
 	}
-	slices.SortFunc(slow, func(a, b string) int { return int(w.took[a] - w.took[b]) })
+	slices.SortFunc(slow, func(x, y string) int { return int(b.took[x] - b.took[y]) })
 	for _, tests := range [][]string{fast, slow} {
 		if len(tests) == 0 {
 			continue
 		}
-		out, died := w.exec(ctx, i, tests, "", limit)
+		out, died := b.exec(ctx, i, tests, "", limit)
 		if ctx.Err() != nil {
 			return "", "", ctx.Err()
 		}
@@ -434,7 +472,7 @@ func (w *woven) try(ctx context.Context, i int) (verdict, by string, err error) 
 			return killed, failure(out), nil //nolint:nilerr // that is what is wanted
 		}
 	}
-	if len(w.hits[i]) == 0 {
+	if len(b.hits[i]) == 0 {
 		return survived, "no test comes by", nil
 	}
 	return survived, "", nil

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
@@ -48,6 +49,27 @@ func TestMaxDeclared(t *testing.T) {
 		}
 		if _, err := readYAML(name); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("a file of %d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestMaxCallLogRows: a call log may have as many rows and as few as one, of a minute at
+// least; beyond that "sluice serve" says so.
+func TestMaxCallLogRows(t *testing.T) {
+	for _, c := range []struct {
+		rows uint64
+		age  time.Duration
+		ok   bool
+	}{
+		{maxCallLogRows, time.Hour, true},
+		{maxCallLogRows + 1, time.Hour, false},
+		{1, time.Minute, true},
+		{0, time.Minute, false},
+		{1, time.Minute - 1, false},
+	} {
+		err := checkCallLog(c.rows, c.age)
+		if (err == nil) != c.ok || !c.ok && !strings.Contains(err.Error(), "--call-log-rows is 1 to 10000000") {
+			t.Errorf("%d rows of %s: %v", c.rows, c.age, err)
 		}
 	}
 }

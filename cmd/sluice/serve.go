@@ -37,6 +37,14 @@ const minMetricsToken = 16
 // "sluice logs --follow -o jsonl" feeds.
 const maxCallLogRows = 10_000_000
 
+// checkCallLog refuses a call log of more rows than a database keeps well, or of none.
+func checkCallLog(rows uint64, age time.Duration) error {
+	if rows < 1 || rows > maxCallLogRows || age < time.Minute {
+		return exit.Usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
+	}
+	return nil
+}
+
 // edgeFlags are the flags of the role edge.
 type edgeFlags struct {
 	controlPlane, joinTokenFile, caFile, name, opsListen string
@@ -80,8 +88,8 @@ plane is gone, over its own restarts too.`,
 			if err != nil {
 				return err
 			}
-			if logRows < 1 || logRows > maxCallLogRows || logAge < time.Minute {
-				return exit.Usagef("--call-log-rows is 1 to %d, --call-log-age at least a minute", maxCallLogRows)
+			if err := checkCallLog(logRows, logAge); err != nil {
+				return err
 			}
 			o.Role, o.Admin.Hosts, o.Records.CallLogRows, o.Records.CallLogAge = node.Role(role), adminHosts, logRows, logAge
 			if name := cmp.Or(database, a.Config.Database); name != "" {

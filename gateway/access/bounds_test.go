@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,6 +160,14 @@ func TestRenewShortened(t *testing.T) {
 	if _, valid, _ := door(&later).Renew(pass); !valid {
 		t.Error("a token that ends later was not renewed")
 	}
+	// A JSON Web Token has its end with it.
+	p := &Policy{mode: registry.AccessJWT, jwt: &jwtPolicy{grant: &registry.JWTGrant{Issuer: "https://as.example"}}}
+	for end, want := range map[time.Time]bool{past: false, later: true} {
+		g := &grant{principal: JWTPrincipal("https://as.example", "alice"), expires: end}
+		if _, valid, _ := p.Renew(Pass{policy: p, grant: g}); valid != want {
+			t.Errorf("a JSON Web Token that ends at %s was renewed: %v", end, valid)
+		}
+	}
 }
 
 // TestRenewOtherMode: a stream does not go on behind a door of another kind, even one
@@ -303,6 +312,22 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
+// TestVerifiedAtOnce: tokens are remembered and looked up by many requests at a time.
+func TestVerifiedAtOnce(t *testing.T) {
+	var v verified
+	var work sync.WaitGroup
+	for i := range 8 {
+		work.Go(func() {
+			for n := range 2000 {
+				sum := [sha256.Size]byte{byte(i), byte(n), byte(n >> 8)}
+				v.put(sum, &grant{})
+				v.get(sum)
+			}
+		})
+	}
+	work.Wait()
+}
+
 // TestNoKeysYet: of keys that were never fetched, or too long ago, there is no generation
 // that what is remembered may be of.
 func TestNoKeysYet(t *testing.T) {
@@ -347,6 +372,7 @@ func TestMaxKeysBytes(t *testing.T) {
 func TestHostName(t *testing.T) {
 	for host, want := range map[string]string{
 		"a.example": "a.example", "a.example:80": "a.example", "a.example.": "a.example", "a.example.:80": "a.example", ":80": "", ":": "", "": "",
+		"localhost:80:evil.example:80": "localhost:80:evil.example", "::1": ":",
 		"[::1]:80": "::1", "[::1]": "::1", "[": "", "[]": "", "[::1": "",
 	} {
 		if got := string(HostName([]byte(host))); got != want {

@@ -144,6 +144,8 @@ func TestPlacesOfMetadata(t *testing.T) {
 		{"https://as.example", "https://as.example" + oauth, `{"issuer":"https://as.example","jwks_uri":"https://as.example/k"`, "", "is not the metadata of an authorization server"},
 		{"https://as.example", "https://as.example" + oauth, `{"issuer":"https://other.example","jwks_uri":"https://as.example/k"}`, "", "of another issuer"},
 		{"https://as.example", "https://as.example" + oauth, `{"jwks_uri":"https://as.example/k"}`, "", "of another issuer"},
+		{"https://as.example", "https://as.example" + oauth, `{"issuer":"https://as.example/","jwks_uri":"https://as.example/k"}`, "", "of another issuer"},
+		{"https://as.example/t/", "https://as.example/t" + openid, `{"issuer":"https://as.example/t","jwks_uri":"https://cdn.example/k"}`, "", "of another issuer"},
 		{"https://as.example", "", "", "", "status 404"},
 		{"https://as.example/%zz", "", "", "", "reading the issuer"},
 		{"https://as.example\x7f", "", "", "", "reading the issuer"},

@@ -353,6 +353,87 @@ func TestSubjectLimits(t *testing.T) {
 	first.limiterOf("carol") // nothing is left locked
 }
 
+// TestWhoIsCountedTogether: a pool counts apart what no other caller, issuer or toolset
+// may use up.
+func TestWhoIsCountedTogether(t *testing.T) {
+	keys, err := NewKeys(KeysOptions{HTTP: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := &registry.RateLimits{Concurrent: 1}
+	c := &counting{}
+	for _, toolset := range []string{"ts_1", "ts_2"} {
+		for _, issuer := range []string{"https://a.example", "https://b.example"} {
+			p := newJWTPolicy(&registry.JWTGrant{Issuer: issuer, Limits: limits}, keys, toolset, c, nil)
+			for _, subject := range []string{"alice", "bob"} {
+				if _, refusal := p.limiterOf(subject).enter(t.Context(), "token"); refusal != nil {
+					t.Fatal(refusal)
+				}
+			}
+		}
+		doc := &registry.AccessDocument{Mode: registry.AccessToken, Limits: limits}
+		for _, id := range []string{"act_1", "act_2"} {
+			g := tokenGrant(id, "slt_"+id)
+			g.Limits = limits
+			doc.Tokens = append(doc.Tokens, g)
+		}
+		p, err := Compile(registry.Access{}, doc, toolset, nil, c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, token := range []string{"Bearer slt_act_1", "Bearer slt_act_2"} {
+			if _, refusal := admit(t, p, token); refusal != nil {
+				t.Fatal(refusal)
+			}
+		}
+	}
+	const want = 2*2*2 + 2*2 + 2 // subjects, tokens, and each toolset for its callers together
+	seen := map[string]bool{}
+	for _, w := range c.whose {
+		seen[w] = true
+	}
+	if len(seen) != want {
+		t.Errorf("%d are counted apart, want %d: %q", len(seen), want, c.whose)
+	}
+}
+
+// TestKeysOfOneAddress: an issuer's keys of one address verify nothing where another
+// address, or none, is configured.
+func TestKeysOfOneAddress(t *testing.T) {
+	keys, err := NewKeys(KeysOptions{HTTP: http.DefaultClient})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := map[*keySet]bool{}
+	for _, issuer := range []string{"https://a.example", "https://b.example"} {
+		for _, address := range []string{"", "https://a.example/1", "https://a.example/2"} {
+			s := keys.set(issuer, address)
+			if sets[s] || s.issuer != issuer || s.address != address || keys.set(issuer, address) != s {
+				t.Errorf("the keys of %s at %q are those of %s at %q", issuer, address, s.issuer, s.address)
+			}
+			sets[s] = true
+		}
+	}
+}
+
+// TestAlgorithmsThatNobodyMayUse: a token of such an algorithm is refused before any key is
+// looked for, so that it makes no authorization server work.
+func TestAlgorithmsThatNobodyMayUse(t *testing.T) {
+	i := newIssuer(t)
+	p := compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &registry.JWTGrant{Issuer: i.URL + "/tenant", JWKSURL: i.URL + "/jwks"}}, newKeys(t, i), nil)
+	for name, token := range map[string]string{
+		"none":  signed(t, jwt.SigningMethodNone, "1", jwt.UnsafeAllowNoneSignatureType, i.claims(nil)),
+		"HS256": signed(t, jwt.SigningMethodHS256, "1", []byte("a secret that both sides know..."), i.claims(nil)),
+	} {
+		if _, refusal := admit(t, p, token); reason(refusal) != BadToken {
+			t.Errorf("%s: %+v", name, refusal)
+		}
+	}
+	if n := i.fetched.Load(); n != 0 {
+		t.Errorf("the keys were asked for %d times", n)
+	}
+}
+
 // TestPartsOfTokens: each part is an object in base64 and nothing else, with members of
 // different names.
 func TestPartsOfTokens(t *testing.T) {

@@ -131,12 +131,12 @@ func (x *exchange) appendPart(dst, key []byte, v jsonscan.Value) []byte {
 	if !x.tool.ForeignURIs() {
 		return jsonscan.AppendMember(dst, 0, key, v.Raw())
 	}
-	return x.appendPublic(jsonscan.AppendKey(dst, 0, key), v)
+	return appendPublic(jsonscan.AppendKey(dst, 0, key), v, x.tool.PublicURI)
 }
 
 // appendPublic appends v, in which the members called uri are URIs of the server: of
-// links and of what is embedded.
-func (x *exchange) appendPublic(dst []byte, v jsonscan.Value) []byte {
+// links and of what is embedded. public is how clients know one.
+func appendPublic(dst []byte, v jsonscan.Value, public func(own string) string) []byte {
 	switch v.Kind() {
 	case jsonscan.Array:
 		dst = append(dst, '[')
@@ -145,7 +145,7 @@ func (x *exchange) appendPublic(dst []byte, v jsonscan.Value) []byte {
 			if len(dst) > mark {
 				dst = append(dst, ',')
 			}
-			dst = x.appendPublic(dst, it.Value())
+			dst = appendPublic(dst, it.Value(), public)
 		}
 		return append(dst, ']')
 	case jsonscan.Object:
@@ -158,13 +158,13 @@ func (x *exchange) appendPublic(dst []byte, v jsonscan.Value) []byte {
 				dst = append(dst, w.Raw()...)
 			case it.KeyEqual("uri") && w.Kind() == jsonscan.String:
 				own := string(w.AppendText(nil))
-				if public := x.tool.PublicURI(own); public != own {
-					dst = jsonscan.AppendStringOf(dst, public)
+				if known := public(own); known != own {
+					dst = jsonscan.AppendStringOf(dst, known)
 				} else {
 					dst = append(dst, w.Raw()...)
 				}
 			default:
-				dst = x.appendPublic(dst, w)
+				dst = appendPublic(dst, w, public)
 			}
 		}
 		return append(dst, '}')
@@ -181,7 +181,7 @@ func (x *exchange) publishLinks() {
 	var out []byte
 	for it := jsonscan.Trusted(append(append([]byte{'{'}, x.members...), '}')).Members(); it.Next(); {
 		if it.KeyEqual("content") {
-			out = x.appendPublic(jsonscan.AppendKey(out, 0, it.Key()), it.Value())
+			out = appendPublic(jsonscan.AppendKey(out, 0, it.Key()), it.Value(), x.tool.PublicURI)
 		} else {
 			out = jsonscan.AppendMember(out, 0, it.Key(), it.Value().Raw())
 		}
@@ -202,7 +202,7 @@ func (x *exchange) refuseItem(f *mcpclient.Fault) {
 			e.Code = mcp.CodeNoResource
 		}
 		if missing && x.tool.ForeignURIs() {
-			e.Data = x.appendPublic(nil, jsonscan.Trusted(e.Data))
+			e.Data = appendPublic(nil, jsonscan.Trusted(e.Data), x.tool.PublicURI)
 		}
 	}
 	x.refusal = e

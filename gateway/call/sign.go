@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -104,15 +106,17 @@ func (x *exchange) patch(req *fasthttp.Request, answer []byte, keys *guest.Keys)
 	if err != nil {
 		return err
 	}
-	for name := range p.Headers {
-		if reserved(name) || overrides(name) {
-			return fmt.Errorf("its patch sets the header %.80q, which is the connection's, or stands for the method, the path or the host", name)
+	for _, names := range [...]iter.Seq[string]{maps.Keys(p.Headers), maps.Keys(p.Tokens)} {
+		for name := range names {
+			if reserved(name) || overrides(name) {
+				return fmt.Errorf("its patch sets the header %.80q, which is the connection's, or stands for the method, the path or the host", name)
+			}
 		}
 	}
 	for name, held := range p.Tokens {
 		token, ok := keys.Token(held.Handle)
-		if !ok || reserved(name) || overrides(name) {
-			return fmt.Errorf("its patch sets the header %.80q to a token that it has not, or that is the connection's", name)
+		if !ok {
+			return fmt.Errorf("its patch sets the header %.80q to a token that it has not", name)
 		}
 		if p.Headers == nil {
 			p.Headers = make(map[string]string, len(p.Tokens))

@@ -48,6 +48,51 @@ func TestPartsOfAToolset(t *testing.T) {
 	}
 }
 
+// TestWhatNobodyUsesGoes: what toolsets share stays as long as one of them has it, and goes
+// with the last one.
+func TestWhatNobodyUsesGoes(t *testing.T) {
+	l := newLoader(nil, nil)
+	toolset := func(id string) *Toolset {
+		return &Toolset{
+			ReleaseToolset: registry.ReleaseToolset{ID: id, Bundle: "b", Access: "a"},
+			Bundle:         &registry.Toolset{Connectors: []registry.ConnectorRef{{Manifest: "c"}}, Plugins: []registry.PluginRef{{Manifest: "p"}}},
+		}
+	}
+	one, two := toolset("1"), toolset("2")
+	two.Candidate = toolset("2")
+	l.keep(&loaded{
+		state: &State{}, bundles: map[registry.Digest]*bundle{"b": {}}, modules: map[registry.Digest]*module{"c": {}, "p": {}}, entries: map[registry.Digest]*entry{"a": {}},
+		fresh: []*Toolset{one, two},
+	})
+	has := func() (out string) {
+		for _, d := range []registry.Digest{"a", "b", "c", "p", "x"} {
+			if l.needs(d) {
+				out += string(d)
+			}
+		}
+		return out
+	}
+	if got := has(); got != "abcp" {
+		t.Errorf("of two toolsets %q is kept", got)
+	}
+	l.keep(&loaded{state: &State{}, gone: []*Toolset{two}})
+	if got := has(); got != "abcp" {
+		t.Errorf("of the one that is left %q is kept", got)
+	}
+	one.ReleaseToolset.Access = "" // its document was not there when it was opened
+	l.count(one, 1)
+	one.ReleaseToolset.Access = "a"
+	l.count(one, -1)
+	if got := has(); got != "bcp" {
+		t.Errorf("without the access document %q is kept", got)
+	}
+	one.ReleaseToolset.Access = ""
+	l.keep(&loaded{state: &State{}, gone: []*Toolset{one}})
+	if got := has(); got != "" {
+		t.Errorf("of none %q is kept", got)
+	}
+}
+
 // nothing is a source that has nothing, and counts how often it is asked.
 type nothing struct{ asked int }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/atomicfile"
 )
 
 // TestFilesOfTheCacheAreBounded: a file that was made larger is not read into memory.
@@ -51,5 +53,38 @@ func TestProblemOfControlPlaneIsBounded(t *testing.T) {
 		if got := strings.Contains(err.Error(), "said"); got != (over == 0) {
 			t.Errorf("an error answer of %d bytes: %v", len(body), err)
 		}
+	}
+}
+
+// TestPacksAreBounded: a pack may have maxPackBytes and not one more, which is known before
+// any of it is written. The contents share their memory.
+func TestPacksAreBounded(t *testing.T) {
+	const each = 8 << 20
+	shared := make([]byte, each)
+	var contents []content
+	left := int64(maxPackBytes - len(packMagic))
+	for i := 0; left > 0; i++ {
+		n := min(left-packHeader, each)
+		if left-packHeader-n > 0 && left-packHeader-n < packHeader { // room for another header
+			n -= packHeader
+		}
+		contents = append(contents, content{digest: sum{byte(i), byte(i >> 8)}.digest(), data: shared[:n]})
+		left -= packHeader + n
+	}
+	if n, err := packSize(contents); n != maxPackBytes || err != nil {
+		t.Fatalf("at the limit: %d, %v", n, err)
+	}
+	last := &contents[len(contents)-1]
+	last.data = shared[:len(last.data)+1]
+	dir := t.TempDir()
+	p, err := openPacks(dir, atomicfile.OS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.add(contents); err == nil || !strings.Contains(err.Error(), "more than a pack holds") {
+		t.Errorf("one byte more: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("left in the directory: %v, %v", entries, err)
 	}
 }

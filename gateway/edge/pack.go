@@ -225,6 +225,19 @@ type content struct {
 	data   []byte
 }
 
+// packSize is how long a pack of contents gets, at most. It fails when that is more than a
+// pack may have.
+func packSize(contents []content) (int64, error) {
+	n := int64(len(packMagic))
+	for _, c := range contents {
+		n += packHeader + int64(len(c.data))
+	}
+	if n > maxPackBytes {
+		return 0, fmt.Errorf("%d bytes are more than a pack holds", n)
+	}
+	return n, nil
+}
+
 // add stores contents durably in a new pack.
 func (p *packs) add(contents []content) error {
 	k := &pack{number: 1}
@@ -232,6 +245,9 @@ func (p *packs) add(contents []content) error {
 		k.number = p.list[len(p.list)-1].number + 1
 	}
 	k.path = filepath.Join(p.dir, strconv.FormatUint(k.number, 10)+packSuffix)
+	if _, err := packSize(contents); err != nil { // before anything is written
+		return fmt.Errorf("write %s: %w", k.path, err)
+	}
 	w, err := atomicfile.Create(p.sys, k.path, 0o600)
 	if err != nil {
 		return err
@@ -263,9 +279,6 @@ func (p *packs) add(contents []content) error {
 		k.sums = append(k.sums, s)
 		off += packHeader + size
 		k.total += size
-	}
-	if err == nil && off > maxPackBytes {
-		err = fmt.Errorf("%d bytes are more than a pack holds", off)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", k.path, err)

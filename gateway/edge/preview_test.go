@@ -43,6 +43,9 @@ func TestOpenPreview(t *testing.T) {
 	f("an edge's group", envelope, publish.DefaultGroup, keys, issued)
 	f("another key", envelope, group, publish.Trusted(other, nil), issued)
 	f("changed bytes", []byte(strings.Replace(string(envelope), `"sig":"`, `"sig":"A`, 1)), group, keys, issued)
+	if state, err := edge.OpenPreview(t.Context(), envelope, group, nil, w.source, issued); err == nil || state != nil {
+		t.Errorf("a preview that no key has signed for: %v", state)
+	}
 	if n := w.pub.Current().Release().Revision; n != 1 {
 		t.Errorf("a preview made release %d", n)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
 )
 
 // A desk is a control plane in memory: it keeps what it was asked, and a test says what it
@@ -166,7 +168,7 @@ func TestTokenThatIsRefused(t *testing.T) {
 		"a newer one is":      {takes: "new", asked: "/edge/v1/status token, /edge/v1/token , /edge/v1/status new"},
 		"none is":             {takes: "another", asked: "/edge/v1/status token, /edge/v1/token , /edge/v1/status new", fails: problem.Unauthenticated},
 		"no newer one comes":  {takes: "new", renewal: refuse(problem.Forbidden, "revoked"), status: http.StatusForbidden, asked: "/edge/v1/status token, /edge/v1/token ", fails: problem.Forbidden, fault: "revoked"},
-		"the answer lacks it": {takes: "new", renewal: map[string]any{}, asked: "/edge/v1/status token, /edge/v1/token ", fails: problem.Unavailable},
+		"the answer lacks it": {takes: "new", renewal: map[string]any{}, asked: "/edge/v1/status token, /edge/v1/token ", fails: problem.Unavailable, fault: "not complete"},
 		"the disk is full":    {takes: "new", disk: brokenDisk{atomicfile.OS}, asked: "/edge/v1/status token, /edge/v1/token , /edge/v1/status new", fault: "no space left"},
 	} {
 		dir := t.TempDir()
@@ -484,5 +486,55 @@ func TestEnrolKeepsItsToken(t *testing.T) {
 		if err := r.Enrol(t.Context()); err != nil || len(d.take()) != 0 {
 			t.Errorf("%s: enrolled twice, %v", name, err)
 		}
+	}
+}
+
+// TestRenewalThatIsNotComplete: an answer without a token changes nothing, and the state of the
+// edge says so.
+func TestRenewalThatIsNotComplete(t *testing.T) {
+	dir := t.TempDir()
+	id := enrolled(t, dir)
+	d := &desk{answer: func(_ context.Context, q question) (int, any, error) {
+		if q.path == registry.EdgeTokenPath {
+			return http.StatusOK, &registry.EdgeIdentity{Expires: id.Expires.Add(time.Hour)}, nil
+		}
+		return http.StatusNoContent, nil, nil
+	}}
+	r := d.ask(t, dir, func(o *RemoteOptions) { o.Now = func() time.Time { return id.Expires } })
+	if err := r.Report(t.Context(), registry.EdgeStatus{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Fault(); !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), "renew the token") || !strings.Contains(err.Error(), "not complete") {
+		t.Errorf("the fault is %v", err)
+	}
+	if asked := d.take(); len(asked) != 2 || asked[1].token != "token" || !r.current().Expires.Equal(id.Expires) {
+		t.Errorf("the token of before is not used on: %+v", asked)
+	}
+}
+
+// TestArtifactForARefusedToken: an artifact is asked for again with a new token, once.
+func TestArtifactForARefusedToken(t *testing.T) {
+	dir := t.TempDir()
+	enrolled(t, dir)
+	d := &desk{answer: func(_ context.Context, q question) (int, any, error) {
+		if q.path == registry.EdgeTokenPath {
+			return http.StatusOK, &registry.EdgeIdentity{Token: secrets.Wire{Secret: secrets.New("new")}, Expires: time.Now().Add(time.Hour)}, nil
+		}
+		return http.StatusUnauthorized, nil, nil
+	}}
+	r := d.ask(t, dir)
+	_, err := r.Artifact(t.Context(), "acme/toolsets/x", registry.DigestOf([]byte("x")), oci.KindToolset)
+	var paths []string
+	for _, q := range d.take() {
+		if strings.HasPrefix(q.path, "/v2/acme/toolsets/x/") {
+			q.path = "artifact"
+		}
+		paths = append(paths, q.path)
+	}
+	if want := []string{"artifact", registry.EdgeTokenPath, "artifact"}; !slices.Equal(paths, want) || !problem.Is(err, problem.Unauthenticated) {
+		t.Errorf("asked %q, want %q; %v", paths, want, err)
+	}
+	if got := r.token().Reveal(); got != "new" {
+		t.Errorf("the token is %q", got)
 	}
 }

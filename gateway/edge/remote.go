@@ -216,7 +216,11 @@ func (r *Remote) renew(ctx context.Context, refused secrets.Secret) error {
 	request := &registry.EdgeRenewal{Edge: id.Edge, Time: now.UTC()}
 	request.Signature = ed25519.Sign(ed25519.NewKeyFromSeed(id.SignSeed), request.Signed())
 	var answer registry.EdgeIdentity
-	if err := r.post(ctx, registry.EdgeTokenPath, false, request, &answer); err != nil {
+	err := r.post(ctx, registry.EdgeTokenPath, false, request, &answer)
+	if err == nil && answer.Token.IsZero() {
+		err = problem.New(problem.Unavailable, "the control plane's answer to the renewal is not complete")
+	}
+	if err != nil {
 		err = fmt.Errorf("renew the token of this edge: %w", err)
 		r.mu.Lock()
 		r.fault = err
@@ -225,9 +229,6 @@ func (r *Remote) renew(ctx context.Context, refused secrets.Secret) error {
 	}
 	next := *id
 	next.Token, next.Expires, next.Obtained = answer.Token, answer.Expires, now
-	if next.Token.IsZero() {
-		return problem.New(problem.Unavailable, "the control plane's answer to the renewal is not complete")
-	}
 	if err := r.set(&next); err != nil {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "the renewed token is not on disk, a restart renews it again", slog.Any("error", err))
 	}

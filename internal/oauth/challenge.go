@@ -26,10 +26,9 @@ func ParseChallenge(header string) (c Challenge, ok bool) {
 		rest = strings.TrimLeft(rest, " \t,")
 		scheme, rest = cutToken(rest)
 		if scheme == "" {
-			return c, ok
+			return c, false
 		}
-		mine := !ok && strings.EqualFold(scheme, "Bearer")
-		ok = ok || mine
+		mine := strings.EqualFold(scheme, "Bearer")
 		rest = strings.TrimLeft(rest, " \t")
 		for {
 			name, value, after, found := cutParameter(rest)
@@ -46,7 +45,7 @@ func ParseChallenge(header string) (c Challenge, ok bool) {
 			return c, true
 		}
 	}
-	return c, ok
+	return c, false
 }
 
 func (c *Challenge) set(name, value string) {

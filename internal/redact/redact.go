@@ -24,8 +24,8 @@ var (
 		`[a-z0-9_\-]*\\?["']?\s*[:=]\s*)(\\"(?:[^"\\]|\\[^"])*(?:\\")?|"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:(?:bearer|basic|digest|token)\s+)?[^\s"'&,;<>{}]+)`)
 	// scheme is a credential of HTTP authentication without its header.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|digest)\s+[a-z0-9+/_\-.=~]{6,}`)
-	// userinfo of a URL.
-	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)[^\s/@"']+@`)
+	// userinfo of a URL, up to its last @: people write passwords with one as they are.
+	userinfo = regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.\-]*://)[^\s/"']+@`)
 	pem      = regexp.MustCompile(`-----BEGIN [A-Z ]+-----[^-]*(?:-----END [A-Z ]+-----)?`)
 	// jwt is a JSON Web Token, whole or in part.
 	jwt   = regexp.MustCompile(`\beyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*){0,4}`)

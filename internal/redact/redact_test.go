@@ -20,6 +20,7 @@ func TestText(t *testing.T) {
 	f(`{"message":"bad","api_key":"abc","n":1}`, `{"message":"bad","api_key":[redacted],"n":1}`)
 	f(`{\"password\":\"a b\",\"x\":1}`, `{\"password\":[redacted],\"x\":1}`)
 	f(`https://u:p@db.example/x?access_token=abc&y=2`, `https://[redacted]@db.example/x?access_token=[redacted]&y=2`)
+	f(`postgres://u:half@rest@db/x`, `postgres://[redacted]@db/x`)
 	f(`Authorization: Bearer abcdefghij`, `Authorization: [redacted]`)
 	f(`sent Bearer abcdefghij there`, `sent Bearer [redacted] there`)
 	f(`write to jane.doe@example.co.uk now`, `write to [redacted] now`)

@@ -148,9 +148,9 @@ func TestOwnListeners(t *testing.T) {
 		}
 		for _, a := range []string{
 			"127.0.0.1:7301", "127.0.0.2:7301", "127.255.255.254:7301", "[::1]:7301", "0.0.0.0:7301", "[::]:7301", "[::ffff:127.0.0.1]:7301",
-			"10.9.8.7:7301", "[fd00::7]:7301", "[64:ff9b::7f00:1]:7301", "[2002:a09:807::1]:7301",
+			"10.9.8.7:7301", "[fd00::7]:7301", "[fd00::7%eth0]:7301", "[64:ff9b::7f00:1]:7301", "[2002:a09:807::1]:7301",
 		} {
-			if err := d.Grant("a", at(a)); !problem.Is(err, problem.BlockedAddress) {
+			if err := d.Grant("a", at(a)); !problem.Is(err, problem.BlockedAddress) || !strings.Contains(err.Error(), "listener of this node") {
 				t.Errorf("listening on %s: Grant(%s) = %v, want blocked", listens, a, err)
 			}
 			if _, err := d.Seen(t.Context(), a); !problem.Is(err, problem.BlockedAddress) {

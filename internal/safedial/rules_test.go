@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -170,9 +172,15 @@ func TestAddressesOfAContextBesideGrants(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileDialed: a connection whose grant is gone when it is made is not used.
+// TestRevokedWhileDialed: a connection whose grant is gone when it is made is not used,
+// and does not stay open.
 func TestRevokedWhileDialed(t *testing.T) {
-	up, d := listener(t), dialer(t, Options{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	up, d := at(ln.Addr().String()), dialer(t, Options{})
 	if err := d.Grant("a", up); err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +190,15 @@ func TestRevokedWhileDialed(t *testing.T) {
 	}
 	if conn, err := d.Scope("a").DialTimeout(up.String(), time.Minute); !problem.Is(err, problem.BlockedAddress) {
 		t.Errorf("%v, %v; want it blocked", conn, err)
+	}
+	peer, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	_ = peer.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := peer.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection is still open: %v", err)
 	}
 }
 
@@ -300,6 +317,72 @@ func TestTimeouts(t *testing.T) {
 	for _, err := range []error{errors.New("x"), &net.DNSError{}, &net.OpError{Err: syscall.ECONNREFUSED}} {
 		if got := unreachable("h:1", err); !problem.Is(got, problem.Unreachable) || !errors.Is(got, err) {
 			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
+
+// TestContextsOfOneContext: what one context may reach besides, those made of it may too,
+// and of two of these each has only its own.
+func TestContextsOfOneContext(t *testing.T) {
+	d := dialer(t, Options{})
+	with := func(ctx context.Context, a string) context.Context {
+		return WithAddresses(ctx, []netip.AddrPort{at(a)})
+	}
+	parent := with(with(with(t.Context(), "127.0.0.1:1"), "127.0.0.1:2"), "127.0.0.1:3") // of three a slice has room for a fourth
+	one := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:4")})
+	two := WithAddresses(parent, []netip.AddrPort{at("127.0.0.1:5")})
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		want string
+	}{"parent": {parent, "123"}, "one": {one, "1234"}, "two": {two, "1235"}} {
+		got := ""
+		for port := range 6 {
+			if d.ScopeOf(c.ctx).has(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port))) {
+				got += fmt.Sprint(port)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s may reach the ports %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestScopesAreReplaced: calls read the table of scopes without a lock, so a grant never
+// writes to the one that they read.
+func TestScopesAreReplaced(t *testing.T) {
+	d := dialer(t, Options{})
+	if err := d.Grant("a", at("127.0.0.1:1")); err != nil {
+		t.Fatal(err)
+	}
+	read := *d.grants.scopes.Load()
+	if err := d.Grant("b", at("127.0.0.1:1")); err != nil {
+		t.Fatal(err)
+	}
+	d.RevokeAll("a")
+	if _, ok := read["a"]; !ok || len(read) != 1 {
+		t.Errorf("the table that was read changed: %v", read)
+	}
+}
+
+// TestGrantsAtOnce: of grants that are made at the same time none is lost.
+func TestGrantsAtOnce(t *testing.T) {
+	const many = 2000
+	d := dialer(t, Options{})
+	var work sync.WaitGroup
+	start := make(chan struct{})
+	for i := range many {
+		work.Go(func() {
+			<-start
+			if err := d.Grant(fmt.Sprint(i), at("127.0.0.1:1")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	work.Wait()
+	for i := range many {
+		if d.Scope(fmt.Sprint(i)) == nil {
+			t.Fatalf("the grant of holder %d is lost", i)
 		}
 	}
 }

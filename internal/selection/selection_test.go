@@ -331,3 +331,30 @@ var queries = []string{
 	"delete webhook token",
 	"Export the history of the project, create a report about its quota and schedule an event for the team next week",
 }
+
+// TestTableBounds: a table may have maxRows rows, and rows of maxDim numbers, and not one more.
+func TestTableBounds(t *testing.T) {
+	table := func(rows, dim int) []byte {
+		var vocabulary []byte
+		for i := range rows {
+			if i > 0 {
+				vocabulary = append(vocabulary, '\n')
+			}
+			vocabulary = strconv.AppendInt(vocabulary, int64(i), 36)
+		}
+		b := []byte(tableMagic)
+		for _, n := range []int{rows, dim, len(vocabulary)} {
+			b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		}
+		b = append(b, vocabulary...)
+		return append(b, make([]byte, 4*rows+rows*dim)...)
+	}
+	for _, c := range []struct {
+		rows, dim int
+		ok        bool
+	}{{maxRows, 1, true}, {maxRows + 1, 1, false}, {1, maxDim, true}, {1, maxDim + 1, false}} {
+		if _, err := ParseTable(table(c.rows, c.dim)); (err == nil) != c.ok {
+			t.Errorf("%d rows of %d numbers: %v", c.rows, c.dim, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package extism
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -213,6 +214,39 @@ func TestHostMemoryBound(t *testing.T) {
 			i.varSet([]uint64{i.write([]byte(name)), i.write([]byte("v"))})
 		}
 	}), "")
+}
+
+// TestBlocksAreFreed: what a plugin passes to the host and does not get back is freed, so
+// that a call may pass more than its exchange memory holds.
+func TestBlocksAreFreed(t *testing.T) {
+	block := make([]byte, 64<<10)
+	for what, pass := range map[string]func(i *Instance){
+		"log lines":             func(i *Instance) { i.logLine([]uint64{2, i.write(block)}) },
+		"names of variables":    func(i *Instance) { i.varGet([]uint64{i.write(block)}) },
+		"values of variables":   func(i *Instance) { i.varSet([]uint64{i.write([]byte("k")), i.write(block)}) },
+		"arguments of function": func(i *Instance) { (&Caller{i: i}).Free(i.write(block)) },
+	} {
+		ended(t, what, inPlugin(t, Limits{Variables: 1 << 20, Deadline: time.Minute}, func(i *Instance) {
+			for range 1 << 8 { // 16 MB of 8
+				pass(i)
+			}
+		}), "")
+	}
+}
+
+// TestCallerAwaits: a function of the host waits outside of the plugin's time.
+func TestCallerAwaits(t *testing.T) {
+	waited := false
+	ended(t, "waiting", inPlugin(t, Limits{}, func(i *Instance) {
+		deadline := i.deadline
+		(&Caller{i: i}).Await(func(ctx context.Context) { waited = ctx.Err() == nil })
+		if !i.deadline.After(deadline) {
+			t.Error("what it waited is taken from the plugin")
+		}
+	}), "")
+	if !waited {
+		t.Error("what was to be waited for did not run")
+	}
 }
 
 // TestCallerSends: a function of the host sends for the plugin what it was asked to, to

@@ -150,3 +150,36 @@ func FuzzStructure(f *testing.F) {
 		}
 	})
 }
+
+// TestPlaceOnTheStackIsBounded: what a function that calls others costs for its place on
+// the stack grows with it up to maxFrameUnits, and no further.
+func TestPlaceOnTheStackIsBounded(t *testing.T) {
+	// Where a function begins it takes its room: global.get 1, i32.const, i32.sub, global.set 1.
+	place := func(nops int) int {
+		metered, err := Meter(nil, calling(1, 1000, times(250, block+end)+times(nops, "\x01")+"\x10\x00"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range metered {
+			b := metered[i:]
+			if len(b) > 11 && b[0] == opGlobalGet && b[1] == 1 && b[2] == opI32Const && b[8] == opI32Sub && b[9] == opGlobalSet && b[10] == 1 {
+				units := 0
+				for at, c := range b[3:8] {
+					units |= int(c&0x7f) << (7 * at)
+				}
+				return units
+			}
+		}
+		t.Fatal("no function takes room for its place on the stack")
+		return 0
+	}
+	fill := maxFrameUnits - place(0)
+	if fill < 1 {
+		t.Fatalf("the function without fill costs %d units already", maxFrameUnits-fill)
+	}
+	for more, want := range map[int]int{-1: maxFrameUnits - 1, 0: maxFrameUnits, 1: maxFrameUnits} {
+		if got := place(fill + more); got != want {
+			t.Errorf("a function of %d units costs %d for its place, want %d", maxFrameUnits+more, got, want)
+		}
+	}
+}

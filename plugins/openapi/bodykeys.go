@@ -93,7 +93,10 @@ func (c *compiler) bodyCredential(q *prop) bool {
 
 // takenElsewhere reports that most operations take a parameter of that name: the few
 // that have it in the body mean the same.
-func (c *compiler) takenElsewhere(name string) bool { return c.credentialUse().most(name) }
+func (c *compiler) takenElsewhere(name string) bool {
+	use := c.credentialUse()
+	return use.enough(use.anywhere[strings.ToLower(name)])
+}
 
 // otherScheme reports that a declared scheme carries the same in another place: an API
 // key of that name, "in a header or in the body", or the token of a bearer or OAuth

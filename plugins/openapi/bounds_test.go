@@ -305,7 +305,7 @@ func TestWordBounds(t *testing.T) {
 		_, _, err := overlaid(t, "overlay: 1.0.0\ninfo: {title: t, version: '1'}\nactions: [{target: '$"+x("..a", n)+"', remove: true}]")
 		return err == nil
 	})
-	atLimit(t, "an overlay", maxOverlayBytes, func(n int) bool {
+	atLimit(t, "an overlay", MaxOverlayBytes, func(n int) bool {
 		o := `{"overlay":"1.0.0","info":{"title":"t","version":"1"},"actions":[{"target":"$.x","remove":true}]`
 		_, _, err := overlaid(t, o+x(" ", n-len(o)-1)+"}")
 		return err == nil

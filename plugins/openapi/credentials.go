@@ -52,12 +52,14 @@ type credentialUse struct {
 // it travels, in a query, a header or a form, often follows from the method. Where an
 // operation takes it in two places, each counts alone: one of them is what it is about.
 func (u *credentialUse) most(p *parameter, all []parameter) bool {
-	n := u.anywhere[strings.ToLower(p.name)]
 	if slices.ContainsFunc(all, func(o parameter) bool { return o.in != p.in && strings.EqualFold(o.name, p.name) }) {
-		n = u.byName[credentialKey(p.in, p.name)]
+		return u.enough(u.byName[credentialKey(p.in, p.name)])
 	}
-	return n >= minCredentials && n*2 >= u.operations
+	return u.enough(u.anywhere[strings.ToLower(p.name)])
 }
+
+// enough reports that n operations are most of them, and not just a few.
+func (u *credentialUse) enough(n int) bool { return n >= minCredentials && n*2 >= u.operations }
 
 // byHeader reports a header that nearly all operations take and whose name ends as that
 // of a credential.

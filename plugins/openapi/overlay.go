@@ -20,8 +20,8 @@ const (
 	// maxDescendants bounds the descendant segments (..) of an expression: each one
 	// multiplies the work by the depth of the document.
 	maxDescendants = 2
-	// maxOverlayBytes bounds one overlay document.
-	maxOverlayBytes = 4 << 20
+	// MaxOverlayBytes bounds one overlay document.
+	MaxOverlayBytes = 4 << 20
 )
 
 // overlaid applies the overlays of the source to a document, in order, and
@@ -64,7 +64,7 @@ func (c *compiler) overlayFault(o Overlay, at value, remedy, format string, args
 func (o *overlayer) apply(overlay Overlay) error {
 	c := o.c
 	lim := c.limits
-	lim.MaxBytes = min(lim.MaxBytes, maxOverlayBytes)
+	lim.MaxBytes = min(lim.MaxBytes, MaxOverlayBytes)
 	d, _, err := read(c.ctx, overlay.Data, lim)
 	if err != nil {
 		return readFatal(overlay.Name, err)

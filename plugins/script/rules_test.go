@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -277,5 +278,57 @@ func TestWhyARunWasCutOff(t *testing.T) {
 	}
 	if line := argumentsLine([]byte(`{"a":"</script>\u2028"}`)); strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "const args=JSON.parse(\"{") {
 		t.Errorf("arguments are %s", line)
+	}
+}
+
+// TestAfterARunThatWasCutOff: its instance, stopped in the middle of something, serves no other
+// script; that of a script that failed by itself does. Neither leaves a share behind.
+func TestAfterARunThatWasCutOff(t *testing.T) {
+	e := New(Options{OwnTime: 20 * time.Millisecond})
+	kept := e.queue.Join("a") // a share that somebody else is in, too
+	for _, c := range []struct {
+		code string
+		want error
+		idle int
+	}{
+		{"1+1", nil, 1}, {"throw 1", nil, 1}, {"const s = 'x'.repeat(2e5); for (;;) s.indexOf('xxxxxxxxxxy')", ErrDeadline, 0},
+	} {
+		_, err := e.Run(t.Context(), Script{Code: c.code, Share: "a", Caller: "theirs", Tools: answers(nil)})
+		if thrown, _ := errors.AsType[*Error](err); thrown == nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.code, err, c.want)
+		}
+		if len(e.idle) != c.idle {
+			t.Errorf("%s: %d instances wait for the next run, want %d", c.code, len(e.idle), c.idle)
+		}
+	}
+	// The share knows who was stopped, once: what that left behind is work that no turn pays for.
+	if known := reflect.ValueOf(kept).Elem().FieldByName("suspect"); known.Len() != 1 || known.Index(0).FieldByName("caller").String() != "theirs" {
+		t.Errorf("stopped callers of the share: %v", known)
+	}
+	// Calls and timers that ended leave their places: more may follow than are open at once.
+	timers := fmt.Sprintf("for (let i = 0; i <= %d; i++) await new Promise(r => setTimeout(r, 0)); 'done'", maxOpen)
+	if r, err := e.Run(t.Context(), Script{Code: timers, OwnTime: 5 * time.Second, Tools: answers(nil)}); err != nil || string(r.Value) != `"done"` {
+		t.Errorf("one timer behind the other: %s, %v", r.Value, err)
+	}
+	// A script whose caller has gone is not computed to its end.
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if r, err := e.Run(ctx, Script{Code: "for (;;);", OwnTime: MaxOwnTime, Tools: answers(nil)}); !errors.Is(err, context.DeadlineExceeded) || r.Used > MaxOwnTime/2 {
+		t.Errorf("a script whose caller has gone: %v after %s", err, r.Used)
+	}
+	e.queue.Part(kept)
+	share := e.queue.Join("a")
+	if share == kept {
+		t.Error("a run did not leave its share")
+	}
+	e.queue.Part(share)
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed again: %v", err)
+	}
+	if _, err := e.Run(t.Context(), Script{Code: "1", Tools: answers(nil)}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a script of an engine that is closed: %v", err)
 	}
 }

@@ -160,8 +160,7 @@ func (r *Room) readOverlays(ctx context.Context, src *Source, overlays []Overlay
 			if err != nil {
 				return request.FieldFault(at+"/url", "the address of the overlay is not an http or https URL without credentials")
 			}
-			const maxOverlay = 4 << 20 // as the compiler accepts
-			doc, err := r.Fetcher.Fetch(ctx, FetchRequest{URL: u, Limit: maxOverlay})
+			doc, err := r.Fetcher.Fetch(ctx, FetchRequest{URL: u, Limit: openapi.MaxOverlayBytes})
 			if err != nil {
 				return err
 			}

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"filippo.io/age"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // TestKeyBounds: so many key files of so many bytes are backed up; more are refused, for
@@ -81,5 +83,22 @@ func TestMaxEndBytes(t *testing.T) {
 		if problem.Is(err, problem.Conflict) != ok || !ok && !strings.Contains(fmt.Sprint(err), "does not begin as one") {
 			t.Errorf("a head of %d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestMaxAbsent: a backup is made of a registry that lacks so many contents, and names them;
+// of one that lacks one more it is not.
+func TestMaxAbsent(t *testing.T) {
+	var b writer
+	for i := range maxAbsent {
+		if err := b.lacks(strconv.Itoa(i), registry.ErrNotFound); err != nil {
+			t.Fatalf("after %d contents: %v", i, err)
+		}
+	}
+	if err := b.lacks("more", registry.ErrNotFound); !problem.Is(err, problem.Unavailable) || !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("one more: %v", err)
+	}
+	if len(b.absent) != maxAbsent || b.absent[maxAbsent-1] != strconv.Itoa(maxAbsent-1) {
+		t.Errorf("%d are named, want %d", len(b.absent), maxAbsent)
 	}
 }

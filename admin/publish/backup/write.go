@@ -261,13 +261,22 @@ func (b *writer) registry(ctx context.Context, root *os.Root, files *server.Stor
 			return err
 		case needed[name] != "":
 			return lacking(needed[name], err)
-		case len(b.absent) == maxAbsent:
-			return problem.New(problem.Unavailable, "more than %d contents of the registry are missing or damaged", maxAbsent).Fix("look with: sluice doctor DIR").Because(err)
 		default:
-			b.absent = append(b.absent, name)
+			if err := b.lacks(name, err); err != nil {
+				return err
+			}
 		}
 	}
 	b.sum.Absent = len(b.absent)
+	return nil
+}
+
+// lacks notes that the registry has not got a content that nothing live needs.
+func (b *writer) lacks(name string, cause error) error {
+	if len(b.absent) == maxAbsent {
+		return problem.New(problem.Unavailable, "more than %d contents of the registry are missing or damaged", maxAbsent).Fix("look with: sluice doctor DIR").Because(cause)
+	}
+	b.absent = append(b.absent, name)
 	return nil
 }
 

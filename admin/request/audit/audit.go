@@ -117,6 +117,7 @@ func (l *Log) Verify(ctx context.Context, ws *store.Workspace, in *VerifyAudit) 
 	}
 	if heads := l.Heads; heads != nil {
 		var head []byte
+		var err error // what is wrong with the records says nothing of the head
 		if in != nil {
 			head = in.Head
 		}

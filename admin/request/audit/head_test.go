@@ -272,3 +272,131 @@ func TestForeignHead(t *testing.T) {
 		t.Errorf("lost %v, %v", lost, err)
 	}
 }
+
+// TestVerify: what is wrong with the records, with the head that this control plane keeps or with
+// one that was kept elsewhere is told, all of it; a database that cannot be asked is no verdict.
+func TestVerify(t *testing.T) {
+	w := newWorld(t)
+	l := &audit.Log{Heads: w.open()}
+	w.write(10)
+	_, early := w.head()
+	w.write(2)
+	ws := w.st.Workspace("one")
+	verify := func(what string, l *audit.Log, in *audit.VerifyAudit, records uint64, faults ...string) {
+		t.Helper()
+		out, err := l.Verify(t.Context(), ws, in)
+		if err != nil || out.OK != (len(faults) == 0) || out.Records != records || len(out.Faults) != len(faults) || out.Faults == nil {
+			t.Errorf("%s: %+v, %v; want %d records and %q", what, out, err, records, faults)
+			return
+		}
+		for i, want := range faults {
+			if !strings.Contains(out.Faults[i], want) {
+				t.Errorf("%s: %q, want %q", what, out.Faults[i], want)
+			}
+		}
+	}
+	verify("whole", l, nil, 12)
+	verify("against a head of before", l, &audit.VerifyAudit{Head: early}, 12)
+	verify("without a head", l, &audit.VerifyAudit{}, 12)
+	verify("against what is no head", l, &audit.VerifyAudit{Head: []byte(`{}`)}, 12, "")
+	verify("of a control plane that keeps none", &audit.Log{}, nil, 12)
+	if _, err := (&audit.Log{}).Head(ws); !problem.Is(err, problem.NotFound) {
+		t.Errorf("the head that is not kept: %v", err)
+	}
+	if h, err := l.Head(ws); err != nil || bytes.Equal(h.Envelope, early) || len(h.Envelope) == 0 {
+		t.Errorf("the head: %v", err)
+	}
+	// The tail is cut off while the control plane runs: the kept head tells, an early one cannot.
+	w.change("DELETE FROM audit_records WHERE seq > 10")
+	verify("cut off", l, nil, 10, "its tail was cut off")
+	verify("cut off, against a head of before", l, &audit.VerifyAudit{Head: early}, 10)
+	// A record is another one: the chain tells, and each head behind it.
+	w.change("UPDATE audit_records SET action = 'z' WHERE seq = 4")
+	verify("changed", l, &audit.VerifyAudit{Head: early}, 3, "record 4 does not follow")
+	w.change("UPDATE audit_records SET hash = X'00' WHERE seq = 10")
+	verify("changed and signed otherwise", l, &audit.VerifyAudit{Head: early}, 3, "record 4 does not follow", "is not the one that was signed")
+	w.reopen()
+	l, ws = &audit.Log{Heads: w.open()}, w.st.Workspace("one")
+	w.write(1)
+	out, err := l.Verify(t.Context(), ws, nil)
+	if err != nil || out.OK || !strings.Contains(strings.Join(out.Faults, "\n"), "at an earlier start, which was kept as one.") {
+		t.Errorf("after another start: %+v, %v", out, err)
+	}
+	if err := w.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := l.Verify(t.Context(), ws, nil); err == nil || out.OK {
+		t.Errorf("without a database: %+v", out)
+	}
+	if _, _, err := audit.Page(t.Context(), ws, store.Page{}); err == nil {
+		t.Error("a page without a database")
+	}
+}
+
+// TestHeadGoesForward: records that are told of late, or twice, do not take the head back; and
+// the heads of other workspaces are theirs.
+func TestHeadGoesForward(t *testing.T) {
+	w := newWorld(t)
+	w.open()
+	w.write(3)
+	h, _ := w.head()
+	late := w.open() // a second keeper of the same store signs nothing older
+	w.write(1)
+	after, _ := w.head()
+	if h.Seq != 3 || after.Seq != 4 {
+		t.Errorf("%d, then %d", h.Seq, after.Seq)
+	}
+	for name, content := range map[string]string{"two.20260101T000000.000Z.lost.json": "x", "one.txt": "x", "oneself.20260101T000000.000Z.lost.json": "x"} {
+		if err := os.WriteFile(filepath.Join(w.dir, "audit", name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost, err := late.Lost("one"); err != nil || len(lost) != 0 {
+		t.Errorf("lost of one: %v, %v", lost, err)
+	}
+	// A directory that cannot be made is told at the start.
+	if err := os.WriteFile(filepath.Join(w.dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Open(t.Context(), audit.Options{Dir: filepath.Join(w.dir, "file", "audit"), Key: w.key, Store: w.st}); err == nil {
+		t.Error("heads are kept where no directory can be")
+	}
+}
+
+// TestHeadsThatCannotBeRead: what is signed and no head is refused, a directory that is not there
+// has no heads, and a database that cannot be asked is told at the start.
+func TestHeadsThatCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.write(1)
+	k := w.open()
+	if h, _ := w.head(); h.Seq != 1 {
+		t.Errorf("the head of one record that was there before: %+v", h)
+	}
+	ws := w.st.Workspace("one")
+	for _, payload := range []string{"x", `{"workspace":"one","seq":1,"hash":"zz"}`, `{"workspace":"two","seq":1,"hash":""}`} {
+		envelope, err := sign.Sign(w.key, sign.PayloadAuditHead, []byte(payload))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := problem.InvalidRelease
+		if strings.Contains(payload, "two") {
+			want = problem.InvalidArgument
+		}
+		if err := k.VerifyHead(t.Context(), ws, envelope); !problem.Is(err, want) {
+			t.Errorf("%s: %v", payload, err)
+		}
+	}
+	trust, err := sign.NewTrust(w.key.TrustedAll(registry.UseRelease, ""), registry.UseRelease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.VerifyKept(t.Context(), filepath.Join(w.dir, "none"), ws, trust); err != nil {
+		t.Errorf("no directory: %v", err)
+	}
+	if err := w.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := audit.Open(t.Context(), audit.Options{Dir: filepath.Join(w.dir, "audit"), Key: w.key, Store: w.st}); err == nil {
+		t.Error("heads are kept of a database that is closed")
+	}
+}

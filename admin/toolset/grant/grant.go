@@ -101,7 +101,7 @@ func Addresses(all []Seen) []netip.AddrPort {
 // hostPortOf is host and port of a URL; empty when it is none.
 func hostPortOf(raw string) string {
 	u, err := url.Parse(raw)
-	if raw == "" || err != nil || u.Hostname() == "" {
+	if err != nil || u.Hostname() == "" {
 		return ""
 	}
 	port := u.Port()
