@@ -11,10 +11,6 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// maxCandidates bounds the names that a mistyped one is compared with: one more query of
-// one indexed column, for a request that fails.
-const maxCandidates = 1000
-
 // found is [table.Found] for a record that people call by a name. When there is none, the
 // problem proposes the closest of the names in column.
 func (c *scope) found(ctx context.Context, err error, model any, column, what, name string) error {
@@ -26,10 +22,11 @@ func (c *scope) found(ctx context.Context, err error, model any, column, what, n
 }
 
 // propose sets the closest name in a column as the remedy of a problem. Without one, or
-// when the names cannot be read, the problem stays as it is.
+// when the names cannot be read, the problem stays as it is. It compares as many names as
+// five pages of a list have: one more query of one column, for a request that fails.
 func (c *scope) propose(ctx context.Context, p *problem.Error, model any, column, name string) {
 	var names []string
-	err := c.from(model).ColumnExpr("DISTINCT ?", bun.Ident(column)).Limit(maxCandidates).Scan(ctx, &names)
+	err := c.from(model).ColumnExpr("DISTINCT ?", bun.Ident(column)).Limit(5*table.MaxSize).Scan(ctx, &names)
 	if err != nil {
 		return
 	}
