@@ -36,6 +36,7 @@ const defaultTimeout = 30 * time.Second
 // execute runs the command line and returns the exit code.
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
+	checkTopics(root)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if err := strayCommand(cmd, args); err != nil {
@@ -120,12 +121,6 @@ over the Model Context Protocol at one toolset URL.
 	root.AddCommand(a.manCommand())
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
-	root.InitDefaultHelpCmd()
-	for _, c := range root.Commands() {
-		if c.Name() == "help" {
-			c.Args = knownTopic
-		}
-	}
 	a.Complete(root, a.prepare)
 	forEachCommand(root, func(c *cobra.Command) {
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
@@ -169,6 +164,16 @@ type helpWriter struct{ *app }
 func (w helpWriter) Write(b []byte) (int, error) {
 	w.Streams()
 	return w.Out.Write(b)
+}
+
+// checkTopics makes the help command refuse topics that there are not.
+func checkTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
+	}
 }
 
 // knownTopic refuses the help of a command or topic that there is not.
