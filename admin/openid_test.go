@@ -71,7 +71,7 @@ func TestOpenID(t *testing.T) {
 	address, cookies := w.toProvider(as, "/toolsets", oauthtest.User)
 	refused("no member", address, cookies, http.StatusForbidden, email+" is not a member")
 	want[map[string]any](w, w.do("POST", "/v1/members", map[string]any{"email": email, "name": "Ann", "role": "viewer"}), http.StatusCreated)
-	refused("a code that was used", address, cookies, http.StatusUnauthorized, "is no login")
+	refused("a code that was used", address, cookies, http.StatusUnauthorized, "is not a login")
 
 	address, cookies = w.toProvider(as, "/toolsets?x=1", oauthtest.User)
 	_, others := w.toProvider(as, "/", oauthtest.User)

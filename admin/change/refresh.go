@@ -179,10 +179,10 @@ func (r *Room) Refresh(ctx context.Context, id string, req *RefreshRequest, phas
 	}
 	row := &d.Row
 	if row.SourceURL == "" && len(d.Parts) > 1 {
-		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", row.Name, ts.Slug).
+		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was created from an uploaded document, which cannot be read again", row.Name, ts.Slug).
 			Fix("upload the new version under the same name: sluice add FILE --to %s --name %s", ts.Slug, row.Name)
 	} else if row.SourceURL == "" {
-		return nil, problem.New(problem.Conflict, "toolset %s was made of an uploaded document, which cannot be read again", ts.Slug).
+		return nil, problem.New(problem.Conflict, "toolset %s was created from an uploaded document, which cannot be read again", ts.Slug).
 			Fix("upload the new version under the same slug: sluice add FILE --slug %s", ts.Slug)
 	}
 	src, err := ws.ToolsetSource(ctx, ts.ID, row.Name)

@@ -91,7 +91,7 @@ func (r *Room) SetSchedule(ctx context.Context, id string, match *request.MatchI
 		return nil, problem.New(problem.Conflict, "connector %s is an MCP server, which is looked at all the time", d.Row.Name).
 			Fix("choose what happens when it changes: sluice toolset upstream")
 	case d.Row.SourceURL == "" && every > 0:
-		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was made of an uploaded document, which cannot be read again", d.Row.Name, d.Toolset.Slug).
+		return nil, problem.New(problem.Conflict, "connector %s of toolset %s was created from an uploaded document, which cannot be read again", d.Row.Name, d.Toolset.Slug).
 			Fix("make the toolset of the document's URL")
 	}
 	if err := checkInterval(every); err != nil {

@@ -79,7 +79,7 @@ func (r *Room) scriptRun(ctx context.Context, ws *store.Workspace, d *Draft, id 
 	case c.ToolsetID != d.Toolset.ID:
 		return nil, fault("%s is a call of another toolset", id).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
 	case c.Script == "" && !strings.HasSuffix(c.Tool, "run_code"):
-		return nil, fault("%s is no run of a script, but a call of %.80q", id, c.Tool).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
+		return nil, fault("%s is not a run of a script, but a call of %.80q", id, c.Tool).Fix("see: sluice logs %s --tool run_code", d.Toolset.Slug)
 	case c.Outcome != "ok":
 		return nil, fault("the run %s failed: only one that succeeded can become a tool", id)
 	case c.Inner || !strings.HasSuffix(c.Tool, "run_code"): // also sluice_run_code

@@ -11,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -248,13 +249,24 @@ func (d *Draft) WorkflowNamed(name string, script bool) ([]registry.Workflow, in
 		return nil, 0, err
 	}
 	i := slices.IndexFunc(list, func(w registry.Workflow) bool { return w.Name == name && (w.Script != nil) == script })
-	switch {
-	case i >= 0:
+	if i >= 0 {
 		return list, i, nil
-	case script:
-		return nil, 0, problem.New(problem.NotFound, "the toolset has no script %.80q", name).Fix("see: sluice toolset script list %s", d.Toolset.Slug)
 	}
-	return nil, 0, problem.New(problem.NotFound, "the toolset has no workflow %.80q", name).Fix("see: sluice toolset workflow %s list", d.Toolset.Slug)
+	what := "workflow"
+	if script {
+		what = "script"
+	}
+	p := problem.New(problem.NotFound, "the toolset has no %s %.80q", what, name).Fix("see: sluice toolset %s list %s", what, d.Toolset.Slug)
+	var names []string
+	for _, w := range list {
+		if (w.Script != nil) == script {
+			names = append(names, w.Name)
+		}
+	}
+	if near := nearest.Name(name, slices.Values(names)); near != "" {
+		p.Remedy = "did you mean " + near + "?"
+	}
+	return nil, 0, p
 }
 
 // WorkflowOperations are the operations of the draft that steps may call.

@@ -94,7 +94,7 @@ func (r *Room) edgeOf(req *http.Request) (*store.Edge, error) {
 	scheme, value, _ := strings.Cut(req.Header.Get("Authorization"), " ")
 	token := secrets.New(strings.TrimSpace(value))
 	if !strings.EqualFold(scheme, "Bearer") || !access.ValidTokenFor(access.EdgePrefix, token) {
-		return nil, problem.New(problem.Unauthenticated, "the request shows no edge token")
+		return nil, problem.New(problem.Unauthenticated, "missing edge token")
 	}
 	return r.o.Store.EdgeByToken(req.Context(), access.HashToken(token))
 }
@@ -109,7 +109,7 @@ func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 	}
 	join := in.JoinToken.Secret
 	if !access.ValidTokenFor(access.JoinPrefix, join) {
-		return problem.New(problem.Unauthenticated, "the enrolment shows no join token").Fix("make one with: sluice edge token")
+		return problem.New(problem.Unauthenticated, "missing join token").Fix("make one with: sluice edge token")
 	}
 	ctx := req.Context()
 	jt, err := r.o.Store.JoinTokenByHash(ctx, access.HashToken(join))

@@ -1,4 +1,4 @@
-// Package front is around every request of the admin API: its id and host, who asks, the
-// bound of its body, the answer of a repeated one, and the problem that an error becomes.
-// What an operation decides is not here.
+// Package front is the HTTP middleware of the admin API: request ids, the check of Host,
+// authentication, body limits, idempotency keys, and problem details for errors. What an
+// operation decides is not here.
 package front

@@ -2,7 +2,9 @@ package front
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -11,8 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluicegate/sluice/admin/toolset/access"
+	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -123,6 +126,39 @@ func TestAPIToken(t *testing.T) {
 			t.Errorf("a good token: %v", err)
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "slu_short")):
 			t.Errorf("%q: %v, want %q", header, err, want)
+		}
+	}
+}
+
+// TestCancelled: a client that ended its request is no fault of the server, however deep it
+// was noticed.
+func TestCancelled(t *testing.T) {
+	p := ProblemOf(fmt.Errorf("looking up a session: %w", context.Canceled))
+	if p.Status != problem.Cancelled.Status() || p.Code != string(problem.Cancelled) {
+		t.Errorf("%+v", p)
+	}
+	if p := ProblemOf(errors.New("disk")); p.Code != CodeInternal {
+		t.Errorf("another error: %+v", p)
+	}
+}
+
+// TestEnumFault: a value that an enumeration lacks is answered with those that it has, and
+// never shown itself.
+func TestEnumFault(t *testing.T) {
+	const message = `expected value to be one of "off, lossless, concise"`
+	for _, row := range []struct {
+		message string
+		value   any
+		want    string
+	}{
+		{message, "losless", "the value is not one of off, lossless, concise; did you mean lossless?"},
+		{message, "sk_secret", "the value is not one of off, lossless, concise"},
+		{message, 7, "the value is not one of off, lossless, concise"},
+		{"expected string", "losless", "expected string"},
+	} {
+		p := StatusProblem(422, "validation failed", &huma.ErrorDetail{Message: row.message, Location: "body.profile", Value: row.value})
+		if len(p.Errors) != 1 || p.Errors[0].Detail != row.want || p.Errors[0].Location != "body.profile" {
+			t.Errorf("%v: %+v, want %q", row.value, p.Errors, row.want)
 		}
 	}
 }

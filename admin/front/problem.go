@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/login/mcpserver"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -73,6 +75,9 @@ func ProblemOf(err error) *Problem {
 		return done
 	}
 	e := request.Fault(err)
+	if e == nil && errors.Is(err, context.Canceled) { // by the client, who has gone, and not a fault of the server
+		e = problem.New(problem.Cancelled, "the request was cancelled before its answer").Fix("try again")
+	}
 	if e == nil {
 		return &Problem{
 			Type: problem.Kind(CodeInternal).Type(), Title: "Internal error", Status: http.StatusInternalServerError, Code: CodeInternal,
@@ -155,12 +160,29 @@ func StatusProblem(status int, detail string, errs ...error) *Problem {
 		var d huma.ErrorDetailer
 		if errors.As(err, &d) {
 			detail := d.ErrorDetail() // its Value is what was sent: never shown
-			f.Detail, f.Location = detail.Message, detail.Location
+			f.Detail, f.Location = enumFault(detail.Message, detail.Value), detail.Location
 		}
 		f.Detail = withoutValue(f.Detail)
 		p.Errors = append(p.Errors, f)
 	}
 	return p
+}
+
+// enumFault words the message about a value that an enumeration lacks: the values that
+// there are, and the closest one. Other messages stay as they are.
+func enumFault(message string, value any) string {
+	list, ok := strings.CutPrefix(message, "expected value to be one of ")
+	if !ok {
+		return message
+	}
+	list = strings.Trim(list, `"`)
+	message = "the value is not one of " + list
+	if sent, ok := value.(string); ok {
+		if near := nearest.Name(sent, slices.Values(strings.Split(list, ", "))); near != "" {
+			message += "; did you mean " + near + "?"
+		}
+	}
+	return message
 }
 
 // withoutValue replaces messages of encoding/json that repeat a literal of the
@@ -228,5 +250,5 @@ func (f *Room) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 
 // NotAllowed is the problem of a method that a resource does not know.
 func NotAllowed(r *http.Request) *Problem {
-	return StatusProblem(http.StatusMethodNotAllowed, "the resource does not know the method "+request.SafeMethod(r.Method))
+	return StatusProblem(http.StatusMethodNotAllowed, "the resource does not support the method "+request.SafeMethod(r.Method))
 }

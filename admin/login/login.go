@@ -109,7 +109,7 @@ type Authorization struct {
 // the configuration leaves it open; found is nil otherwise.
 func (r *Room) loginConfig(ctx context.Context, row *store.Credential, sh *credential.Shape, more []string, anew bool) (cfg *oauth.Config, found *credential.Client, err error) {
 	if r.o.OAuth == nil {
-		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+		return nil, nil, problem.New(problem.Unavailable, "this node does not call authorization servers")
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	if sh.Discovers() {

@@ -175,7 +175,7 @@ func (s *Secrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected u
 // to one. The client that asked is returned also with an error, when it was found.
 func (s *Secrets) ask(ctx context.Context, row *store.Credential, sh *credential.Shape, tok *store.OAuthToken, have credential.Tokens) (*oauth.Token, *credential.Client, error) {
 	if s.o.OAuth == nil {
-		return nil, nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+		return nil, nil, problem.New(problem.Unavailable, "this node does not call authorization servers")
 	}
 	toLogin := "the operator must log in: sluice toolset auth TOOLSET login"
 	if tok.UserKey != "" {

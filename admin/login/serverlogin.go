@@ -98,7 +98,7 @@ func (r *Room) BeginServer(ctx context.Context, u string, in *ServerLogin, see f
 		return nil, err
 	}
 	if r.o.OAuth == nil {
-		return nil, problem.New(problem.Unavailable, "this node asks no authorization servers")
+		return nil, problem.New(problem.Unavailable, "this node does not call authorization servers")
 	}
 	ws := request.Workspace(ctx, r.o.Store)
 	ctx, named := see(ctx, append(auth.Addresses(), u)) // for this login alone

@@ -164,7 +164,7 @@ func (s *Secrets) mustLogIn(ctx context.Context, row *store.Credential, user *re
 // openTicket opens a link. Whatever is wrong with it is a [problem.NotFound] that
 // does not say what.
 func (r *Room) openTicket(text string) (*ticket, error) {
-	unknown := problem.New(problem.NotFound, "this link is not good any more: it was used, replaced, or is older than %d minutes", int(linkTTL.Minutes())).
+	unknown := problem.New(problem.NotFound, "this link is no longer valid: it was used, replaced, or is older than %d minutes", int(linkTTL.Minutes())).
 		Fix("let your AI client call the tool again; it gets a new link")
 	if len(text) > maxTicket {
 		return nil, unknown

@@ -1,4 +1,4 @@
-// Package notify tells people and programs of what happened on a control plane. Whoever
+// Package notify notifies people and programs of events of a control plane. Whoever
 // changes records adds a [Notice] in the same transaction ([Add]), which is the outbox. A
 // [Room] gives the notices to the channels of their workspace and delivers them: webhooks
 // (Standard Webhooks), Slack-compatible webhooks and e-mail.

@@ -137,6 +137,10 @@ func pack(workspace string, made *connector.Artifact, opened *connector.Connecto
 func noTools(name string, spec *openapi.Result) error {
 	e := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", spec.Operations)
 	e.Place.File = name
+	if spec.Operations == 0 {
+		e.Detail, e.Remedy = "the specification has no operations", "add operations below paths"
+		return e
+	}
 	const shown = 8 // enough to see the pattern
 	for _, u := range spec.Unsupported[:min(len(spec.Unsupported), shown)] {
 		e.Parts = append(e.Parts, problem.New(problem.InvalidSpec, "%s %s: %s", u.Method, u.Path, u.Reason).

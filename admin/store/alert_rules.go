@@ -60,7 +60,7 @@ func (c *scope) AlertRule(ctx context.Context, name, toolset string) (*AlertRule
 // [problem.NotFound].
 func (c *scope) NamedAlertRule(ctx context.Context, name string) (*AlertRule, error) {
 	row := new(AlertRule)
-	return row, table.Found(c.from(row).Where("name = ?", name).Limit(1).Scan(ctx), "alert rule", name)
+	return row, c.found(ctx, c.from(row).Where("name = ?", name).Limit(1).Scan(ctx), (*AlertRule)(nil), "name", "alert rule", name)
 }
 
 // AddAlertRule writes a new rule. It fails with [problem.Conflict] when there is one of its

@@ -44,7 +44,8 @@ func (c *scope) Channels(ctx context.Context, p Page) ([]Channel, string, error)
 // Channel reads a channel by id or name. It fails with [problem.NotFound].
 func (c *scope) Channel(ctx context.Context, id string) (*Channel, error) {
 	row := new(Channel)
-	return row, table.Found(c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN id = ? THEN 0 ELSE 1 END", id).Limit(1).Scan(ctx), "channel", id)
+	err := c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN id = ? THEN 0 ELSE 1 END", id).Limit(1).Scan(ctx)
+	return row, c.found(ctx, err, (*Channel)(nil), "name", "channel", id)
 }
 
 // AddChannel writes a new channel, whose id is set. It fails with [problem.Conflict] when

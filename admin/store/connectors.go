@@ -76,7 +76,7 @@ func (t *Tx) PutConnector(ctx context.Context, row *Connector, version *Connecto
 // Connector reads a connector. It fails with [problem.NotFound].
 func (c *scope) Connector(ctx context.Context, name string) (*Connector, error) {
 	row := new(Connector)
-	return row, table.Found(c.from(row).Where("name = ?", name).Scan(ctx), "connector", name)
+	return row, c.found(ctx, c.from(row).Where("name = ?", name).Scan(ctx), (*Connector)(nil), "name", "connector", name)
 }
 
 // Connectors lists connectors by name.

@@ -50,7 +50,7 @@ func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, 
 // Domain reads a domain by its host. It fails with [problem.NotFound].
 func (c *scope) Domain(ctx context.Context, host string) (*Domain, error) {
 	row := new(Domain)
-	return row, table.Found(c.from(row).Where("host = ?", host).Scan(ctx), "domain", host)
+	return row, c.found(ctx, c.from(row).Where("host = ?", host).Scan(ctx), (*Domain)(nil), "host", "domain", host)
 }
 
 // CountDomains counts the domains of the workspace.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/uptrace/bun"
-
-	"github.com/sluicegate/sluice/admin/store/table"
 )
 
 // Kinds of draft copies.
@@ -63,7 +61,8 @@ func (t *Tx) DropDraftCopy(ctx context.Context, toolset, kind, name string) erro
 // DraftCopy reads a copy. It fails with [problem.NotFound].
 func (c *scope) DraftCopy(ctx context.Context, toolset, kind, name string) (*DraftCopy, error) {
 	row := new(DraftCopy)
-	return row, table.Found(c.from(row).Where("toolset_id = ?", toolset).Where("kind = ?", kind).Where("name = ?", name).Scan(ctx), "draft", name)
+	err := c.from(row).Where("toolset_id = ?", toolset).Where("kind = ?", kind).Where("name = ?", name).Scan(ctx)
+	return row, c.found(ctx, err, (*DraftCopy)(nil), "name", "draft", name)
 }
 
 // DraftCopies lists the copies of a kind of a toolset, newest first.

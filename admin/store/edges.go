@@ -197,7 +197,7 @@ func (t *Tx) Enrol(ctx context.Context, join string, row *Edge) error {
 func (c *scope) Edge(ctx context.Context, id string) (*Edge, error) {
 	row := new(Edge)
 	err := c.from(row).Where("id = ? OR name = ?", id, id).OrderExpr("CASE WHEN revoked_at = 0 THEN 0 ELSE 1 END, id DESC").Limit(1).Scan(ctx)
-	return row, table.Found(err, "edge", id)
+	return row, c.found(ctx, err, (*Edge)(nil), "name", "edge", id)
 }
 
 // Edges lists edges, newest first, revoked ones too.

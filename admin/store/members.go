@@ -31,7 +31,7 @@ func (c *scope) Member(ctx context.Context, id string) (*Member, error) {
 	if strings.Contains(id, "@") {
 		column, id = "email", strings.ToLower(id)
 	}
-	return row, table.Found(c.from(row).Where("? = ?", bun.Ident(column), id).Scan(ctx), "member", id)
+	return row, c.found(ctx, c.from(row).Where("? = ?", bun.Ident(column), id).Scan(ctx), (*Member)(nil), "email", "member", id)
 }
 
 // Members lists the members, newest first.

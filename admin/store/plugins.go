@@ -199,8 +199,10 @@ func (c *scope) PluginVersions(ctx context.Context, name string) ([]PluginVersio
 		return nil, fmt.Errorf("listing the versions of plugin %s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return nil, problem.New(problem.NotFound, "there is no plugin %.80q in this workspace", name).
+		p := problem.New(problem.NotFound, "there is no plugin %.80q in this workspace", name).
 			Fix("publish it: sluice plugin publish")
+		c.propose(ctx, p, (*PluginVersion)(nil), "name", name)
+		return nil, p
 	}
 	return rows, nil
 }

@@ -90,6 +90,7 @@ func suite(t *testing.T, h harness) {
 	}
 	f("toolset round trip", testToolset)
 	f("stale writes", testStale)
+	f("mistyped names", testMistyped)
 	f("slugs", testSlugs)
 	f("pages", testPages)
 	f("isolation", testIsolation)

@@ -34,7 +34,7 @@ func (c *scope) FindToolset(ctx context.Context, ref string) (*Toolset, error) {
 // another workspace has the slug.
 func (c *scope) ToolsetBySlug(ctx context.Context, slug string) (*Toolset, error) {
 	row := new(Toolset)
-	return row, table.Found(c.from(row).Where("slug = ?", slug).Scan(ctx), "toolset", slug)
+	return row, c.found(ctx, c.from(row).Where("slug = ?", slug).Scan(ctx), (*Toolset)(nil), "slug", "toolset", slug)
 }
 
 // Toolsets lists toolsets by id, which is the order of their creation, newest

@@ -426,7 +426,7 @@ func (a *app) sayTest(t *rollout.TestRun) {
 
 // printMade tells what the toolset is now and what to do next.
 func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
-	what := "made"
+	what := "created"
 	if !t.Created {
 		what = "refreshed"
 	}
@@ -443,9 +443,12 @@ func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {
 		fmt.Fprintf(w, "✓ %s is %s as a draft: %s\n", t.Slug, what, size(t))
-		if t.Test != nil && t.Test.Possible && !t.Test.Passed {
-			fmt.Fprintf(w, "  next   mend it, then: sluice toolset test %s\n", t.Slug)
-		} else {
+		switch {
+		case t.Test != nil && t.Test.Possible && !t.Test.Passed:
+			fmt.Fprintf(w, "  next   correct it, then: sluice toolset test %s\n", t.Slug)
+		case t.Test != nil && t.Authentication == nil && len(t.Methods) > 0:
+			fmt.Fprintf(w, "  next   set its authentication, as proposed below, then: sluice toolset test %s\n", t.Slug)
+		default:
 			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, t.Slug)
 		}
 	}

@@ -163,6 +163,9 @@ func (a *app) compileConnector(ctx context.Context, spec *specification.Document
 	if result.Tools == 0 {
 		p := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", result.Operations)
 		p.Place.File = spec.Name
+		if result.Operations == 0 {
+			p.Detail, p.Remedy = "the specification has no operations", "add operations below paths"
+		}
 		for _, u := range result.Unsupported[:min(len(result.Unsupported), describe.MaxListed)] {
 			p.Parts = append(p.Parts, problem.New(problem.InvalidSpec, "%s %s: %s", u.Method, u.Path, u.Reason).At("", u.Line, 0, u.Pointer))
 		}

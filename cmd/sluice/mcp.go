@@ -234,7 +234,7 @@ func serversOf(t *view.ToolsetDetail, name string) ([]*view.ToolsetConnector, er
 	case name != "":
 		return nil, problem.New(problem.Conflict, "toolset %s has no MCP server %s", t.Slug, name).Fix("see: sluice toolset connector %s", t.Slug)
 	}
-	return nil, problem.New(problem.Conflict, "toolset %s was not made of an MCP server", t.Slug)
+	return nil, problem.New(problem.Conflict, "toolset %s was not created from an MCP server", t.Slug)
 }
 
 func printUpstream(w io.Writer, t *view.ToolsetDetail, c *view.ToolsetConnector) {

@@ -36,6 +36,7 @@ const defaultTimeout = 30 * time.Second
 // execute runs the command line and returns the exit code.
 func (a *app) execute(ctx context.Context, args []string) int {
 	root := a.rootCommand()
+	checkTopics(root)
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if err := strayCommand(cmd, args); err != nil {
@@ -66,7 +67,7 @@ over the Model Context Protocol at one toolset URL.
   sluice add api.yaml                      add one to a running node`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          unknownCommand,
+		Args:          command.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asked, _ := cmd.Flags().GetBool("version"); asked {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "sluice", version)
@@ -123,7 +124,7 @@ over the Model Context Protocol at one toolset URL.
 	a.Complete(root, a.prepare)
 	forEachCommand(root, func(c *cobra.Command) {
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
-			c.Args = unknownCommand
+			c.Args = command.UnknownCommand
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	})
@@ -165,29 +166,33 @@ func (w helpWriter) Write(b []byte) (int, error) {
 	return w.Out.Write(b)
 }
 
-// unknownCommand refuses words that are no subcommand and says which was meant.
-func unknownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
+// checkTopics makes the help command refuse topics that there are not.
+func checkTopics(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = knownTopic
+		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%q is not a command of %q", args[0], cmd.CommandPath())
-	if name := closest(cmd, args[0]); name != "" {
-		b.WriteString("\nDid you mean:\n  " + cmd.CommandPath() + " " + name)
-	} else if other, _, err := cmd.Root().Find(args[:1]); err == nil && other != cmd.Root() {
-		b.WriteString("\nDid you mean:\n  " + other.CommandPath())
-	}
-	return exit.Usagef("%s", b.String())
 }
 
-// strayCommand is unknownCommand for a command line with a flag that is not known: of a
+// knownTopic refuses the help of a command or topic that there is not.
+func knownTopic(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err == nil && found.HasSubCommands() {
+		return command.UnknownCommand(found, rest)
+	}
+	return err
+}
+
+// strayCommand is [command.UnknownCommand] for a command line with a flag that is not known: of a
 // word that is no subcommand no flag can be.
 func strayCommand(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err == nil && found == cmd && cmd.HasAvailableSubCommands() {
 		cmd.FParseErrWhitelist.UnknownFlags = true
 		if err = cmd.ParseFlags(rest); err == nil {
-			return unknownCommand(cmd, cmd.Flags().Args())
+			return command.UnknownCommand(cmd, cmd.Flags().Args())
 		}
 	}
 	return nil // the flag is what is told of

@@ -392,7 +392,7 @@ func (r *runner) start(ctx context.Context) error {
 		r.printToolsets(ctx, c)
 	}
 	if len(r.sources) > 0 && live == 0 {
-		r.Say("! nothing was added; mend it, then: sluice add %s", clientconfig.ShellWord(r.sources[0]))
+		r.Say("! nothing was added; correct it, then: sluice add %s", clientconfig.ShellWord(r.sources[0]))
 	}
 	r.Say("  Admin API     %s/v1   token in %s", r.node.AdminURL(), datadir.Path(r.DataDir(), datadir.Token))
 	if page := r.node.RequestsURL(); page != "" {

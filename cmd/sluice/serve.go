@@ -164,7 +164,7 @@ plane is gone, over its own restarts too.`,
 	fs.StringVar(&e.opsListen, "ops-listen", "", "edge: address of /metrics, /livez and /readyz (default "+node.DefaultOperationsListen+")")
 	fs.BoolVar(&f.domains.tls, "domain-tls", false, "edge: speak TLS, with the certificates of domains that the control plane obtains")
 	fs.Uint64Var(&logRows, "call-log-rows", store.DefaultCallLogRows, "most calls of a workspace in the call log")
-	fs.DurationVar(&logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
+	command.LifetimeVar(fs, &logAge, "call-log-age", store.DefaultCallLogAge, "how long calls stay in the call log")
 	command.MustComplete(cmd, "role", []string{string(node.RoleAll), string(node.RoleControl), string(node.RoleEdge)})
 	return cmd
 }

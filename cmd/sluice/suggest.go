@@ -1,13 +1,10 @@
 package main
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // outputFlag finds the output format in a command line that could not be parsed,
@@ -40,22 +37,6 @@ func flagNames(cmd *cobra.Command) []string {
 	cmd.LocalFlags().VisitAll(visit)
 	cmd.InheritedFlags().VisitAll(visit)
 	return names
-}
-
-// closest returns the subcommand that a mistyped one is closest to.
-func closest(cmd *cobra.Command, word string) string {
-	var names []string
-	commands := map[string]string{} // of each name and alias
-	for _, c := range cmd.Commands() {
-		if !c.IsAvailableCommand() {
-			continue
-		}
-		for _, name := range append([]string{c.Name()}, c.Aliases...) {
-			names = append(names, name)
-			commands[name] = c.Name()
-		}
-	}
-	return commands[nearest.Name(word, slices.Values(names))]
 }
 
 func forEachCommand(c *cobra.Command, f func(*cobra.Command)) {

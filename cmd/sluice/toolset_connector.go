@@ -62,7 +62,7 @@ edits and its credential along.`,
 			case verb == "remove" && name != "":
 				return a.connectorRemove(cmd.Context(), args[0], name, f.noDeploy)
 			}
-			return exit.Usagef("that is not something to do with connectors\nusage: %s", cmd.UseLine())
+			return command.UnknownAction(cmd, args[1:])
 		},
 	}
 	f.register(cmd)

@@ -28,7 +28,7 @@ func (x *exchange) contentMCP(body []byte) error {
 	case r.kind.EqualText("input_required"):
 		return x.inputRequired(result)
 	default:
-		return problem.New(problem.Unsupported, "the MCP server answered with a result of a kind that is not known here").
+		return problem.New(problem.Unsupported, "the MCP server answered with an unknown kind of result").
 			Fix("update the gateway")
 	}
 	if err := x.checkResult(&r); err != nil {

@@ -75,7 +75,7 @@ func (x *exchange) itemMCP(body []byte) error {
 	case kind.EqualText("input_required") && x.request.Method != mcp.MethodComplete:
 		return x.inputRequired(result)
 	default:
-		return problem.New(problem.Unsupported, "the MCP server answered with a result of a kind that is not known here").
+		return problem.New(problem.Unsupported, "the MCP server answered with an unknown kind of result").
 			Fix("update the gateway")
 	}
 	if err := x.checkItem(result); err != nil {

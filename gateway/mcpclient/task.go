@@ -76,7 +76,7 @@ func (c *Client) awaitTask(x *Exchange, t *Target, l *link, call *Call) error {
 }
 
 func noTask(t *Target) error {
-	return problem.New(problem.UpstreamMalformed, "what %s says of a task is not as the protocol has it", t.Endpoint.server()).
+	return problem.New(problem.UpstreamMalformed, "%s sent an invalid task", t.Endpoint.server()).
 		Fix("look at the log of the server")
 }
 

@@ -4,7 +4,9 @@
 package nearest
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -20,15 +22,17 @@ const (
 // Upper case and the separators "_", "-", "." and " " do not count. A name is close when
 // it takes at most a third as many changes as name has letters, and one change in the
 // shortest; a change is a letter more, less, other, or two neighbours swapped (the optimal
-// string alignment distance). Where no name is that close, the first that begins with
-// what was typed, three letters or more, is. Of equals the first counts. Names over 64
+// string alignment distance). Where no name is that close, the first with the same words in another
+// order is ("orders_list", "list_orders"), then the first that begins with
+// what was typed, three letters or more. Of equals the first counts. Names over 64
 // bytes, and what follows 5,000 names, are not looked at.
 func Name(name string, names iter.Seq[string]) string {
 	if len(name) > maxName {
 		return ""
 	}
 	typed := fold(name)
-	best, least, begins := "", max(len(typed)/3, 1)+1, ""
+	best, least, begins, reordered := "", max(len(typed)/3, 1)+1, "", ""
+	parts := words(name)
 	tries := 0
 	for n := range names {
 		if tries++; tries > maxNames {
@@ -41,14 +45,21 @@ func Name(name string, names iter.Seq[string]) string {
 		if d := distance(typed, known); d < least {
 			best, least = n, d
 		}
+		if reordered == "" && len(parts) > 1 && slices.Equal(parts, words(n)) {
+			reordered = n
+		}
 		if begins == "" && len(typed) > 2 && strings.HasPrefix(known, typed) {
 			begins = n
 		}
 	}
-	if best == "" {
-		return begins
-	}
-	return best
+	return cmp.Or(best, reordered, begins)
+}
+
+// words are the words of a name with separators, in alphabetical order.
+func words(name string) []string {
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("_-. ", r) })
+	slices.Sort(parts)
+	return parts
 }
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")

@@ -14,6 +14,7 @@ func TestName(t *testing.T) {
 		"created_at": "createdAt", "naem": "name", "perpage": "per_page",
 		"di": "id", "ix": "id", // one change of two letters
 		"list": "list_orders", "tools": "toolset", // what it begins with
+		"orders_list": "list_orders", "Order.Get": "get_order", // the same words
 		"qq": "", "": "", "delete_user": "", "li": "",
 	} {
 		if got := Name(typed, slices.Values(names)); got != want {

@@ -310,7 +310,7 @@ func (c *Client) readToken(host string, status int, contentType string, body []b
 	case status < 200 || status > 299:
 		return nil, refusedStatus(host, status)
 	case a.Access == "":
-		return nil, problem.New(problem.UpstreamMalformed, "the answer of the token endpoint of %s holds no access token", host).Fix("check tokenUrl")
+		return nil, problem.New(problem.UpstreamMalformed, "the answer of the token endpoint of %s has no access token", host).Fix("check tokenUrl")
 	case len(a.Access) > maxToken || len(a.Refresh) > maxToken || !visible(a.Access):
 		return nil, problem.New(problem.UpstreamMalformed, "the access token of %s cannot be sent in a header", host)
 	case a.Type != "" && !strings.EqualFold(a.Type, "bearer"):

@@ -124,13 +124,13 @@ func (c *Client) metadata(ctx context.Context, issuer, at string) (*Metadata, er
 		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s is that of another issuer, %.200q", name, m.Issuer).
 			Fix("set the issuer exactly as the server writes it")
 	case checkNamed(issuer, m.TokenEndpoint) != nil:
-		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable token endpoint", name).Fix("set tokenUrl")
+		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s has no usable token endpoint", name).Fix("set tokenUrl")
 	case m.AuthorizationEndpoint != "" && checkNamed(issuer, m.AuthorizationEndpoint) != nil:
-		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable page to log in at", name).Fix("set authorizationUrl")
+		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s has no usable authorization endpoint", name).Fix("set authorizationUrl")
 	case m.RegistrationEndpoint != "" && checkNamed(issuer, m.RegistrationEndpoint) != nil:
-		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s names no usable place to register clients at", name)
+		return nil, problem.New(problem.UpstreamMalformed, "the metadata of %s has no usable registration endpoint", name)
 	case len(m.Challenges) > 0 && !slices.Contains(m.Challenges, "S256"):
-		return nil, problem.New(problem.Unsupported, "%s knows no PKCE with S256", name)
+		return nil, problem.New(problem.Unsupported, "%s does not support PKCE with S256", name)
 	}
 	if m.RevocationEndpoint != "" && checkNamed(issuer, m.RevocationEndpoint) != nil {
 		m.RevocationEndpoint = "" // logins do not need it

@@ -159,6 +159,6 @@ func (m *Metadata) RequirePKCE() error {
 	if slices.Contains(m.Challenges, "S256") {
 		return nil
 	}
-	return problem.New(problem.Unsupported, "the authorization server %s does not say that it knows PKCE with S256, which protects logins", m.name()).
+	return problem.New(problem.Unsupported, "the authorization server %s does not announce PKCE with S256, which protects logins", m.name()).
 		Fix("use a token that was got elsewhere, with authType bearer or header; or, if you know that it does, set issuer and clientId yourself")
 }

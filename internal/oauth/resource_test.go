@@ -215,8 +215,8 @@ func TestNamedAddresses(t *testing.T) {
 	}
 	const token = `"token_endpoint":"https://id.example/token",`
 	f(`"token_endpoint":"http://127.0.0.1:9/token"`, "no usable token endpoint")
-	f(token+`"authorization_endpoint":"http://127.0.0.1:9/auth"`, "no usable page to log in at")
-	f(token+`"registration_endpoint":"http://127.0.0.1:9/new"`, "no usable place to register")
+	f(token+`"authorization_endpoint":"http://127.0.0.1:9/auth"`, "no usable authorization endpoint")
+	f(token+`"registration_endpoint":"http://127.0.0.1:9/new"`, "no usable registration endpoint")
 	f(token+`"revocation_endpoint":"http://127.0.0.1:9/revoke"`, "")
 }
 

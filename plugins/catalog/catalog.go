@@ -142,7 +142,7 @@ func (c *Catalog) Entry(id string) (*Entry, error) {
 		}
 	}
 	if name := nearest.Name(id, ids); name != "" {
-		return nil, p.Fix("did you mean %s", name)
+		return nil, p.Fix("did you mean %s?", name)
 	}
 	return nil, p.Fix("see: sluice catalog list")
 }

@@ -142,7 +142,7 @@ func (in *NewRequest) Check() error {
 		n := utf8.RuneCountInString(*text)
 		switch {
 		case n == 0:
-			return request.FieldFault(at, "it has no characters that can be seen")
+			return request.FieldFault(at, "it has no visible characters")
 		case n < f.Min:
 			return request.FieldFault(at, "it has %d characters, at least %d are needed", n, f.Min)
 		case n > f.Max:

@@ -189,7 +189,7 @@ func TestHostile(t *testing.T) {
 	ann := s.browser()
 	link := ann.link("ann@a.example")
 	ann.post(link, http.StatusOK)
-	if page := ann.post(link, http.StatusNotFound); !strings.Contains(page, "not valid, or not any more") {
+	if page := ann.post(link, http.StatusNotFound); !strings.Contains(page, "not valid, or has expired") {
 		t.Errorf("a link works twice: %s", page)
 	}
 	const evil = `"><script>alert(1)</script>`

@@ -170,7 +170,7 @@ func (p *people) whose(cookie string) string {
 }
 
 func deadLink() error {
-	return problem.New(problem.NotFound, "this link is not valid, or not any more").Fix("ask for a new one: a link works once, and for %d minutes", int(linkLife.Minutes()))
+	return problem.New(problem.NotFound, "this link is not valid, or has expired").Fix("ask for a new one: a link works once, and for %d minutes", int(linkLife.Minutes()))
 }
 
 // confirm uses a link up and returns the person of its address, a new one if nobody has it.

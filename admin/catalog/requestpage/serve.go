@@ -120,7 +120,7 @@ func (v *visit) take(l *ratelimit.Limiter, key string) error {
 	}
 	seconds := int((max(wait, time.Second) + time.Second - 1) / time.Second)
 	v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return problem.New(problem.RateLimited, "that was too often").Fix("try again in %s", (time.Duration(seconds) * time.Second).String())
+	return problem.New(problem.RateLimited, "too many attempts").Fix("try again in %s", (time.Duration(seconds) * time.Second).String())
 }
 
 // fail shows what went wrong.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"filippo.io/age"
@@ -13,8 +14,20 @@ import (
 	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
+
+// slugs are the slugs of toolsets.
+func slugs(all []*store.Toolset) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, t := range all {
+			if !yield(t.Slug) {
+				return
+			}
+		}
+	}
+}
 
 // Export is the workspace as a document, with the ETag of what an import would change:
 // the named toolsets, or all of them with the publisher keys. Secrets are sealed for
@@ -41,7 +54,11 @@ func (r *Room) Export(ctx context.Context, ws *store.Workspace, toolsets []strin
 	out := &declare.Declaration{FormatVersion: declare.DeclarationFormat, Toolsets: []declare.DeclaredToolset{}}
 	for _, name := range toolsets {
 		if !slices.ContainsFunc(all, func(t *store.Toolset) bool { return t.ID == name || t.Slug == name }) {
-			return "", nil, problem.New(problem.NotFound, "there is no toolset %.80q in this workspace", name)
+			p := problem.New(problem.NotFound, "there is no toolset %.80q in this workspace", name)
+			if near := nearest.Name(name, slugs(all)); near != "" {
+				p.Remedy = "did you mean " + near + "?"
+			}
+			return "", nil, p
 		}
 	}
 	for _, ts := range all {

@@ -168,7 +168,9 @@ func sameBinding(all []draft.Binding, b *draft.Binding) *draft.Binding {
 func pin(ctx context.Context, ws *store.Workspace, before []draft.Binding, b *draft.Binding, renew, decided bool, at string) (*store.PluginVersion, error) {
 	rows, err := ws.PluginVersions(ctx, b.Plugin)
 	if problem.Is(err, problem.NotFound) {
-		return nil, request.FieldFault(at+"/plugin", "there is no plugin %.80q in this workspace", b.Plugin)
+		p := problem.New(problem.InvalidArgument, "%s", problem.As(err).Detail).At("", 0, 0, at+"/plugin")
+		p.Remedy = problem.As(err).Remedy
+		return nil, p
 	}
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package playground describes what the console's playground shows of one call: the
-// request, the answer as received and as shaped, and where the time went. It calls
-// nothing and keeps nothing: the gateway's pipeline makes the call, and the test of a
-// draft answers with it.
+// Package playground describes one call for the playground of the console: the request,
+// the answer as received and as shaped, and the time of each stage. It calls nothing and
+// keeps nothing: the gateway's pipeline makes the call, and the test of a draft answers
+// with it.
 package playground

@@ -51,7 +51,7 @@ var (
 // Store implements [certmagic.Storage].
 func (s *storage) Store(ctx context.Context, key string, value []byte) error {
 	if len(value) > maxValueBytes {
-		return problem.New(problem.TooLarge, "what is to be kept as %.200s has %d bytes, the limit is %d", key, len(value), maxValueBytes)
+		return problem.New(problem.TooLarge, "the record %.200s has %d bytes, the limit is %d", key, len(value), maxValueBytes)
 	}
 	return s.store.SaveACMEValue(ctx, key, len(value), func(rec secrets.Record) ([]byte, error) { return s.ring.SealBytes(rec, value) })
 }

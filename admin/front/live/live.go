@@ -224,7 +224,7 @@ func (s *Stream) allowed(ctx context.Context) error {
 		return err
 	}
 	if now.Role != s.as.Role {
-		return problem.New(problem.Unauthenticated, "the role is another one now").Fix("open the stream again")
+		return problem.New(problem.Unauthenticated, "the role has changed").Fix("open the stream again")
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package metrics is what a control plane says of itself at /metrics: its requests, its
-// jobs, alerts, notices, edges and keys. The names and labels are in docs/gateway.md, the
-// help texts in internal/promtext.
+// Package metrics writes the metrics of a control plane: requests, jobs, alerts,
+// deliveries, edges and keys. The names and labels are in docs/gateway.md, the help texts
+// in internal/promtext.
 package metrics
 
 import (

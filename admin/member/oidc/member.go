@@ -25,7 +25,7 @@ type claims struct {
 // provider is asked for.
 func (m *Room) claims(ctx context.Context, p *oidc.Provider, k *kept, code string) (*claims, error) {
 	malformed := func(err error) error {
-		return problem.New(problem.Unauthenticated, "what %s answered is no login: %s", m.o.Config.Name, request.ClipText(err.Error(), 300)).
+		return problem.New(problem.Unauthenticated, "the answer of %s is not a login: %s", m.o.Config.Name, request.ClipText(err.Error(), 300)).
 			Fix("sign in again; if that does not help, look at the client there and at the clocks").Because(err)
 	}
 	token, err := m.client(p, k.Redirect).Exchange(ctx, code, oauth2.VerifierOption(k.Verifier))

@@ -117,7 +117,7 @@ func (m *Room) refuse(ctx context.Context, row *store.Passkey, err error) error 
 	request.Of(ctx).Refused = &request.RefusedLogin{Workspace: of, Action: "session.open", Resource: resource, Reason: "passkey"}
 	m.log.LogAttrs(ctx, slog.LevelWarn, "a login with a passkey did not succeed", slog.String("request_id", request.Of(ctx).ID), slog.String("client", request.Of(ctx).IP),
 		slog.String("cause", reason(err)))
-	return problem.New(problem.Unauthenticated, "this passkey is not known here, or what it signed is not good").
+	return problem.New(problem.Unauthenticated, "unknown passkey, or its signature is not valid").
 		Fix("sign in with your password, and see your passkeys in Settings; an administrator can make a login link that sets a new password")
 }
 

@@ -1,6 +1,6 @@
-// Package alert finds what is wrong and raises alerts: it looks at the records of the
-// control plane (the call log and usage that nodes report, credentials, logins, edges,
-// sources), keeps one alert for each cause, and says how to fix it.
+// Package alert detects failures and raises alerts: it reads the records of the control
+// plane (the call log and usage that nodes report, credentials, logins, edges, sources),
+// keeps one alert for each cause, and says how to fix it.
 //
 // It asks no node and no upstream anything, and delivers nothing: package notify does.
 //

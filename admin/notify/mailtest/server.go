@@ -1,4 +1,4 @@
-// Package mailtest is a mail server for tests, which keeps what it takes.
+// Package mailtest is a mail server for tests that keeps the received messages.
 package mailtest
 
 import (

@@ -34,6 +34,10 @@ type staged struct {
 // with its sum and every content with its digest. durable syncs each file.
 func restoreInto(ctx context.Context, r io.Reader, dir string, ids []age.Identity, durable bool) (*staged, error) {
 	plain, err := age.Decrypt(r, ids...)
+	if _, mismatch := errors.AsType[*age.NoIdentityMatchError](err); err != nil && !mismatch {
+		return nil, problem.New(problem.InvalidArgument, "the file is not a backup, or its beginning is damaged").
+			Fix("name a file that sluice backup wrote").Because(err)
+	}
 	if err != nil {
 		return nil, problem.New(problem.InvalidArgument, "the backup cannot be opened with this key").
 			Fix("give the identity of one of its recipients, or its passphrase").Because(err)

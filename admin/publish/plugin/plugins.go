@@ -323,7 +323,7 @@ func failedCases(m *PluginMeasured) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	e := problem.New(problem.TestFailed, "%d of %d golden cases do not give what they say", len(failed), len(m.Cases)).
+	e := problem.New(problem.TestFailed, "%d of %d golden cases do not give the expected output", len(failed), len(m.Cases)).
 		Fix("run them: sluice plugin test")
 	const shown = 8 // enough to see the pattern
 	e.Parts = failed[:min(len(failed), shown)]

@@ -50,7 +50,7 @@ var errLost = problem.New(problem.Unavailable, "the control plane that leads end
 	Fix("look whether the change is there before you repeat it; with the same Idempotency-Key it is made once")
 
 // errBusy: too many requests are passed on already.
-var errBusy = problem.New(problem.Unavailable, "this control plane passes on as many requests as it can").
+var errBusy = problem.New(problem.Unavailable, "this control plane already forwards as many requests as it can").
 	Fix("repeat the request in a moment, or ask another control plane")
 
 var (

@@ -1,4 +1,4 @@
-// Package listing is what the lists of the admin API have in common: the fields that one
-// can search, filter and sort by, the language of filters, and pages of lists that are in
-// memory. It knows no record and no database: package store turns a [Query] into SQL.
+// Package listing has the common parts of lists of the admin API: fields for search,
+// filters and sorting, the language of filters, and pages of lists in memory. It knows no
+// record and no database: package store turns a [Query] into SQL.
 package listing

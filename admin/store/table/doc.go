@@ -1,4 +1,4 @@
-// Package table is what every table of records is made of: times as columns, the
-// column of the workspace, and pages of a list, whose search, filter and order become
-// SQL here. It knows no record and opens no database; package store does.
+// Package table has the common parts of tables of records: times as columns, the column of
+// the workspace, and pages of a list, with search, filter and order in SQL. It knows no
+// record and opens no database; package store does.
 package table

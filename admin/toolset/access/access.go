@@ -296,7 +296,7 @@ func (r *Room) try(ctx context.Context, ws *store.Workspace, ts *store.Toolset, 
 	}
 	rel, err := r.Publisher.Release(ctx)
 	if err != nil {
-		return problem.New(problem.Unavailable, "the change is stored, but no release could be made of it: it is not in force yet").
+		return problem.New(problem.Unavailable, "the change is stored, but no release could be made of it: it does not take effect yet").
 			Fix("look into the log of this node and repeat the change").Because(err)
 	}
 	if r.AwaitRelease != nil {

@@ -180,7 +180,7 @@ func alertSnooze(s *command.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&note, "note", "", "for those who look at the alert")
-	cmd.Flags().DurationVar(&d, "for", 4*time.Hour, "how long")
+	command.LifetimeVar(cmd.Flags(), &d, "for", 4*time.Hour, "how long, such as 30m or 2d")
 	return cmd
 }
 

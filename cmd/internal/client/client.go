@@ -230,7 +230,7 @@ func (c *Client) Do(caller context.Context, in Call) (string, error) {
 	}
 	if in.Out != nil && len(answer) > 0 {
 		if err := decode(answer, in.Out); err != nil {
-			return "", problem.New(problem.Unavailable, "the answer of %s is not what the admin API gives", c.Base).
+			return "", problem.New(problem.Unavailable, "the answer of %s is not an answer of the admin API", c.Base).
 				Fix("check --server: is it the admin address?").Because(err)
 		}
 	}

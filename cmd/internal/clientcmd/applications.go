@@ -39,7 +39,16 @@ func applications() []application {
 }
 
 func inHome(path ...string) func(config.Environment) string {
-	return func(e config.Environment) string { return filepath.Join(append([]string{e.Home}, path...)...) }
+	return func(e config.Environment) string { return below(e.Home, path...) }
+}
+
+// below is a path below a base directory, or "" when the machine does not say which that
+// is: never a path in the current directory.
+func below(base string, path ...string) string {
+	if base == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{base}, path...)...)
 }
 
 func here(path ...string) func(config.Environment) string {
@@ -50,42 +59,42 @@ func claudeDesktopFile(e config.Environment) string {
 	const file = "claude_desktop_config.json"
 	switch runtime.GOOS {
 	case "darwin":
-		return filepath.Join(e.Home, "Library", "Application Support", "Claude", file)
+		return below(e.Home, "Library", "Application Support", "Claude", file)
 	case "windows":
-		return filepath.Join(e.AppData, "Claude", file)
+		return below(e.AppData, "Claude", file)
 	default:
-		return filepath.Join(e.XDG, "Claude", file)
+		return below(e.XDG, "Claude", file)
 	}
 }
 
 func zedFile(e config.Environment) string {
 	switch runtime.GOOS {
 	case "darwin":
-		return filepath.Join(e.Home, ".config", "zed", "settings.json")
+		return below(e.Home, ".config", "zed", "settings.json")
 	case "windows":
-		return filepath.Join(e.AppData, "Zed", "settings.json")
+		return below(e.AppData, "Zed", "settings.json")
 	default:
-		return filepath.Join(e.XDG, "zed", "settings.json")
+		return below(e.XDG, "zed", "settings.json")
 	}
 }
 
 func gooseFile(e config.Environment) string {
 	if runtime.GOOS == "windows" {
-		return filepath.Join(e.AppData, "Block", "goose", "config", "config.yaml")
+		return below(e.AppData, "Block", "goose", "config", "config.yaml")
 	}
-	return filepath.Join(e.XDG, "goose", "config.yaml")
+	return below(e.XDG, "goose", "config.yaml")
 }
 
 func clineFile(e config.Environment) string {
 	if file := e.Getenv("CLINE_MCP_SETTINGS_PATH"); file != "" {
 		return file
 	}
-	return filepath.Join(e.Home, ".cline", "data", "settings", "cline_mcp_settings.json")
+	return below(e.Home, ".cline", "data", "settings", "cline_mcp_settings.json")
 }
 
 func codexFile(e config.Environment) string {
 	if home := e.Getenv("CODEX_HOME"); home != "" {
 		return filepath.Join(home, "config.toml")
 	}
-	return filepath.Join(e.Home, ".codex", "config.toml")
+	return below(e.Home, ".codex", "config.toml")
 }

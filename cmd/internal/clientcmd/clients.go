@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/clientconfig"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/registry"
@@ -80,7 +81,11 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	}
 	i := slices.IndexFunc(applications(), func(c application) bool { return c.Name == f.name })
 	if f.name != "" && i < 0 {
-		return exit.Usagef("--for %s is not known; there are: %s", terminal.Printable(f.name), strings.Join(applicationNames(), ", "))
+		meant := ""
+		if near := nearest.Name(f.name, slices.Values(applicationNames())); near != "" {
+			meant = "did you mean " + near + "? "
+		}
+		return exit.Usagef("--for %s is not known; %sthere are: %s", terminal.Printable(f.name), meant, strings.Join(applicationNames(), ", "))
 	}
 	ttl, err := command.Lifetime("--token-ttl", f.ttl)
 	if err != nil {
@@ -96,6 +101,9 @@ func (a clients) run(cmd *cobra.Command, toolset string, f *clientFlags) error {
 	c := applications()[i]
 	if c.file == nil && (f.install || f.uninstall) {
 		return exit.Usagef("%s has no configuration file; do this:\n%s", c.Title, c.Snippet(s))
+	}
+	if (f.install || f.uninstall) && c.file(a.Env) == "" {
+		return exit.Usagef("the configuration of %s is in your home directory, and HOME is not set", c.Title)
 	}
 	install := installation{clients: a, app: c, at: s, toolset: t, ttl: ttl}
 	switch {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -8,14 +9,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/nearest"
 )
 
 // Exactly takes n arguments; what says in words which.
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		if n == 0 && len(args) > 0 && cmd.HasAvailableSubCommands() {
+			return UnknownCommand(cmd, args)
+		}
 		if len(args) != n {
 			return exit.Usagef("%s takes %s\nusage: %s", cmd.CommandPath(), what, cmd.UseLine())
 		}
@@ -32,6 +38,61 @@ func Between(low, high int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// UnknownCommand refuses words that are no subcommand and says which was meant.
+func UnknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is not a command of %q", args[0], cmd.CommandPath())
+	if name := closest(cmd, args[0]); name != "" {
+		b.WriteString("\nDid you mean:\n  " + cmd.CommandPath() + " " + name)
+	} else if other, _, err := cmd.Root().Find(args[:1]); err == nil && other != cmd.Root() {
+		b.WriteString("\nDid you mean:\n  " + other.CommandPath())
+	} else {
+		b.WriteString("\nsee: " + cmd.CommandPath() + " --help")
+	}
+	return exit.Usagef("%s", b.String())
+}
+
+// closest returns the subcommand or topic that a mistyped one is closest to.
+func closest(cmd *cobra.Command, word string) string {
+	var names []string
+	commands := map[string]string{} // of each name and alias
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		for _, name := range append([]string{c.Name()}, c.Aliases...) {
+			names = append(names, name)
+			commands[name] = c.Name()
+		}
+	}
+	return commands[nearest.Name(word, slices.Values(names))]
+}
+
+// UnknownAction refuses what follows the name in a command such as "tools TOOLSET
+// [list | get TOOL]". It says which action was meant, or what the action takes.
+func UnknownAction(cmd *cobra.Command, words []string) error {
+	_, list, _ := strings.Cut(cmd.UseLine(), " [")
+	list, _, _ = strings.Cut(list, "] [flags]")
+	actions := strings.Split(strings.TrimSuffix(list, "]"), " | ")
+	verbs := make([]string, len(actions))
+	for i, action := range actions {
+		verbs[i], _, _ = strings.Cut(action, " ")
+	}
+	var b strings.Builder
+	switch near := nearest.Name(words[0], slices.Values(verbs)); {
+	case slices.Contains(verbs, words[0]):
+		fmt.Fprintf(&b, "%s: these are not the arguments of %q", cmd.CommandPath(), words[0])
+	case near != "":
+		fmt.Fprintf(&b, "%s has no action %q; did you mean %s?", cmd.CommandPath(), words[0], near)
+	default:
+		fmt.Fprintf(&b, "%s has no action %q", cmd.CommandPath(), words[0])
+	}
+	return exit.Usagef("%s\nusage: %s", b.String(), cmd.UseLine())
 }
 
 // MustComplete offers fixed values for a flag to shell completion.
@@ -52,6 +113,29 @@ func Lifetime(flag, s string) (time.Duration, error) {
 		return d, nil
 	}
 	return 0, exit.Usagef("%s %s is not a duration such as 12h or 90d", flag, terminal.Printable(s))
+}
+
+// lifetimeType is the type of a flag of [LifetimeVar].
+const lifetimeType = "lifetime"
+
+// LifetimeVar defines a flag that is a duration which may be in days.
+func LifetimeVar(fs *pflag.FlagSet, to *time.Duration, name string, value time.Duration, usage string) {
+	*to = value
+	fs.Var((*lifetime)(to), name, usage)
+}
+
+type lifetime time.Duration
+
+func (l *lifetime) String() string { return time.Duration(*l).String() }
+func (l *lifetime) Type() string   { return lifetimeType }
+
+// Set implements [pflag.Value].
+func (l *lifetime) Set(s string) error {
+	d, err := Lifetime("", s)
+	if err == nil {
+		*l = lifetime(d)
+	}
+	return err
 }
 
 // ParseLabels reads labels written NAME=VALUE.

@@ -27,6 +27,8 @@ func FlagError(err error) error {
 		want = "true or false"
 	case "duration":
 		want = "a duration such as 30s or 5m"
+	case lifetimeType:
+		want = "a duration such as 12h or 90d"
 	case "int", "int64":
 		want = "a whole number"
 	case "uint", "uint64":
@@ -82,7 +84,7 @@ func valueName(f *pflag.Flag) string {
 	}
 	last := f.Name[strings.LastIndexByte(f.Name, '-')+1:]
 	switch f.Value.Type() {
-	case "duration":
+	case "duration", lifetimeType:
 		return "DURATION"
 	case "int", "int64", "uint", "uint64", "float64":
 		return "N"

@@ -125,7 +125,7 @@ or at once with verify, and gets a certificate. It is then the URL that is print
 			case len(args) == 3 && (args[1] == "remove" || args[1] == "rm"):
 				return c.remove(ctx, args[2])
 			}
-			return exit.Usagef("%q is not something to do with domains\nusage: %s", args[1:], cmd.UseLine())
+			return command.UnknownAction(cmd, args[1:])
 		},
 	}
 	waitFlag(cmd, &wait)

@@ -109,7 +109,7 @@ of the toolset ("sluice toolset labels"); one without labels goes to every edge.
 	fs.StringVar(&name, "name", "", "name of the token in lists")
 	fs.BoolVar(&everyone, "all-workspaces", false, "the edges serve every workspace (operator only)")
 	fs.Uint64Var(&uses, "uses", 1, "how many nodes may join with it")
-	fs.DurationVar(&ttl, "ttl", 24*time.Hour, "how long it is good")
+	command.LifetimeVar(fs, &ttl, "ttl", 24*time.Hour, "how long it is valid, such as 12h or 7d")
 	cmd.AddCommand(joinTokens.List(s, "List join tokens, newest first"),
 		joinTokens.Remove(s, "revoke ID", "Revoke a join token: no further node joins with it", "the id of a join token", "%s is revoked. Edges that joined with it stay."))
 	return cmd

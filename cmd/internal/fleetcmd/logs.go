@@ -68,7 +68,7 @@ keeps the arguments and answers of calls from then on, redacted and cut at 4 KB;
 			case len(args) >= 2 && args[0] == "capture":
 				return logCapture(ctx, s, args[1:])
 			case len(args) > 1:
-				return exit.Usagef("%q is not something to do with logs\nusage: %s", args[0], cmd.UseLine())
+				return command.UnknownAction(cmd, args)
 			}
 			if f.stderr {
 				return commandOutput(ctx, s, args)

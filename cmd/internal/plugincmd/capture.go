@@ -258,7 +258,7 @@ func inputsOf(run *admin.TestAnswer) ([]playground.InspectedInput, error) {
 		return nil, problem.New(problem.Unavailable, "%s cannot be called: %s", run.Tool, run.Reason).Fix("see: sluice doctor")
 	}
 	if run.Inspection == nil {
-		return nil, problem.New(problem.Unavailable, "the call was made, and what was received is not there: it took too long, or failed before an answer came: %s", cmp.Or(run.Reason, "no reason was given")).
+		return nil, problem.New(problem.Unavailable, "the call was made, but its answer is missing: it took too long, or failed before an answer came: %s", cmp.Or(run.Reason, "no reason was given")).
 			Fix("try again, with a longer --timeout")
 	}
 	var texts []playground.InspectedInput

@@ -384,7 +384,7 @@ every version it signed, and toolsets that bind one cannot be deployed again wit
 			case args[0] == "revoke" && len(args) == 2:
 				return a.revokePublisherKey(cmd.Context(), c, args[1], reason)
 			}
-			return exit.Usagef("%q is not something to do with publishers' keys\nusage: %s", strings.Join(args, " "), cmd.UseLine())
+			return command.UnknownAction(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&name, "name", "", "add: whose key it is (default: the file's name)")

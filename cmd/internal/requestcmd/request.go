@@ -43,8 +43,8 @@ var requests = command.Resource[connectorrequest.Request]{
 func Command(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "request", Aliases: []string{"requests"}, Short: "Ask for connectors and vote for those that others ask for",
-		Long: `Ask for a connector that the catalog does not have, vote for what others ask for, and say
-what becomes of a request. Channels get a notice when a connector is published
+		Long: `Ask for a connector that the catalog does not have, vote for what others ask for, and set
+the state of a request. Channels get a notice when a connector is published
 ("sluice notify").`,
 	}
 	cmd.AddCommand(list(s), create(s), show(s), vote(s, true), vote(s, false), change(s))
@@ -162,7 +162,7 @@ func write(w io.Writer, r *connectorrequest.Request) {
 func vote(s *command.Session, give bool) *cobra.Command {
 	use, short, method := "vote ID", "Vote for a request", http.MethodPut
 	if !give {
-		use, short, method = "unvote ID", "Take your vote back", http.MethodDelete
+		use, short, method = "unvote ID", "Withdraw your vote", http.MethodDelete
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: command.Exactly(1, "one request"),
@@ -177,7 +177,7 @@ func vote(s *command.Session, give bool) *cobra.Command {
 func change(s *command.Session) *cobra.Command {
 	var state, entry, reason, comment string
 	cmd := &cobra.Command{
-		Use: "set ID", Aliases: []string{"close"}, Short: "Say what becomes of a request, or comment on it", Args: command.Exactly(1, "one request"),
+		Use: "set ID", Aliases: []string{"close"}, Short: "Set the state of a request, or comment on it", Args: command.Exactly(1, "one request"),
 		Example: "  sluice request set ID --state published --entry acme\n  sluice request set ID --state declined --reason \"it has no API\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := connectorrequest.ChangeRequest{Comment: comment}

@@ -97,7 +97,11 @@ func List[T any](a *Terminal, items []T, raw []json.RawMessage, columns []Column
 		head = append(head, c.Header)
 	}
 	if len(shown) == 0 {
-		return exit.Usagef("--fields names no column of this table")
+		var names []string
+		for _, c := range columns {
+			names = append(names, strings.ToLower(c.Header))
+		}
+		return exit.Usagef("--fields names no column of this table; it has %s", strings.Join(names, ", "))
 	}
 	t.AppendHeader(head)
 	rows := make([][]string, len(items))

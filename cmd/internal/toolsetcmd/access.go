@@ -69,7 +69,7 @@ changes only them. An access token is printed once, when it is created.`,
 			case verb == "token revoke" && len(args) == 4:
 				return a.revoke(cmd.Context(), args[3])
 			}
-			return exit.Usagef("%q is not something to do with access\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+			return command.UnknownAction(cmd, args[1:])
 		}),
 	}
 	fs := cmd.Flags()

@@ -79,7 +79,7 @@ func authCommand(cli *command.Session) *cobra.Command {
 				e.Say("✓ %s sends no credential any more", e.t.Slug)
 				return nil
 			}
-			return exit.Usagef("%q is not something to do with authentication\nusage: %s", verb, cmd.UseLine())
+			return command.UnknownAction(cmd, []string{verb})
 		},
 	}
 	f.Register(cmd)

@@ -55,7 +55,7 @@ func (e *edit) awaitLogin(ctx context.Context, path string, begun *login.Authori
 		case it.LastError != "":
 			return nil, problem.New(problem.Unauthenticated, "the login did not succeed: %s", it.LastError).Fix("begin again")
 		default:
-			return nil, problem.New(problem.Timeout, "nobody logged in in time").Fix("begin again")
+			return nil, problem.New(problem.Timeout, "no login in time").Fix("begin again")
 		}
 		select {
 		case <-tick.C:

@@ -14,7 +14,7 @@ import (
 )
 
 func draftCommand(cli *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "draft", Aliases: []string{"drafts"}, Short: "List, show, restore and delete drafts that roll-backs set aside"}
+	cmd := &cobra.Command{Use: "draft", Aliases: []string{"drafts"}, Short: "List, show, restore and delete drafts set aside by rollbacks"}
 	cmd.AddCommand(draftList(cli), draftShow(cli), draftApply(cli), draftDrop(cli))
 	return cmd
 }

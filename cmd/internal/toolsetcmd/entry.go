@@ -23,13 +23,13 @@ func CatalogUpdate(cli *command.Session) *cobra.Command {
 	var in adoption.UpdateRequest
 	var tool string
 	cmd := &cobra.Command{
-		Use: "update TOOLSET", Short: "Take over the newer version of a toolset's entry", Args: command.Exactly(1, "one toolset"),
-		Long: `Take over the entry of the catalog that a toolset was made of, as the catalog has it now,
-and say what that changes: tools, names, descriptions, answers, authentication header and
-addresses. What you edited since stays as it is. What breaks nothing is tested and deployed
-when the toolset is live; breaking changes wait in the draft, unless --accept-breaking. A new
-address of calls waits, though it is accepted, until its credential may be sent there (sluice
-toolset origins). The vendor's document is not read again: sluice toolset refresh does that.`,
+		Use: "update TOOLSET", Short: "Update a toolset to the newer version of its entry", Args: command.Exactly(1, "one toolset"),
+		Long: `Update a toolset to the current version of its catalog entry, and list the changes:
+tools, names, descriptions, answers, authentication header and addresses. Your own edits
+since then stay. Changes that break nothing are tested and deployed when the toolset is
+live; breaking changes wait in the draft, unless --accept-breaking. A new address of calls
+waits, though it is accepted, until its credential may be sent there (sluice toolset
+origins). The vendor's document is not read again: sluice toolset refresh does that.`,
 		Example: "  sluice catalog update github --dry-run\n  sluice catalog update github",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tool != "" {

@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
-	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -44,7 +43,7 @@ func itemsCommand(cli *command.Session) *cobra.Command {
 			case verb == "describe" && len(rest) == 2:
 				return e.patchItem(cmd.Context(), rest[0], draft.PatchItem{Description: &rest[1]}, "has a new description")
 			}
-			return exit.Usagef("%q is not something to do with prompts and resources\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+			return command.UnknownAction(cmd, args[1:])
 		}),
 	}
 }

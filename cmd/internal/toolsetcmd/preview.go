@@ -68,7 +68,7 @@ The node that has both control plane and gateway serves it; edges serve no draft
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", rollout.DefaultPreviewLife, "how long it is served, 1m to 24h")
+	command.LifetimeVar(cmd.Flags(), &ttl, "ttl", rollout.DefaultPreviewLife, "how long it is served, 1m to 24h")
 	cmd.Flags().BoolVar(&show, "show", false, "show the preview there is, without its token")
 	cmd.Flags().BoolVar(&end, "end", false, "end it now")
 	return cmd

@@ -30,7 +30,7 @@ func refreshCommand(cli *command.Session) *cobra.Command {
 		Use: "refresh TOOLSET", Short: "Read the specification again and show what changed", Args: command.Exactly(1, "one toolset"),
 		Long: `Fetch the specification of a toolset from its URL again, apply its overlays, and say
 what changed, tool by tool: breaking, safe, or only wording. Names, descriptions and
-disabled tools stay. What breaks nothing is tested and deployed when the toolset is
+disabled tools stay. Changes that break nothing are tested and deployed when the toolset is
 live; breaking changes wait in the draft, unless --accept-breaking. A new address of the API
 waits, though it is accepted, until its credential may be sent there (sluice toolset origins).
 

@@ -88,7 +88,7 @@ func (f *RolloutFlags) Start(ctx context.Context, cli *command.Session, t *view.
 }
 
 func rolloutCommand(cli *command.Session) *cobra.Command {
-	cmd := &cobra.Command{Use: "rollout", Short: "Roll a draft out carefully: in the shadow, or to a share of the callers"}
+	cmd := &cobra.Command{Use: "rollout", Short: "Roll out a draft gradually: as a shadow, or to a share of the callers"}
 	cmd.AddCommand(rolloutStart(cli), rolloutShow(cli), rolloutEnd(cli, "promote", "Make the candidate of the roll-out live"), rolloutEnd(cli, "abort", "End the roll-out: what is live goes on for all callers"))
 	return cmd
 }
@@ -117,7 +117,7 @@ rolled back by itself when it fails more often or takes longer than what is live
 	}
 	f.Add(cmd)
 	fs := cmd.Flags()
-	fs.DurationVar(&f.after, "promote-after", 0, "promote a canary by itself after this `TIME`, if it is not worse then")
+	command.LifetimeVar(fs, &f.after, "promote-after", 0, "promote a canary by itself after this `TIME`, if it is not worse then")
 	fs.Uint64Var(&f.minCalls, "min-calls", 0, "calls that each side needs before a canary is judged (default 50)")
 	fs.Float64Var(&f.errors, "max-errors", 0, "percentage `POINTS` by which more of its calls may fail (default 5)")
 	fs.Float64Var(&f.latency, "max-latency", 0, "`PERCENT` by which the 95th percentile of its duration may be longer (default 50)")

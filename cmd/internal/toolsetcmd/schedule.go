@@ -70,7 +70,7 @@ are not live. A specification that cannot be read changes nothing.`,
 func acceptCommand(cli *command.Session) *cobra.Command {
 	var connector, reason string
 	cmd := &cobra.Command{
-		Use: "accept TOOLSET", Short: "Accept a change of the specification or MCP server that waits", Args: command.Exactly(1, "one toolset"),
+		Use: "accept TOOLSET", Short: "Accept a pending change of the specification or MCP server", Args: command.Exactly(1, "one toolset"),
 		Long: `Show the change that waits, ask, and take over exactly that: the new version is tested and
 deployed when the test passes. When the source has changed again since, nothing happens.`,
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {

@@ -74,7 +74,7 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			case verb == "describe" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Description: &rest[1]}, "has a new description")
 			}
-			return exit.Usagef("%q is not something to do with tools\nusage: %s", strings.Join(args[1:], " "), cmd.UseLine())
+			return command.UnknownAction(cmd, args[1:])
 		}),
 	}
 	filter = command.FilterOf(cmd)
@@ -109,7 +109,7 @@ func annotationsOf(hints []string) (*registry.AnnotationEdit, error) {
 		case "open-world":
 			out.OpenWorld = &yes
 		default:
-			return nil, exit.Usagef("%q is none of read-only, destructive, idempotent and open-world, with not- in front for the opposite, or generated alone", hint)
+			return nil, exit.Usagef("%q is not one of read-only, destructive, idempotent and open-world, with the prefix not- for the opposite, or generated alone", hint)
 		}
 	}
 	return out, nil

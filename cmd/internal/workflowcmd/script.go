@@ -22,7 +22,7 @@ import (
 // Scripts is "sluice toolset script".
 func Scripts(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "script", Aliases: []string{"scripts"}, Short: "Make tools of scripts that worked",
+		Use: "script", Aliases: []string{"scripts"}, Short: "Create tools from scripts that worked",
 		Long: "A script that an agent ran once with run_code, or that is in a file, becomes a tool that all agents share.",
 	}
 	o := offered[workflow.ToolsetScript]{

@@ -22,7 +22,7 @@ import (
 // Command is "sluice toolset workflow" with more commands below it.
 func Command(s *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "workflow", Aliases: []string{"workflows"}, Short: "Make tools of Arazzo documents",
+		Use: "workflow", Aliases: []string{"workflows"}, Short: "Create tools from Arazzo documents",
 		Long: "A workflow is a tool whose calls an Arazzo 1.0 or 1.1 document describes: agents make one call for all its steps.",
 	}
 	o := offered[workflow.ToolsetWorkflow]{

@@ -55,7 +55,7 @@ func tokenCreate(s *command.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&role, "role", "viewer", "viewer, editor, publisher, admin")
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "how long it is good (default: until it is revoked)")
+	command.LifetimeVar(cmd.Flags(), &ttl, "ttl", 0, "how long it is valid, such as 12h or 90d (default: until it is revoked)")
 	cmd.Flags().StringVar(&member, "member", "", "member (address or id) it belongs to: it may do no more than they may, and ends with them")
 	command.MustComplete(cmd, "role", roleNames)
 	return cmd

@@ -44,7 +44,9 @@ const fromProxy = (r: Response) => [502, 503, 504].includes(r.status) && !(r.hea
 /** Whether the node answers at all. It is asked without the session, which would not end otherwise. */
 async function there(): Promise<boolean> {
   try {
-    return !fromProxy(await fetch("/livez", { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) }));
+    const answer = await fetch("/livez", { credentials: "omit", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+    await answer.text(); // one that is not read is cut off with its connection when the time is over
+    return !fromProxy(answer);
   } catch {
     return false;
   }

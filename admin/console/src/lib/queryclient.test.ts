@@ -27,3 +27,13 @@ it("what was never read is an error without the node", async () => {
   expect(observer.getCurrentResult().status).toBe("error");
   stop();
 });
+
+it.each([
+  { code: "cancelled", asked: 2 },
+  { code: "internal", asked: 1 },
+])("a request that ended as $code is asked $asked time(s)", async ({ code, asked }) => {
+  let n = 0;
+  const answer = () => (++n === 1 ? Promise.reject(new Problem({ title: code, status: 499, code })) : Promise.resolve("read"));
+  await makeQueries().fetchQuery({ queryKey: [code], queryFn: answer, retryDelay: 0 }).catch(() => undefined);
+  expect(n).toBe(asked);
+});

@@ -16,7 +16,8 @@ export const makeQueries = () =>
       queries: {
         staleTime: 5_000,
         // What the node refused stays refused; a lost connection may come back.
-        retry: (failures, error) => !(error instanceof Problem) && failures < 2,
+        // A cancelled request was not refused: it is asked again.
+        retry: (failures, error) => failures < 2 && (!(error instanceof Problem) || error.code === "cancelled"),
         // The node may be on this machine: a browser that is off line reaches it.
         networkMode: "always",
       },
