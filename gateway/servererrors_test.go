@@ -37,8 +37,11 @@ func TestServerErrors(t *testing.T) {
 		"arguments": {`"error":{"code":-32602,"message":"no","data":{"path":"r"}}`, []string{`arguments do not fit`, `Data: {\"path\":\"r\"}"`}, ""},
 		"at most":   {`"error":{"code":7,"message":"no","data":{"d":"` + fits + `"}}`, []string{fits, `xxx […]"`}, "left out"},
 		"too large": {`"error":{"code":7,"message":"no","data":{"d":"` + over + `"}}`, []string{`Its data of 65537 bytes is left out: more than 64 KiB.`, `"dev.sluice/error":{"code":7,"message":"no"}`}, "xxx"},
-		"its own secret": {`"error":{"code":7,"message":"no","data":{"d":"first-key","e":"first\u200b-key"}}`,
-			[]string{`"d":"` + secrets.Redacted, `"e":"` + secrets.Redacted}, "-key"},
+		"its own secret": {
+			`"error":{"code":7,"message":"no","data":{"d":"first-key","e":"first\u200b-key"}}`,
+			[]string{`"d":"` + secrets.Redacted, `"e":"` + secrets.Redacted},
+			"-key",
+		},
 		"hidden": {`"error":{"code":7,"message":"no","data":{"d":"a\u200bb"}}`, []string{`Data: {\"d\":\"ab\"}`, `"data":{"d":"ab"}`}, "200b"},
 		"opens":  {opensAddress, []string{`open an address first`, `https://x.example/login`}, `"error":{"code"`},
 	} {

@@ -43,7 +43,7 @@ func UnmarshalPatch(b []byte, to any) error {
 			if text != "" {
 				return json.Unmarshal([]byte(text), v.Interface())
 			}
-			if r, ok := v.Interface().(restorer); ok {
+			if r, ok := reflect.TypeAssert[restorer](v); ok {
 				r.Restore()
 			}
 			return nil

@@ -31,8 +31,10 @@ func ChangeAnnotations(record string, p *registry.AnnotationEdit, unsaid []strin
 		name     string
 		to, from **bool
 	}{
-		{"readOnlyHint", &now.ReadOnly, &p.ReadOnly}, {"destructiveHint", &now.Destructive, &p.Destructive},
-		{"idempotentHint", &now.Idempotent, &p.Idempotent}, {"openWorldHint", &now.OpenWorld, &p.OpenWorld},
+		{"readOnlyHint", &now.ReadOnly, &p.ReadOnly},
+		{"destructiveHint", &now.Destructive, &p.Destructive},
+		{"idempotentHint", &now.Idempotent, &p.Idempotent},
+		{"openWorldHint", &now.OpenWorld, &p.OpenWorld},
 	} {
 		if *m.from != nil || slices.Contains(unsaid, m.name) {
 			*m.to = *m.from

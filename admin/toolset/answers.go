@@ -60,9 +60,8 @@ func (p *PatchAnswers) UnmarshalJSON(b []byte) error {
 
 // Restore has p restore all defaults.
 func (p *PatchAnswers) Restore() {
-	s := reflect.ValueOf(p).Elem()
-	for i := range s.NumField() {
-		s.Field(i).Set(reflect.New(s.Field(i).Type().Elem()))
+	for _, f := range reflect.ValueOf(p).Elem().Fields() {
+		f.Set(reflect.New(f.Type().Elem()))
 	}
 }
 

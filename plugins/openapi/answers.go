@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +166,7 @@ func (c *compiler) nameIt(e entry, op *operation.Operation, a answer) {
 	description := plain(e.at.get("description").str())
 	does, _ := effect(op.Method, id, op.Path, summary, description)
 	signs := 0
-	if op.Method == "POST" && op.Plan != nil {
+	if op.Method == http.MethodPost && op.Plan != nil {
 		signs = looksUp(id, op.Path, summary, description, op.Plan.Body)
 	}
 	op.Annotations = annotations(op.Method, strings.Split(op.Name, "_"), does, signs)

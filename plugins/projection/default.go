@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func New(op *operation.Operation, api Index) *Projection {
 		return p
 	}
 	w.base = ResourceOf(op.Path)
-	w.writes = op.Method != "" && op.Method != "GET" && op.Method != "HEAD"
+	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	p.Program.Root = w.node(op.Response, at{resource: w.base})
 	return p
 }

@@ -122,16 +122,16 @@ func (r *Room) GrantSeen(ctx context.Context, ws *store.Workspace, toolset strin
 	}
 	var hosts []string
 	addresses := map[string][]string{}
-	for i := range rows {
+	for i, seen := range all {
 		if !isNew[i] {
 			continue
 		}
-		host := all[i].host
+		host := seen.host
 		if !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}
 		if rows[i].Address != host {
-			addresses[host] = append(addresses[host], all[i].at.Addr().String())
+			addresses[host] = append(addresses[host], seen.at.Addr().String())
 		}
 	}
 	for i, h := range hosts {
