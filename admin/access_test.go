@@ -111,7 +111,7 @@ func TestAccess(t *testing.T) {
 		}
 		return nil
 	})
-	if a := w.do("DELETE", path+"/access-tokens/"+two.ID, nil); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "not in force") {
+	if a := w.do("DELETE", path+"/access-tokens/"+two.ID, nil); a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(a.body, "does not take effect") {
 		t.Fatalf("without a registry: %d %s", a.StatusCode, a.body)
 	}
 	w.faults.set(nil)

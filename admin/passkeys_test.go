@@ -167,7 +167,7 @@ func TestPasskeysThatAreRefused(t *testing.T) {
 		challenge, cookie := b.challenge()
 		in := key.Sign(t, challenge)
 		spoil(in)
-		if p := loginRefused(w, b.use(in, cookie), http.StatusUnauthorized); !strings.Contains(p.Detail, "not known here") {
+		if p := loginRefused(w, b.use(in, cookie), http.StatusUnauthorized); !strings.Contains(p.Detail, "unknown passkey") {
 			t.Errorf("%s: %s", name, p.Detail)
 		}
 	}
@@ -179,7 +179,7 @@ func TestPasskeysThatAreRefused(t *testing.T) {
 		challenge, cookie := b.challenge()
 		wrong := *key
 		spoil(&wrong)
-		if p := loginRefused(w, b.use(wrong.Sign(t, challenge), cookie), http.StatusUnauthorized); !strings.Contains(p.Detail, "not known here") {
+		if p := loginRefused(w, b.use(wrong.Sign(t, challenge), cookie), http.StatusUnauthorized); !strings.Contains(p.Detail, "unknown passkey") {
 			t.Errorf("%s: %s", name, p.Detail)
 		}
 		key.Count = wrong.Count

@@ -20,6 +20,9 @@ const (
 	// givenDepth: objects inside each other in which an address with a name of its own is
 	// what the answer gives: the thing, wrapped and listed.
 	givenDepth = 3
+	// maxGiven: an object with more addresses of that kind leads around in an API, as those of
+	// GitHub do, though the specification has not all that they lead to.
+	maxGiven = 3
 	// maxAddresses: names of parameters that every object of an answer is searched
 	// for, beyond what its schema declares.
 	maxAddresses = 64
@@ -83,6 +86,7 @@ type at struct {
 	depth    int
 	resource string // singular name of what the object is: the member it hangs on
 	places   bool   // it is inside an object that is made of places to go
+	crowded  bool   // it has more than maxGiven members that are called addresses
 }
 
 // place names a node: what it keeps depends on the schema and on these.
@@ -319,6 +323,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		return &n.Fields[i]
 	}
+	a.crowded = crowded(members)
 	added := map[string]int{}
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
@@ -472,11 +477,8 @@ func (w *walk) page(m operation.Property) bool {
 // a tool gives, but that of what was just made (agreement_url) may be all that it is for.
 func (w *walk) given(m operation.Property, a at) bool {
 	all := words(m.Name)
-	if a.depth >= givenDepth || len(all) < 2 || m.Schema == nil || m.Schema.Type&operation.TypeString == 0 {
-		return false
-	}
 	last := len(all) - 1
-	if _, address := addressWords[strings.TrimRight(all[last], "0123456789")]; !address {
+	if a.depth >= givenDepth || a.crowded || !calledAddress(m, all) {
 		return false
 	}
 	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
@@ -487,6 +489,27 @@ func (w *walk) given(m operation.Property, a at) bool {
 		_, part := w.api.parts[Singular(word)]
 		return way || part
 	})
+}
+
+// calledAddress tells that a text has a name of more than one word that ends as that of an
+// address.
+func calledAddress(m operation.Property, all []string) bool {
+	if len(all) < 2 || m.Schema == nil || m.Schema.Type&operation.TypeString == 0 {
+		return false
+	}
+	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
+	return address
+}
+
+// crowded tells that an object has more than maxGiven members that are called addresses.
+func crowded(members []operation.Property) bool {
+	n := 0
+	for _, m := range members {
+		if calledAddress(m, words(m.Name)) {
+			n++
+		}
+	}
+	return n > maxGiven
 }
 
 // refers tells that the address that a text may hold stands for another thing, as an
