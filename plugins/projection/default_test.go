@@ -128,10 +128,13 @@ func TestDefault(t *testing.T) {
 		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r","keys_url":"https://api.x/v1/keys","deep":{"a":{"b":{"rescue_link":"https://api.x/v1/r"}}}}}`,
 		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r"}}`)
 	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1}`)
-	many := obj(prop("id", integer), prop("rescue_link", str("")), prop("boats_url", str("")), prop("crews_url", str("")))
-	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","boats_url":"https://api.x/v1/b"}`, `{"id":1,"rescue_link":"https://api.x/v1/r","boats_url":"https://api.x/v1/b"}`)
+	many := obj(prop("id", integer), prop("rescue_link", str("")))
+	for i := range maxGiven - 1 {
+		many.Properties = append(many.Properties, prop(string(rune('a'+i))+"boats_url", str("")))
+	}
+	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`)
 	many.Properties = append(many.Properties, prop("ports_url", str("")))
-	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","boats_url":"https://api.x/v1/b"}`, `{"id":1}`)
+	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`, `{"id":1}`)
 	method = "POST"
 	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1,"key_url":"https://api.x/v1/k"}`)
 	method = ""
