@@ -154,8 +154,9 @@ const (
 )
 
 // Search finds the entries that have words that begin with those of a query, in their
-// name, category, summary or tools: first those that have the most of them, and of those
-// the ones where they weigh the most. An empty query finds all, by id.
+// name, category, summary or tools, or those words in what people ask of their tools: first
+// those that have the most of them, and of those the ones where they weigh the most. An empty
+// query finds all, by id.
 func (c *Catalog) Search(query string) []*Entry {
 	terms := words(query[:min(len(query), maxQuery)])
 	if len(terms) == 0 {
@@ -173,7 +174,11 @@ func (c *Catalog) Search(query string) []*Entry {
 	for _, e := range c.entries {
 		h := hit{e: e}
 		for _, term := range terms {
-			if w := e.weight(term); w > 0 {
+			w := e.weight(term)
+			if w == 0 && e.asked(term) {
+				w = 1
+			}
+			if w > 0 {
 				h.terms, h.weight = h.terms+1, h.weight+w
 			}
 		}
@@ -221,6 +226,19 @@ func (e *Entry) weight(term string) (w int) {
 		in(e.Tools[i].Name, 3, 2)
 	}
 	return w
+}
+
+// asked tells that somebody says a word who asks for a tool of the entry.
+func (e *Entry) asked(term string) bool {
+	said := func(text string) bool {
+		return strings.Contains(strings.ToLower(text), term) && slices.Contains(words(text), term)
+	}
+	for i := range e.Tools {
+		if slices.ContainsFunc(e.Tools[i].Examples, said) || slices.ContainsFunc(e.Tools[i].Asks, said) {
+			return true
+		}
+	}
+	return false
 }
 
 // words of a text, in lower case.

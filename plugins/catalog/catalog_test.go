@@ -17,7 +17,7 @@ func ids(list []*Entry) string {
 }
 
 func small() *Catalog {
-	tool := []EntryTool{{Operation: "GET /a", Name: "list_invoices"}}
+	tool := []EntryTool{{Operation: "GET /a", Name: "list_invoices", Examples: []string{"what do I owe"}, Asks: []string{"Open bills, overdue ones"}}}
 	return (&Catalog{}).With([]*Entry{
 		{ID: "stripe", Name: "Stripe", Category: "finance", Summary: "Payments and subscriptions.", Tools: tool},
 		{ID: "jira", Name: "Jira", Category: "productivity", Summary: "Issues of teams."},
@@ -41,6 +41,10 @@ func TestSearch(t *testing.T) {
 		"pull requests, issues": "github jira",
 		"invoices":              "stripe", // one of the words is another number
 		"read my invoices":      "stripe", // "my" tells nothing
+		"what do I owe":         "stripe", // in what people ask of a tool
+		"bills":                 "stripe",
+		"bill":                  "", // of that only whole words
+		"overdue issues":        "github jira stripe",
 	} {
 		if got := ids(c.Search(query)); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
