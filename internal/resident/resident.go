@@ -16,21 +16,38 @@ const (
 	// thousand answers at once. It takes some ten milliseconds of a processor, and the pages that calls need cost a few
 	// hundred page faults.
 	again = 10 * time.Minute
+	// later is when a busy process is looked at again: the pause and the page faults would
+	// be those of its calls.
+	later = 10 * time.Second
+	// busyShare of the time of one processor makes a process busy.
+	busyShare = 0.25
 )
 
 // Run gives memory back when the start is over, and from time to time until ctx ends: what
-// is free of the heap, and the pages of the program.
+// is free of the heap, and the pages of the program. It waits while the process is busy.
 func Run(ctx context.Context) {
 	next := time.NewTimer(settled)
 	defer next.Stop()
-	for pause := slow; ; pause = again {
+	pause, used, since := slow, processorTime(), time.Now()
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-next.C:
 		}
-		debug.FreeOSMemory()
-		ReleaseProgram()
-		next.Reset(pause)
+		if busy(processorTime()-used, time.Since(since)) {
+			next.Reset(later)
+		} else {
+			debug.FreeOSMemory()
+			ReleaseProgram()
+			next.Reset(pause)
+			pause = again
+		}
+		used, since = processorTime(), time.Now()
 	}
+}
+
+// busy tells that a process that used so much processor time meanwhile has work to do.
+func busy(used, meanwhile time.Duration) bool {
+	return float64(used) > busyShare*float64(meanwhile)
 }

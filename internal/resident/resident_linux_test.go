@@ -83,3 +83,17 @@ func TestRun(t *testing.T) {
 		<-done
 	})
 }
+
+// TestBusy: a process that works is left alone.
+func TestBusy(t *testing.T) {
+	limit := time.Duration(busyShare * float64(time.Second))
+	if busy(limit, time.Second) || !busy(limit+1, time.Second) || busy(0, settled) {
+		t.Errorf("busy from %v of a second on", limit)
+	}
+	before := processorTime()
+	for begun := time.Now(); processorTime() == before; {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("a loop uses no processor time")
+		}
+	}
+}
