@@ -20,7 +20,9 @@ export default defineConfig({
     { name: "last", testMatch: last, workers: 1, dependencies: ["apart", "shared"] },
   ],
   forbidOnly: true,
-  timeout: 30_000,
+  // A machine that compiles and tests beside it is slow, which is no fault of the console: what a page does not show at all costs a failing run some seconds.
+  timeout: 120_000,
+  expect: { timeout: 30_000 },
   reporter: [["list"]],
   use: {
     baseURL,

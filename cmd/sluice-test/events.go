@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,6 +14,7 @@ import (
 // An event of test2json; see "go doc test2json".
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
 }
 
 type test struct{ pkg, name string }
@@ -23,7 +25,8 @@ func (t test) String() string { return t.pkg + " " + t.name }
 type result struct {
 	passed, failed int
 	skips          []skipped
-	tests          map[test]bool // that ended
+	tests          map[test]bool    // that ended
+	took           map[test]float64 // seconds, of tests without parts of tests
 	packages       map[string]bool
 	badPackages    int
 
@@ -31,6 +34,8 @@ type result struct {
 	certain []string
 	// doubtful are failed tests, without parts of tests, that may pass when run again.
 	doubtful []test
+	// said is what failed tests, without parts of tests, first complained of.
+	said map[test]string
 }
 
 type skipped struct {
@@ -49,7 +54,7 @@ type running struct {
 
 // read prints the events of in as plain "go test" does, and returns what they say.
 func read(in io.Reader, out io.Writer) (*result, error) {
-	r := &result{tests: map[test]bool{}, packages: map[string]bool{}}
+	r := &result{tests: map[test]bool{}, packages: map[string]bool{}, took: map[test]float64{}, said: map[test]string{}}
 	pkgs := map[string]*running{}
 	lines := bufio.NewReader(in)
 	for {
@@ -103,6 +108,9 @@ func (r *result) ofTest(e event, p *running, out io.Writer) {
 	case "pass", "fail", "skip":
 		delete(p.tests, e.Test)
 		r.tests[t] = true
+		if !strings.Contains(e.Test, "/") {
+			r.took[t] = e.Elapsed
+		}
 		text := ""
 		if said != nil {
 			text = said.String()
@@ -115,6 +123,10 @@ func (r *result) ofTest(e event, p *running, out io.Writer) {
 		case "fail":
 			r.failed++
 			fmt.Fprint(out, text)
+			name, _, _ := strings.Cut(e.Test, "/")
+			if whole := (test{e.Package, name}); r.said[whole] == "" { // A test ends after its parts.
+				r.said[whole] = complaint(text)
+			}
 			if why := grave(text); why != "" {
 				r.certain = append(r.certain, t.String()+": "+why)
 			}
@@ -194,6 +206,25 @@ func grave(output string) string {
 	}
 	return ""
 }
+
+// complaint returns the first lines that a failed test logged, from the one with their
+// position in a file: what a long log is searched for.
+func complaint(output string) string {
+	const lines, length = 12, 160
+	var said []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\n")
+		if len(said) > 0 || position.MatchString(line) {
+			said = append(said, "    "+line[:min(len(line), length)])
+		}
+		if len(said) == lines {
+			break
+		}
+	}
+	return strings.Join(said, "\n")
+}
+
+var position = regexp.MustCompile(`^\s+\w+\.go:\d+: `)
 
 // printPackage prints what "go test" without -v prints of a package.
 func printPackage(action, said string, out io.Writer) {

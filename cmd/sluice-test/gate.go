@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -28,7 +30,7 @@ type gate struct {
 // test passed, or failed where the quarantine allows it.
 func (g *gate) run(ctx context.Context, groups [][]string) error {
 	var faults []string
-	all := &result{tests: map[test]bool{}, packages: map[string]bool{}}
+	all := &result{tests: map[test]bool{}, took: map[test]float64{}, packages: map[string]bool{}}
 	for _, q := range g.quarantine {
 		fmt.Fprintf(g.out, "quarantined, %d days left: %s %s: %s\n", q.left, q.pkg, q.test, q.reason)
 	}
@@ -40,27 +42,25 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 		all.passed += r.passed
 		all.failed += r.failed
 		all.skips = append(all.skips, r.skips...)
-		for t := range r.tests {
-			all.tests[t] = true
-		}
-		for p := range r.packages {
-			all.packages[p] = true
-		}
+		maps.Copy(all.tests, r.tests)
+		maps.Copy(all.took, r.took)
+		maps.Copy(all.packages, r.packages)
 		faults = append(faults, r.certain...)
 		switch {
 		case len(r.certain) > 0 || len(r.doubtful) > maxAgain:
 			for _, t := range r.doubtful {
-				faults = append(faults, t.String()+": failed")
+				faults = append(faults, t.String()+": failed"+below(r.said[t]))
 			}
 		default:
 			for _, t := range r.doubtful {
 				if fault := g.again(ctx, args, t); fault != "" {
-					faults = append(faults, t.String()+": "+fault)
+					faults = append(faults, t.String()+": "+fault+below(r.said[t]))
 				}
 			}
 		}
 	}
 	faults = append(faults, g.judgeSkips(all)...)
+	g.printSlowest(all)
 	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
 	if all.passed == 0 {
 		faults = append(faults, "no test ran")
@@ -70,6 +70,25 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 		return errors.New("the run failed:\n  " + strings.Join(slices.Compact(faults), "\n  "))
 	}
 	return nil
+}
+
+// printSlowest prints which tests take long: what a run that takes too long is shortened by.
+func (g *gate) printSlowest(r *result) {
+	const most, from = 12, 20 // seconds
+	slowest := slices.SortedFunc(maps.Keys(r.took), func(a, b test) int { return cmp.Compare(r.took[b], r.took[a]) })
+	for _, t := range slowest[:min(most, len(slowest))] {
+		if r.took[t] >= from {
+			fmt.Fprintf(g.out, "slow: %s %.0f s\n", t, r.took[t])
+		}
+	}
+}
+
+// below returns text as lines of its own, below what it belongs to.
+func below(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\n" + text
 }
 
 // test runs the go command once. Its exit status must agree with its events.

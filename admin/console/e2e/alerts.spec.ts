@@ -21,7 +21,7 @@ test("an alert is told to a channel, acknowledged and snoozed", async ({ page })
   await page.getByRole("link", { name: "Deliveries" }).click();
   await page.getByRole("button", { name: /^test of/ }).click();
   const dialog = page.getByRole("dialog", { name: "Message test" });
-  await expect(dialog.getByText("Delivered")).toBeVisible({ timeout: 20_000 });
+  await expect(dialog.getByText("Delivered")).toBeVisible();
   await dialog.getByRole("button", { name: "Send again" }).click();
   await expect(dialog.getByText("It is sent again.")).toBeVisible();
   await dialog.getByRole("button", { name: "Close" }).click();

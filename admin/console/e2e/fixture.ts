@@ -25,7 +25,7 @@ const everyRule = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best
 /** Of these, the rules that a theme can break: the document is the same one in every theme. */
 const rulesOfThemes = ["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable"];
 
-/** Checks what is shown by these rules of axe: again for some seconds, in which the colours of a theme may still come. */
+/** Checks what is shown by these rules of axe: again for a while, in which the colours of a theme may still come. */
 async function expectNoViolation(page: Page, rules: string[]) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   await expect(async () => {
@@ -34,7 +34,7 @@ async function expectNoViolation(page: Page, rules: string[]) {
       return results.violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")}: ${n.failureSummary ?? ""}`));
     }, rules);
     expect(found).toEqual([]);
-  }).toPass({ timeout: 5000 });
+  }).toPass({ timeout: 20_000 });
 }
 
 export const expectAccessible = (page: Page) => expectNoViolation(page, everyRule);

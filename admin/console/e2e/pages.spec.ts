@@ -47,7 +47,7 @@ const sectionOf = (path: string) => path.split(/[/?]/)[1] ?? "";
 for (const section of new Set(pages.map(({ path }) => sectionOf(path)))) {
   const of = pages.filter(({ path }) => sectionOf(path) === section);
   test(`every page below /${section} is accessible in every theme and as wide as the window`, async ({ page }) => {
-    test.setTimeout(30_000 * of.length);
+    test.setTimeout(60_000 * of.length);
     await page.goto(of[0]?.path ?? "/");
     for (const { path, heading, shows } of of) {
       await test.step(path, async () => {

@@ -64,7 +64,8 @@ func TestConsole(t *testing.T) {
 	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_E2E_DNS="+records(t, dns), "SLUICE_E2E_OTHER="+otherNode(t), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("%v\n%s", err, last(string(out), 20<<10))
+		said := failures(string(out))
+		t.Errorf("%v\n%s", err, said[:min(len(said), 20<<10)])
 	}
 
 	if os.Getenv("SLUICE_E2E_ONLY") != "" {
@@ -89,6 +90,15 @@ func TestConsole(t *testing.T) {
 			t.Errorf("%s: the answer is %+v, without the thing of the API", slug, r.Content[0])
 		}
 	}
+}
+
+// failures returns what Playwright says at its end, from the first failed test on, or all
+// where it says nothing of one.
+func failures(out string) string {
+	if at := strings.Index(out, "\n  1) "); at >= 0 {
+		return out[at+1:]
+	}
+	return out
 }
 
 // records serves a page at which a test of the browser makes records of a DNS server.
