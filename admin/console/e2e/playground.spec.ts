@@ -6,6 +6,7 @@ test("from an answer without a member to the deployed correction", async ({ page
   const begun = Date.now();
   await page.getByRole("link", { name: "Playground" }).click();
   await page.getByLabel("Toolset").selectOption("articles");
+  await expect(page).toHaveURL(/toolset=articles/);
   await page.getByLabel("Tool", { exact: true }).fill("lsar");
   await page.getByLabel("Tool", { exact: true }).press("Enter");
   await page.getByLabel("topic (required)").fill("tides");
@@ -69,4 +70,20 @@ test("a toolset that somebody else changed meanwhile is not changed", async ({ p
   await page.getByRole("button", { name: "Drop this" }).click();
   await expect(page.getByRole("alert")).toContainText(/changed/);
   await expect(page.getByRole("alert").getByRole("button", { name: "Try again" })).toBeVisible();
+});
+
+test("a tool that is entered before the tools are read is chosen once they are", async ({ page }) => {
+  let read = () => {};
+  const wanted = new Promise<void>((resolve) => (read = resolve));
+  await page.route(/\/v1\/toolsets\/articles\/tools\b/, async (route) => {
+    await wanted;
+    await route.continue();
+  });
+  await page.goto("/playground?toolset=articles");
+  await page.getByLabel("Tool", { exact: true }).fill("lsar");
+  await page.getByLabel("Tool", { exact: true }).press("Enter");
+  await expect(page.getByRole("list", { name: "Tools that fit" })).toContainText("Reading the tools");
+  read();
+  await expect(page.getByLabel("topic (required)")).toBeVisible();
+  await expect(page.getByLabel("Tool", { exact: true })).toHaveValue("list_articles");
 });

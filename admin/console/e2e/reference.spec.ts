@@ -6,7 +6,7 @@ test("an operation is found, read and sent", async ({ page }) => {
   await expect(page.getByRole("heading", { level: 1, name: "API reference" })).toBeVisible();
   await page.getByLabel("Search operations").fill("get-toolset read");
   await expect(page.getByRole("status").filter({ hasText: / of \d+ operations/ })).toBeVisible();
-  expect(page.url()).toContain("q=");
+  await expect(page).toHaveURL(/q=/);
   await page.getByRole("link", { name: /^GET \/v1\/toolsets\/\{id\} Read a toolset/ }).click();
 
   await page.getByText("Body of 200").click();

@@ -1,4 +1,4 @@
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { TextField } from "../../components/field";
 
 const MOST = 8;
@@ -18,13 +18,17 @@ export function fit(name: string, typed: string): number | undefined {
 
 interface Props {
   names: string[];
+  /** More names are coming. */
+  loading: boolean;
   value: string;
   onChoose: (name: string) => void;
 }
 
 /** Finds a tool by letters of its name. */
-export function ToolPicker({ names, value, onChoose }: Props) {
-  const [typed, setTyped] = useState<string>();
+export function ToolPicker({ names, loading, value, onChoose }: Props) {
+  // What is typed counts until another tool is chosen. Enter before there is a name that fits waits for one.
+  const [input, setInput] = useState<{ text: string; of: string; entered: boolean }>();
+  const { text: typed, entered } = input?.of === value ? input : { text: undefined, entered: false };
   const list = useId();
   const found =
     typed === undefined
@@ -35,9 +39,14 @@ export function ToolPicker({ names, value, onChoose }: Props) {
           .sort((a, b) => (a.score ?? 0) - (b.score ?? 0))
           .slice(0, MOST);
   const choose = (name: string) => {
-    setTyped(undefined);
+    setInput(undefined);
     onChoose(name);
   };
+  const best = found[0]?.name;
+  const awaited = entered && best !== value ? best : undefined;
+  useEffect(() => {
+    if (awaited !== undefined) onChoose(awaited);
+  }, [awaited, onChoose]);
   return (
     <div>
       <TextField
@@ -46,12 +55,13 @@ export function ToolPicker({ names, value, onChoose }: Props) {
         spellCheck={false}
         placeholder="letters of its name"
         value={typed ?? value}
-        onChange={(e) => setTyped(e.target.value)}
+        onChange={(e) => setInput({ text: e.target.value, of: value, entered: false })}
         onKeyDown={(e) => {
-          if (e.key === "Escape") setTyped(undefined);
+          if (e.key === "Escape") setInput(undefined);
           if (e.key !== "Enter" || typed === undefined) return;
           e.preventDefault();
-          if (found[0]) choose(found[0].name);
+          if (best !== undefined) choose(best);
+          else setInput({ text: typed, of: value, entered: loading });
         }}
       />
       {typed === undefined ? null : (
@@ -63,7 +73,7 @@ export function ToolPicker({ names, value, onChoose }: Props) {
               </button>
             </li>
           ))}
-          {found.length === 0 ? <li className="px-2.5 py-1 text-muted">No tool fits.</li> : null}
+          {found.length === 0 ? <li className="px-2.5 py-1 text-muted">{loading ? "Reading the tools …" : "No tool fits."}</li> : null}
         </ul>
       )}
     </div>

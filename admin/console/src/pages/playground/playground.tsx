@@ -39,7 +39,6 @@ export function Playground() {
       {toolsets.isSuccess && known.length === 0 && !slug ? <p>There is no toolset yet.</p> : null}
       {slug ? (
         <Bench
-          key={slug}
           slug={slug}
           slugs={[...new Set([slug, ...known.map((t) => t.slug)])]}
           tool={search.tool ?? ""}
@@ -82,13 +81,13 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
               <option key={s}>{s}</option>
             ))}
           </Select>
-          <ToolPicker names={names} value={tool} onChoose={(name) => go({ toolset: slug, tool: name })} />
+          <ToolPicker names={names} loading={tools.isPending || hasNextPage} value={tool} onChoose={(name) => go({ toolset: slug, tool: name })} />
         </div>
       </Card>
       <div className="mt-5 space-y-5">
         {error ? <ProblemNote error={error} /> : null}
         {detail.data && toolset.data ? (
-          <Call key={tool} slug={slug} tool={detail.data} toolset={toolset.data.data} etag={toolset.data.etag} given={given} go={go} />
+          <Call key={`${slug} ${tool}`} slug={slug} tool={detail.data} toolset={toolset.data.data} etag={toolset.data.etag} given={given} go={go} />
         ) : (
           <CommandLine command={`sluice toolset tools ${slug}`} />
         )}
