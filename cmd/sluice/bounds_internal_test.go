@@ -12,9 +12,9 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 )
 
-// blanks are a YAML document of n bytes.
+// blanks are a document of n bytes: as JSON, which is read in a tenth of YAML's time.
 func blanks(n int) io.Reader {
-	const head = "kind: Toolset\n#"
+	const head = `{"kind": "Toolset"}`
 	return io.MultiReader(strings.NewReader(head), io.LimitReader(spaces{}, int64(n-len(head))))
 }
 
