@@ -149,3 +149,13 @@ func TestLists(t *testing.T) {
 		t.Error(l, err)
 	}
 }
+
+// TestPrintSlowest: the slowest tests are named, the slowest first, and no quick ones.
+func TestPrintSlowest(t *testing.T) {
+	var out bytes.Buffer
+	g := gate{out: &out}
+	g.printSlowest(&result{took: map[test]float64{{"m", "TestA"}: 21, {"m", "TestB"}: 90.4, {"m", "TestC"}: 19.9}})
+	if got, want := out.String(), "slow: m TestB 90 s\nslow: m TestA 21 s\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

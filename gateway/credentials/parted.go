@@ -17,10 +17,11 @@ func parted(text []byte) bool {
 			break
 		}
 		i += n
-		if from, to := lineBreak(text, i); joins(text, from, to) {
+		from, to := lineBreak(text, i)
+		if joins(text, from, to) {
 			return true
 		}
-		i++
+		i = to // behind all of its white space, which is read once
 	}
 	for i := 0; i < len(text); {
 		n := bytes.IndexByte(text[i:], '\\')
@@ -32,7 +33,7 @@ func parted(text []byte) bool {
 		if to > 0 && joins(text, from, to) {
 			return true
 		}
-		i = max(i+1, to)
+		i = max(backslashes(text, i), to)
 	}
 	for i := 0; i < len(text); {
 		n := bytes.IndexByte(text[i:], joinerLead)
@@ -84,10 +85,7 @@ func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n'
 // behind it, or joiner that begins at text[i]; to is 0 when none does.
 func part(text []byte, i int) (from, to int) {
 	for from, to = i, 0; ; i = to {
-		k := i
-		for k < len(text) && text[k] == '\\' {
-			k++
-		}
+		k := backslashes(text, i)
 		switch {
 		case k >= len(text):
 			return from, to
@@ -105,6 +103,15 @@ func part(text []byte, i int) (from, to int) {
 	}
 }
 
+// backslashes returns where those end that begin at text[i]. A part begins at the first of
+// them or at none.
+func backslashes(text []byte, i int) int {
+	for i < len(text) && text[i] == '\\' {
+		i++
+	}
+	return i
+}
+
 // escapedJoiner reports whether text begins with u200c or u200d.
 func escapedJoiner(text []byte) bool {
 	return len(text) >= len("u200c") && bytes.Equal(text[:4], []byte("u200")) && (lower(text[4]) == 'c' || lower(text[4]) == 'd')
@@ -120,20 +127,19 @@ func whole(dst, text []byte, at *[]int) []byte {
 				i = to
 				continue
 			}
-			if c == '\\' && i+1 < len(text) { // whatever it escapes
-				dst = append(dst, c)
-				if at != nil {
-					*at = append(*at, i)
-				}
-				i++
-				c = text[i]
+		}
+		// Backslashes, and what the last of them escapes.
+		next := i + 1
+		if c == '\\' {
+			next = backslashes(text, i)
+			next = min(next+(next-i)%2, len(text))
+		}
+		dst = append(dst, text[i:next]...)
+		for ; i < next; i++ {
+			if at != nil {
+				*at = append(*at, i)
 			}
 		}
-		dst = append(dst, c)
-		if at != nil {
-			*at = append(*at, i)
-		}
-		i++
 	}
 	return dst
 }

@@ -177,3 +177,20 @@ func TestInPlace(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestRedactRuns: however long a run of backslashes, line breaks or blanks is, each of its
+// bytes is looked at a few times. Were each looked at once for each before it, this would
+// take hours, and go test ends it after minutes.
+func TestRedactRuns(t *testing.T) {
+	const secret, size = "sk-live-4f9a8b7c6d5e", 4 << 20
+	for _, run := range []string{`\`, "\n", " \n", "\n ", "\r", "\u200c", `\n`, `\u`, "s"} {
+		long := strings.Repeat(run, size/len(run))
+		if got := string(boundTo(secret, true).Redact([]byte(long))); got != long {
+			t.Errorf("%q: it is changed", run)
+		}
+		got := string(boundTo(secret, true).Redact([]byte(secret + " a\nb " + long)))
+		if want := secretsRedacted + " a\nb " + long; got != want {
+			t.Errorf("%q behind a secret: %.60q", run, got)
+		}
+	}
+}

@@ -91,15 +91,23 @@ func splits(text []byte) bool {
 
 // hasControl reports whether text has a control character that no JSON has as it is.
 func hasControl(text []byte) bool {
+	const width = 32
 	i := 0
-	for ; i+8 <= len(text); i += 8 {
-		const ones, highs = 0x0101010101010101, 0x8080808080808080
-		x := binary.LittleEndian.Uint64(text[i:])
-		if (x-' '*ones)&^x&highs != 0 && slices.ContainsFunc(text[i:i+8], control) {
+	for ; i+width <= len(text); i += width {
+		part := text[i : i+width]
+		below := belowBlank(part) | belowBlank(part[8:]) | belowBlank(part[16:]) | belowBlank(part[24:])
+		if below != 0 && slices.ContainsFunc(part, control) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(text[i:], control)
+}
+
+// belowBlank is not 0 when one of the first eight bytes is less than a blank.
+func belowBlank(text []byte) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	x := binary.LittleEndian.Uint64(text)
+	return (x - ' '*ones) &^ x & highs
 }
 
 func control(c byte) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' }
@@ -279,7 +287,7 @@ func (f *form) spans(dst []span, body []byte) []span {
 			n = encodedPrefix(body[i:], f.text, f.fold)
 		}
 		if n == 0 {
-			i++
+			i = max(i+1, backslashes(body, i)) // what does not begin at the first of them begins at none
 			continue
 		}
 		dst = append(dst, span{i, i + n})
@@ -405,44 +413,36 @@ func prefix(b, secret []byte, escapesFirst, fold bool) int {
 // it, behind any number of backslashes, and returns where the next begins; 0: there is none.
 func character(b []byte, i int) (c byte, next int) {
 	mark := i
-	for i < len(b) && b[i] == '\\' {
-		i++
-	}
-	if i >= len(b) {
+	if i = backslashes(b, i); i >= len(b) {
 		return 0, 0
 	}
 	if i == mark {
 		return b[i], i + 1
 	}
-	digits, base := b[i+1:], 16
+	from, width, base := i+1, 0, 16
 	switch b[i] {
 	case 'u':
-		if len(digits) > 0 && digits[0] == '{' {
-			if end := bytes.IndexByte(digits[:min(len(digits), maxBraced)], '}'); end > 1 {
-				if c, ok := number(digits[1:end], base); ok {
-					return c, i + 1 + end + 1
+		if from < len(b) && b[from] == '{' {
+			if end := bytes.IndexByte(b[from:min(len(b), from+maxBraced)], '}'); end > 1 {
+				if c, ok := number(b[from+1:from+end], base); ok {
+					return c, from + end + 1
 				}
 			}
 			return b[i], i + 1
 		}
-		digits = digits[:min(len(digits), len("0041"))]
+		width = len("0041")
 	case 'U':
-		digits = digits[:min(len(digits), len("00000041"))]
+		width = len("00000041")
 	case 'x':
-		digits = digits[:min(len(digits), len("41"))]
+		width = len("41")
 	case '0', '1', '2', '3':
-		digits, base = b[i:min(len(b), i+len("101"))], 8
+		from, width, base = i, len("101"), 8
 	default:
 		return b[i], i + 1
 	}
-	if n := map[byte]int{'u': 4, 'U': 8, 'x': 2}[b[i]]; base == 16 && len(digits) == n {
-		if c, ok := number(digits, base); ok {
-			return c, i + 1 + n
-		}
-	}
-	if base == 8 && len(digits) == len("101") {
-		if c, ok := number(digits, base); ok {
-			return c, i + len(digits)
+	if to := from + width; to <= len(b) {
+		if c, ok := number(b[from:to], base); ok {
+			return c, to
 		}
 	}
 	return b[i], i + 1
@@ -474,18 +474,12 @@ func literal(b []byte, i int, c byte, fold bool) int {
 		return next
 	}
 	if next > i+1 { // an escape, unless the backslash stands there for nothing
-		for i < len(b) && b[i] == '\\' && c != '\\' {
-			i++
-		}
-		if i < len(b) && same(b[i], c, fold) && c != '\\' {
+		if i := backslashes(b, i); c != '\\' && i < len(b) && same(b[i], c, fold) {
 			return i + 1
 		}
 	}
 	if c == '\\' && i < len(b) && b[i] == '\\' {
-		for i < len(b) && b[i] == '\\' {
-			i++
-		}
-		return i
+		return backslashes(b, i)
 	}
 	return 0
 }

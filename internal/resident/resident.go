@@ -26,6 +26,13 @@ const (
 // Run gives memory back when the start is over, and from time to time until ctx ends: what
 // is free of the heap, and the pages of the program. It waits while the process is busy.
 func Run(ctx context.Context) {
+	run(ctx, func() {
+		debug.FreeOSMemory()
+		ReleaseProgram()
+	})
+}
+
+func run(ctx context.Context, release func()) {
 	next := time.NewTimer(settled)
 	defer next.Stop()
 	pause, used, since := slow, processorTime(), time.Now()
@@ -38,8 +45,7 @@ func Run(ctx context.Context) {
 		if busy(processorTime()-used, time.Since(since)) {
 			next.Reset(later)
 		} else {
-			debug.FreeOSMemory()
-			ReleaseProgram()
+			release()
 			next.Reset(pause)
 			pause = again
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,16 +72,19 @@ func TestUnchanged(t *testing.T) {
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		begun := time.Now()
+		var times []time.Duration
 		done := make(chan struct{})
-		go func() { Run(ctx); close(done) }()
-		time.Sleep(settled + slow + 2*again)
-		select {
-		case <-done:
-			t.Error("it ended by itself")
-		default:
-		}
+		go func() {
+			run(ctx, func() { times = append(times, time.Since(begun)) })
+			close(done)
+		}()
+		time.Sleep(settled + slow + 2*again + 1)
 		cancel()
 		<-done
+		if want := []time.Duration{settled, settled + slow, settled + slow + again, settled + slow + 2*again}; !slices.Equal(times, want) {
+			t.Errorf("memory was given back after %v, want %v", times, want)
+		}
 	})
 }
 
