@@ -2,6 +2,8 @@ package media
 
 import (
 	"bytes"
+	"errors"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -39,10 +41,9 @@ func KindOf(contentType, body []byte, wantsJSON bool) Kind {
 	case bytes.HasPrefix(media, []byte("audio/")):
 		return Audio
 	}
-	start := bytes.TrimLeft(body[:min(len(body), 512)], " \t\r\n")
-	looksJSON := len(start) > 0 && (start[0] == '{' || start[0] == '[')
+	start := bytes.TrimLeft(body[:min(len(body), 512)], blanks)
 	switch {
-	case looksJSON && (wantsJSON || len(media) == 0):
+	case (wantsJSON || len(media) == 0) && beginsJSON(start):
 		return JSON
 	case len(media) == 0 && len(start) > 0 && start[0] == '<' && hasHTML(start):
 		return HTML
@@ -52,6 +53,50 @@ func KindOf(contentType, body []byte, wantsJSON bool) Kind {
 		return Text
 	}
 	return Binary
+}
+
+const blanks = " \t\r\n"
+
+// beginsJSON reports whether text begins as an object or array of JSON does, with its first
+// key or item: "[INFO] ready", "[ ] to do" and "{name} is here" do not.
+func beginsJSON(text []byte) bool {
+	if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	next := bytes.TrimLeft(text[1:], blanks)
+	switch {
+	case len(next) == 0: // it was cut, here or by who sent it
+		return true
+	case text[0] == '{':
+		return next[0] == '"' || next[0] == '}'
+	case next[0] == '"':
+		return true
+	case next[0] == '{', next[0] == '[':
+		return beginsJSON(next)
+	}
+	n := bytes.IndexAny(next, ",]"+blanks)
+	if n < 0 {
+		n = len(next)
+	}
+	item, end := next[:n], bytes.TrimLeft(next[n:], blanks)
+	var scalar bool
+	switch string(item) {
+	case "":
+		scalar = next[0] == ']'
+	case "true", "false", "null":
+		scalar = true
+	default:
+		_, err := strconv.ParseFloat(string(item), 64)
+		scalar = (item[0] == '-' || item[0] >= '0' && item[0] <= '9') && (err == nil || errors.Is(err, strconv.ErrRange))
+	}
+	switch {
+	case !scalar || len(end) == 0:
+		return scalar
+	case end[0] == ',':
+		return true
+	}
+	after := bytes.TrimLeft(end[1:], blanks)
+	return end[0] == ']' && (len(after) == 0 || after[0] == ',' || after[0] == ']') // the latter where it is in another one
 }
 
 // isStream reports the media types of streams of JSON documents.

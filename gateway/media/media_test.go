@@ -58,6 +58,20 @@ func TestKindOf(t *testing.T) {
 	f("text/plain", `{"a":1}`, true, JSON)
 	f("text/plain", `{"a":1}`, false, Text)
 	f("", ` [1]`, false, JSON)
+	for _, body := range []string{
+		"{}", "[]", " [ ] ", "{", "[", "[[", `[{"a":1}]`, "[[], 1]", "[[1], 2]", "[1, 2", "[-1.5e3]", "[1e999]", "[true]", "[null , 1]", "[false", `["a"]`, "{ \n}", "[\n  {\n    \"id\"", "[[1]]",
+		"[" + strings.Repeat(" ", 600) + "1]", strings.Repeat("[", 600),
+	} {
+		f("text/plain", body, true, JSON)
+		f("", body, false, JSON)
+	}
+	for _, body := range []string{
+		"[INFO] ready", "[2026-11-26 19:00] ready", "[1] a footnote", "[ ] to do", "[x] done", "[[a page]]", "[a link](https://example.com)", "[section]\nkey=1", "[true north]",
+		"[,", "[0x1f]", "[redacted] it says", "{name} is here", "{{ template }}", "{1}", "[NaN]", "[Inf]",
+	} {
+		f("text/plain", body, true, Text)
+		f("", body, true, Text)
+	}
 	f("", "<!DOCTYPE HTML>x", true, HTML)
 	f("", "hello", true, Text)
 	f("application/xml", "<a/>", true, XML)
