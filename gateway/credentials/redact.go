@@ -419,7 +419,8 @@ func character(b []byte, i int) (c byte, next int) {
 	if i == mark {
 		return b[i], i + 1
 	}
-	from, width, base := i+1, 0, 16
+	var width int
+	from, base := i+1, 16
 	switch b[i] {
 	case 'u':
 		if from < len(b) && b[from] == '{' {
