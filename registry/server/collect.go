@@ -131,15 +131,16 @@ type linked struct {
 
 // contents is what a manifest names.
 type contents struct {
-	layers  []registry.Digest
-	others  []registry.Digest // configuration, manifests, subject
-	subject bool              // it is about another one, such as a signature, and stays with it
+	layers    []registry.Digest
+	manifests []registry.Digest // of an index: they stay as long as it does
+	others    []registry.Digest // configuration, subject
+	subject   registry.Digest   // what it is about, such as a signature, and stays with; "" nothing
 }
 
 func (m *linked) names() []registry.Digest {
 	out := []registry.Digest{m.digest}
 	if m.contents != nil {
-		out = append(append(out, m.contents.layers...), m.contents.others...)
+		out = append(append(append(out, m.contents.layers...), m.contents.manifests...), m.contents.others...)
 	}
 	return out
 }
@@ -227,7 +228,10 @@ func (c *collection) read(ctx context.Context, all []*linked) error {
 			if err != nil {
 				return nil //nolint:nilerr // one that cannot be read names nothing
 			}
-			m.contents = &contents{layers: digests(read.Layers), others: digests(append(read.optional(), read.Manifests...)), subject: read.Subject != nil}
+			m.contents = &contents{layers: digests(read.Layers), manifests: digests(read.Manifests), others: digests(read.optional())}
+			if read.Subject != nil {
+				m.contents.subject = registry.Digest(read.Subject.Digest)
+			}
 			mu.Lock()
 			known[m.digest] = &linked{repository: m.repository, digest: m.digest, mediaType: m.mediaType, contents: m.contents}
 			mu.Unlock()
@@ -255,6 +259,7 @@ func (c *collection) mark(ctx context.Context, all []*linked) error {
 		c.named[d]++
 	}
 	tags := map[string]*repositoryTags{}
+	var stay, may []*linked
 	for _, m := range all {
 		for _, d := range m.names() {
 			c.named[d]++
@@ -267,20 +272,56 @@ func (c *collection) mark(ctx context.Context, all []*linked) error {
 			tags[m.repository], c.fixed[m.repository] = t, t.fixed
 		}
 		t := tags[m.repository]
-		if c.o.Needed[m.digest] || t.keep[m.digest] || m.contents != nil && m.contents.subject {
+		if c.o.Needed[m.digest] || t.keep[m.digest] {
+			stay = append(stay, m)
 			continue
 		}
 		if past, ok := t.past[m.digest]; ok {
 			m.superseded, m.tags, m.order = true, past.tags, past.order
 		} else if at, ok := c.sizes[m.digest]; ok && !at.modified.Before(c.o.Before) {
-			continue // looked at again when it is removed
+			stay = append(stay, m) // looked at again when it is removed
+			continue
 		}
-		c.unneeded = append(c.unneeded, m)
+		may = append(may, m)
 	}
+	c.unneeded = unneeded(may, stay)
 	slices.SortFunc(c.unneeded, func(a, b *linked) int {
-		return cmp.Or(strings.Compare(a.repository, b.repository), cmp.Compare(a.order, b.order))
+		return cmp.Or(strings.Compare(a.repository, b.repository), cmp.Compare(a.order, b.order), strings.Compare(string(a.digest), string(b.digest)))
 	})
 	return nil
+}
+
+// unneeded returns those of the manifests in may that nothing keeps which stays: an index
+// keeps the manifests that it names, and a manifest keeps what is about it.
+func unneeded(may, stay []*linked) []*linked {
+	type name struct {
+		repository string
+		digest     registry.Digest
+	}
+	rest := make(map[name]*linked, len(may))
+	about := map[name][]registry.Digest{}
+	for _, m := range may {
+		rest[name{m.repository, m.digest}] = m
+		if m.contents != nil && m.contents.subject != "" {
+			subject := name{m.repository, m.contents.subject}
+			about[subject] = append(about[subject], m.digest)
+		}
+	}
+	for len(stay) > 0 {
+		m := stay[len(stay)-1]
+		stay = stay[:len(stay)-1]
+		kept := about[name{m.repository, m.digest}]
+		if m.contents != nil {
+			kept = append(kept, m.contents.manifests...)
+		}
+		for _, d := range kept {
+			if x, ok := rest[name{m.repository, d}]; ok {
+				delete(rest, name{m.repository, d})
+				stay = append(stay, x)
+			}
+		}
+	}
+	return slices.Collect(maps.Values(rest))
 }
 
 // repositoryTags are the tags of a repository.
@@ -437,7 +478,11 @@ func (c *collection) unlink(ctx context.Context, batch []*linked) ([]*linked, er
 				facts.Tags = append(facts.Tags, t)
 			}
 		}
-		facts.Manifests = append(facts.Manifests, Descriptor{Digest: m.digest, MediaType: m.mediaType})
+		desc := Descriptor{Digest: m.digest, MediaType: m.mediaType}
+		if m.contents != nil {
+			desc.Subject = m.contents.subject
+		}
+		facts.Manifests = append(facts.Manifests, desc)
 		gone = append(gone, m)
 	}
 	return gone, c.index.Unlink(ctx, repository, facts)

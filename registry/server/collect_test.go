@@ -3,6 +3,9 @@ package server_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -117,4 +120,117 @@ func TestCollectTakesSupersededReleases(t *testing.T) {
 			t.Errorf("layer of release %d: %v", i, err)
 		}
 	}
+}
+
+// An index keeps the manifests that it names, and those of the indexes that it names: nothing
+// else does, since they have no tags. Without it they go.
+func TestCollectKeepsWhatAnIndexNames(t *testing.T) {
+	x := serve(t)
+	index := func(reference string, names ...string) string {
+		t.Helper()
+		var list []string
+		for _, m := range names {
+			list = append(list, fmt.Sprintf(`{"mediaType":"m","digest":%q,"size":%d}`, digest(m), len(m)))
+		}
+		text := fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"manifests":[%s]}`, indexType, strings.Join(list, ","))
+		if reference == "" {
+			reference = digest(text)
+		}
+		x.want(x.do("PUT", "/v2/a/b/manifests/"+reference, text, "Content-Type: "+indexType), 201, "")
+		return text
+	}
+	one := x.manifest("a/b", "", "")
+	two := x.manifest("a/b", "", `,"annotations":{"of":"two"}`)
+	alone := x.manifest("a/b", "", `,"annotations":{"of":"nobody"}`)
+	outer := index("v1", one, index("", two))
+	x.manifest("c/d", "", "") // the same manifest, which nothing names there
+
+	collect := func(needed ...string) {
+		t.Helper()
+		o := server.CollectOptions{Needed: map[registry.Digest]bool{}, Before: time.Now().Add(time.Hour), Releases: 1}
+		for _, m := range needed {
+			o.Needed[registry.DigestOf([]byte(m))] = true
+		}
+		if _, err := x.store.Collect(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(repository, m string, want int) {
+		t.Helper()
+		if a := x.do("GET", "/v2/"+repository+"/manifests/"+digest(m), ""); a.StatusCode != want {
+			t.Errorf("%s in %s: %s %s; want %d", m, repository, a.Status, a.body, want)
+		}
+	}
+	collect()
+	has("a/b", one, 200)
+	has("a/b", two, 200)
+	has("a/b", alone, 404)
+	has("c/d", one, 404)
+	x.want(x.do("DELETE", "/v2/a/b/manifests/v1", ""), 202, "")
+	collect(outer)
+	has("a/b", two, 200)
+	collect()
+	has("a/b", one, 404)
+	has("a/b", two, 404)
+	has("a/b", outer, 404)
+}
+
+// What is about a manifest, such as its signature, stays as long as it does and goes with it,
+// out of the list of referrers too.
+func TestCollectKeepsReferrersWithTheirSubject(t *testing.T) {
+	x := serve(t)
+	subject := x.manifest("a/b", "v1", "")
+	about := func(of string) string {
+		return fmt.Sprintf(`,"subject":{"mediaType":"m","digest":%q,"size":1}`, digest(of))
+	}
+	signature := x.manifest("a/b", "", about(subject))
+	second := x.manifest("a/b", "", about(signature))
+	lost := x.manifest("a/b", "", about("never pushed"))
+	collect := func(before time.Time) {
+		t.Helper()
+		if _, err := x.store.Collect(t.Context(), server.CollectOptions{Before: before, Releases: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	referrers := func(of string, want int) {
+		t.Helper()
+		if a := x.want(x.do("GET", "/v2/a/b/referrers/"+digest(of), ""), 200, ""); strings.Count(string(a.body), manifestType) != want {
+			t.Errorf("referrers %s; want %d", a.body, want)
+		}
+	}
+	collect(time.Now().Add(-time.Hour)) // all are young
+	referrers("never pushed", 1)
+	collect(time.Now().Add(time.Hour))
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(signature), ""), 200, "")
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(second), ""), 200, "")
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(lost), ""), 404, "MANIFEST_UNKNOWN")
+	referrers(subject, 1)
+	referrers("never pushed", 0)
+	x.want(x.do("DELETE", "/v2/a/b/manifests/v1", ""), 202, "")
+	collect(time.Now().Add(time.Hour))
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(signature), ""), 404, "MANIFEST_UNKNOWN")
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(second), ""), 404, "MANIFEST_UNKNOWN")
+	referrers(subject, 0)
+	referrers(signature, 0)
+}
+
+// A manifest that an index has just named is young, whoever pushed the manifest when.
+func TestIndexMakesManifestsYoung(t *testing.T) {
+	x := serve(t)
+	m := x.manifest("a/b", "", "")
+	long := time.Now().Add(-48 * time.Hour)
+	path := filepath.Join(x.dir, "blobs", "sha256", registry.DigestOf([]byte(m)).Hex())
+	if err := os.Chtimes(path, long, long); err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`, manifestType, digest(m), len(m))
+	x.want(x.do("PUT", "/v2/a/b/manifests/v1", text, "Content-Type: "+indexType), 201, "")
+	if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Fatalf("%v, %v", info.ModTime(), err)
+	}
+	// One whose content is lost is not there to be named.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	x.want(x.do("PUT", "/v2/a/b/manifests/v2", text, "Content-Type: "+indexType), 400, "MANIFEST_BLOB_UNKNOWN")
 }

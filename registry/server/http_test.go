@@ -18,7 +18,10 @@ import (
 	"github.com/sluicegate/sluice/registry/server"
 )
 
-const manifestType = "application/vnd.oci.image.manifest.v1+json"
+const (
+	manifestType = "application/vnd.oci.image.manifest.v1+json"
+	indexType    = "application/vnd.oci.image.index.v1+json"
+)
 
 // remote is a registry behind a real HTTP server. User "closed" may not do
 // anything in a repository below secret/.
@@ -347,8 +350,8 @@ func TestManifests(t *testing.T) { // end-3, end-7, end-9
 	index := func(d string) string {
 		return fmt.Sprintf(`{"schemaVersion":2,"manifests":[{"mediaType":%q,"digest":%q,"size":%d}]}`, manifestType, d, len(m))
 	}
-	put("all", index(digest("absent")), "application/vnd.oci.image.index.v1+json", "MANIFEST_BLOB_UNKNOWN", 400)
-	put("all", index(digest(m)), "application/vnd.oci.image.index.v1+json", "", 201)
+	put("all", index(digest("absent")), indexType, "MANIFEST_BLOB_UNKNOWN", 400)
+	put("all", index(digest(m)), indexType, "", 201)
 	// Delete a tag, then the manifest.
 	x.want(x.do("DELETE", "/v2/a/b/manifests/v1", "", "Authorization: Basic eDp4"), 403, "DENIED")
 	x.want(x.do("DELETE", "/v2/a/b/manifests/v1", ""), 202, "")
@@ -404,7 +407,7 @@ func TestReferrers(t *testing.T) { // end-12a, end-12b
 			}
 		}
 		if err := json.Unmarshal(a.body, &index); err != nil || index.SchemaVersion != 2 ||
-			a.Header.Get("Content-Type") != "application/vnd.oci.image.index.v1+json" {
+			a.Header.Get("Content-Type") != indexType {
 			t.Fatalf("%s, %v", a.body, a.Header)
 		}
 		for _, m := range index.Manifests {

@@ -35,7 +35,7 @@ func TestMirror(t *testing.T) {
 	at := "/v2/acme/plugins/x/"
 	x.want(x.do("GET", "/v2/", ""), 200, "")
 	got := x.want(x.do("GET", at+"manifests/"+string(a.Digest()), ""), 200, "")
-	if string(got.body) != string(a.Manifest()) || got.Header.Get("Content-Type") != manifestType {
+	if string(got.body) != string(a.Manifest()) || got.Header.Get("Content-Type") != manifestType || got.Header.Get("Docker-Content-Digest") != string(a.Digest()) {
 		t.Errorf("%s %v", got.body, got.Header)
 	}
 	if got := x.want(x.do("GET", at+"blobs/"+string(a.LayerDigest()), "", "Range: bytes=1-2"), 206, ""); string(got.body) != "od" {

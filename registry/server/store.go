@@ -293,11 +293,26 @@ func (s *Store) complete(ctx context.Context, repository string, m *anyManifest)
 		}
 	}
 	for _, r := range m.Manifests {
-		if _, err := s.index.MediaType(ctx, repository, registry.Digest(r.Digest)); errors.Is(err, registry.ErrNotFound) {
-			return missing(r.Digest)
-		} else if err != nil {
+		ok, err := s.keepManifest(ctx, repository, registry.Digest(r.Digest))
+		if err != nil {
 			return err
+		}
+		if !ok {
+			return missing(r.Digest)
 		}
 	}
 	return nil
+}
+
+// keepManifest makes the content of a manifest young that an index is about to name, so
+// that no collection removes it, and reports whether the repository has it.
+func (s *Store) keepManifest(ctx context.Context, repository string, d registry.Digest) (bool, error) {
+	s.links.RLock() // a collection looks at the age and unlinks in one step
+	defer s.links.RUnlock()
+	if _, err := s.index.MediaType(ctx, repository, d); errors.Is(err, registry.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return s.content.Keep(ctx, d)
 }
