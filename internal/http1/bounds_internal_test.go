@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -52,5 +54,91 @@ func TestMaxRefusing(t *testing.T) {
 		if got := len(b) > 0; got != want {
 			t.Errorf("%d are being told: another is %v, want %v: %q", n, got, want, b)
 		}
+	}
+}
+
+// failing is a listener whose Accept fails with each of errs in turn.
+type failing struct {
+	given
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errs) == 0 {
+		return nil, net.ErrClosed
+	}
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return nil, err
+}
+
+// TestAcceptGoesOn: what passes by itself, such as too many open files, does not end the
+// listener, and makes room; everything else does.
+func TestAcceptGoesOn(t *testing.T) {
+	broken := errors.New("broken")
+	wrap := func(e error) error { return &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", e)} }
+	ln := &failing{errs: []error{wrap(syscall.EMFILE), wrap(syscall.ECONNABORTED), wrap(syscall.ENFILE), broken}}
+	var evicted int
+	l := Listen(ln, Options{HeadBytes: 1 << 10, HeadTime: time.Second, Refused: func(r Reason) {
+		if r == Evicted {
+			evicted++
+		}
+	}})
+	for range 3 {
+		a, b := net.Pipe()
+		defer a.Close()
+		c := &Conn{Conn: b, l: l}
+		l.conns[c] = struct{}{}
+	}
+	if _, err := l.Accept(); !errors.Is(err, broken) || evicted != 3 || l.Open() != 0 {
+		t.Errorf("Accept: %v; %d of 3 waiting connections were closed, %d are left", err, evicted, l.Open())
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept: %v", err)
+	}
+}
+
+// TestCloseEndsAccept: a listener that is closed while it waits for room ends at once.
+func TestCloseEndsAccept(t *testing.T) {
+	l := Listen(&failing{errs: []error{syscall.EMFILE}}, Options{HeadBytes: 1 << 10, HeadTime: time.Second})
+	select {
+	case <-l.done:
+		t.Fatal("done before it was closed")
+	default:
+	}
+	for range 2 { // again is no panic
+		_ = l.Close()
+	}
+	select {
+	case <-l.done:
+	default:
+		t.Error("closed, and whoever waits for it is not told")
+	}
+}
+
+// TestOldestIsEvicted: of strangers the one that waits longest goes, before any that was
+// let in; a connection that is served never does.
+func TestOldestIsEvicted(t *testing.T) {
+	l := Listen(given{make(chan net.Conn)}, Options{HeadBytes: 1 << 10, HeadTime: time.Second})
+	add := func(since int64, known bool, state int32) *Conn {
+		a, b := net.Pipe()
+		t.Cleanup(func() { _ = a.Close() })
+		c := &Conn{Conn: b, l: l}
+		c.since.Store(since)
+		c.known.Store(known)
+		c.state.Store(state)
+		l.conns[c] = struct{}{}
+		return c
+	}
+	add(1, false, busy)
+	known := add(2, true, waiting)
+	first, second := add(3, false, waiting), add(4, false, waiting)
+	for _, want := range []*Conn{first, second, known} {
+		if !l.evictLocked(l.conns) || want.state.Load() != closed {
+			t.Fatalf("another one was closed than that of %d", want.since.Load())
+		}
+	}
+	if l.evictLocked(l.conns) || l.Open() != 1 {
+		t.Error("a connection that is served was closed")
 	}
 }
