@@ -86,7 +86,7 @@ func TestAcceptGoesOn(t *testing.T) {
 	}})
 	for range 3 {
 		a, b := net.Pipe()
-		defer a.Close()
+		t.Cleanup(func() { _ = a.Close() })
 		c := &Conn{Conn: b, l: l}
 		l.conns[c] = struct{}{}
 	}
