@@ -310,7 +310,7 @@ func TestBatchMayDestroy(t *testing.T) {
 
 // TestBatchDeadline: all calls share one deadline, and what ended before is told.
 func TestBatchDeadline(t *testing.T) {
-	s, _ := serveBatch(t, nil, func(b *registry.Toolset) { b.Answers = &registry.Answers{TimeoutMilliseconds: 300} })
+	s, _ := serveBatch(t, nil, func(b *registry.Toolset) { b.Answers = &registry.Answers{TimeoutMilliseconds: 1000} })
 	c := connect(t, s, "2026-07-28")
 	text, failed := callBatch(t, c, "batch", obj{"calls": []any{itemCall(1), obj{"tool": "slow"}, obj{"tool": "create_order"}}, "allow_writes": true})
 	if failed || !strings.Contains(text, "item 1") || !strings.Contains(text, "[2 slow] failed") || !strings.Contains(text, "not called") {

@@ -252,9 +252,9 @@ func TestWorkflowEnds(t *testing.T) {
 		}
 	}))
 	slow := `{"tool":"slow"}`
-	x.edit = func(ts *registry.Toolset) { ts.Answers = &registry.Answers{TimeoutMilliseconds: 300} }
+	x.edit = func(ts *registry.Toolset) { ts.Answers = &registry.Answers{TimeoutMilliseconds: 2000} }
 	x.serve(slow + "\n" + slow + "\n\n" + callItem1)
-	x.wants(`{}`, `did not end within the 300ms of a call; 2 calls ended`)
+	x.wants(`{}`, `did not end within the 2s of a call; 2 calls ended`)
 	if begun.Load() != 2 {
 		t.Errorf("%d calls began", begun.Load())
 	}
