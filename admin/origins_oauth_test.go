@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/login"
 	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/internal/oauth/oauthtest"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -24,12 +25,16 @@ type issuer struct {
 	mu    sync.Mutex
 	token string // guarded by mu; the endpoint
 	given int    // guarded by mu; tokens
+	asked func() // before a token is given; may be nil
 }
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	x := &issuer{}
 	x.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/token" && x.asked != nil {
+			x.asked()
+		}
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
@@ -126,4 +131,60 @@ func TestServerKeyStays(t *testing.T) {
 		t.Errorf("refreshed: %s", a.body)
 	}
 	check("a refresh")
+}
+
+// TestLoginOfAnotherClient: the code and the verifier of a login go to no other authorization
+// server than the one at which it began, also when an editor changes the authentication in
+// between: for callers, and for the toolset itself.
+func TestLoginOfAnotherClient(t *testing.T) {
+	for _, perUser := range []bool{true, false} {
+		w, as, ts, cred, ann, _ := userWorld(t)
+		evil := newThief(t)
+		auth := "/v1/toolsets/" + ts.ID + "/authentication"
+		conf := person(as)
+		conf["perUser"] = perUser
+		var query string
+		var cookies []*http.Cookie
+		if perUser {
+			query, cookies = w.press(as, w.link(cred, ann), oauthtest.User)
+		} else {
+			want[credential.Authentication](w, w.do("PUT", auth, conf), 200)
+			_, query, cookies = w.login(as, auth)
+		}
+		conf["tokenUrl"] = evil.URL + "/token"
+		editor := w.withRole("default", "editor").Reveal()
+		want[credential.Authentication](w, w.do("PUT", auth, conf, "Authorization", "Bearer "+editor), 200)
+		if status := w.back(query, cookies); status < 400 || status > 499 {
+			t.Errorf("per user %v: the way back: %d", perUser, status)
+		}
+		if requests, _ := evil.loot(); requests != 0 {
+			t.Errorf("per user %v: %d requests with the code of a login went to another server", perUser, requests)
+		}
+		if perUser && !strings.Contains(w.seen.String(), "was changed") {
+			t.Errorf("the page does not say why: %s", w.seen.String())
+		}
+	}
+}
+
+// TestTokenOfAnotherClient: a token that was on its way when another client was configured is
+// not kept as that one's.
+func TestTokenOfAnotherClient(t *testing.T) {
+	w, as := newWorld(t), newIssuer(t)
+	body := w.createBody("Pets", "pets.yaml")
+	body["deploy"] = map[string]any{"skip": true}
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	auth := "/v1/toolsets/" + ts.ID + "/authentication"
+	conf := map[string]any{"authType": "oauth2", "grant": "client_credentials", "clientId": "me", "clientSecret": upstreamKey, "tokenUrl": as.URL + "/token"}
+	id := want[credential.Authentication](w, w.do("PUT", auth, conf), 200).CredentialID
+	as.asked = func() {
+		as.asked = nil
+		conf["clientId"], conf["clientSecret"] = "other", "another-secret-of-it"
+		want[credential.Authentication](w, w.do("PUT", auth, conf), 200)
+	}
+	if _, _, err := w.secret(t.Context(), id); !problem.Is(err, problem.Conflict) {
+		t.Errorf("the token of the client before: %v", err)
+	}
+	if got, _, err := w.secret(t.Context(), id); err != nil || got.Reveal() != "token-2" {
+		t.Errorf("the token of the client after: %v", err)
+	}
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sluicegate/sluice/admin/draft/rollout"
+	"github.com/sluicegate/sluice/admin/request"
 )
 
 type createPreviewInput struct {
 	ToolsetInput
+	request.MatchInput
 	Body *rollout.CreateDraftPreview
 }
 
@@ -23,7 +25,7 @@ func registerPreviews(s *Server) {
 		Description: "The gateway of this node serves the draft as it is now at an address that is listed nowhere, to whoever shows the token of this answer. " +
 			"What is live does not change, and nothing is counted. A new preview takes the place of the one before. Edges serve no previews.",
 	}, func(ctx context.Context, in *createPreviewInput) (*bodyOutput[rollout.DraftPreview], error) {
-		return pointed(s.rollouts.PreviewDraft(ctx, s.workspace(ctx), in.ID, in.Body))
+		return pointed(s.rollouts.PreviewDraft(ctx, s.workspace(ctx), in.ID, &in.MatchInput, in.Body))
 	})
 	register(s, huma.Operation{
 		OperationID: "get-draft-preview", Method: http.MethodGet, Path: path, Summary: "Read the preview of the draft", Tags: tags,

@@ -24,8 +24,11 @@ func TestDraftPreview(t *testing.T) {
 		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
 	draft := w.get(ts.ID)
+	if a := w.do("POST", at, `{}`, "If-Match", `"v1"`); a.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("a preview of a draft that nobody looked at: %d %s", a.StatusCode, a.body)
+	}
 	release := w.pub.Current().Digest()
-	p := want[rollout.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":600}`, "Idempotency-Key", "k"), http.StatusCreated)
+	p := want[rollout.DraftPreview](w, w.do("POST", at, `{"ttlSeconds":600}`, "Idempotency-Key", "k", "If-Match", w.do("GET", "/v1/toolsets/"+ts.ID, nil).Header.Get("ETag")), http.StatusCreated)
 	id, ok := strings.CutPrefix(p.URL, previewBase)
 	if !ok || len(id) != 26 || !strings.HasPrefix(p.Token, "slt_") || p.Digest != draft.Digest || !p.Current || p.Live || p.ExpiresAt.Sub(w.now()) > 10*time.Minute {
 		t.Fatalf("%+v", p)

@@ -100,7 +100,7 @@ func registerWorkflows(s *Server) {
 			"A workflow that failed is an answer with isError. With dryRun nothing is called: the plan is drawn and the arguments are checked.",
 	}, func(ctx context.Context, in *runWorkflowInput) (*bodyOutput[rollout.WorkflowRun], error) {
 		ws := s.workspace(ctx)
-		d, err := s.drafts.Load(ctx, ws, in.ID)
+		d, err := s.drafts.LoadMatching(ctx, ws, in.ID, &in.MatchInput)
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +119,7 @@ func registerWorkflows(s *Server) {
 
 type runWorkflowInput struct {
 	ToolsetInput
+	request.MatchInput
 	Name string `path:"name" maxLength:"64" doc:"Of the workflow's tool."`
 	Body rollout.RunWorkflow
 }

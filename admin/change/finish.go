@@ -49,7 +49,7 @@ func (c *change) tryOut(ctx context.Context) (test *rollout.TestRun, deployed bo
 // finishCreate tests and deploys what was created, and makes the answer.
 func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, error) {
 	r, d := c.r, c.d
-	test, _, err := c.tryOut(ctx)
+	test, err := c.tryAgain(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (c *change) finishCreate(ctx context.Context, v verdict) (*request.Done, er
 // finishAdd tests and deploys a toolset that got another connector, and makes the
 // answer.
 func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error) {
-	test, _, err := c.tryOut(ctx)
+	test, err := c.tryAgain(ctx)
 	if err != nil {
 		return nil, err
 	}

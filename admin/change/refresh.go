@@ -137,6 +137,15 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 	case c.diff.Breaking > 0 && !r.AcceptBreaking && !r.Accept:
 		out.Waiting = c.diff.Why()
 	default:
+		if !r.AcceptBreaking && !r.Accept {
+			since, err := c.sinceLive(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if out.Waiting = since.why(); out.Waiting != "" {
+				break
+			}
+		}
 		var err error
 		if out.Test, out.Deployed, err = c.tryOut(ctx); err != nil {
 			return nil, err

@@ -52,6 +52,10 @@ type record struct {
 	// Client is who logs in, when it was found or registered.
 	Client *credential.Client `json:"client,omitempty"`
 
+	// Shape is the configuration of the credential when the login began: a code goes to no
+	// other authorization server than the one that gives it.
+	Shape string `json:"shape,omitempty"`
+
 	User   *registry.User `json:"user,omitempty"` // of a single caller
 	Server *serverLogin   `json:"server,omitempty"`
 }
@@ -165,7 +169,7 @@ func (r *Room) Begin(ctx context.Context, ws *store.Workspace, ts *store.Toolset
 		return nil, err
 	}
 	row := &store.OAuthLogin{ID: r.o.Store.NewID("login"), Purpose: store.LoginCredential, CredentialID: c.Row.ID, ExpiresAt: store.Time{Time: ws.Now().Add(loginTimeout)}}
-	l := &record{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found}
+	l := &record{Token: request.Of(ctx).ActorID(), Toolset: ts.ID, Client: found, Shape: c.Row.Shape}
 	link, err := r.start(safedial.WithHolder(ctx, ts.ID), ws, row, l, cfg)
 	if err != nil {
 		return nil, err
@@ -321,6 +325,9 @@ func (r *Room) complete(ctx context.Context, ws *store.Workspace, row *store.OAu
 	if err != nil {
 		return err
 	}
+	if cred.Shape != l.Shape {
+		return problem.New(problem.Conflict, "the authentication of the toolset was changed while you logged in").Fix("log in again")
+	}
 	sh, err := credential.ShapeOf(cred)
 	if err != nil {
 		return err
@@ -333,7 +340,7 @@ func (r *Room) complete(ctx context.Context, ws *store.Workspace, row *store.OAu
 	if err != nil {
 		return err
 	}
-	_, err = r.Secrets.keepToken(ctx, ws, tokenOf(cred.ID, l.User), tok, l.Client, bound.Call, true)
+	_, err = r.Secrets.keepToken(ctx, ws, cred, tokenOf(cred.ID, l.User), tok, l.Client, bound.Call, true)
 	return err
 }
 

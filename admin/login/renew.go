@@ -152,7 +152,7 @@ func (s *Secrets) renewNow(ctx context.Context, of *store.OAuthToken, rejected u
 	}
 	fresh, client, err := s.ask(ctx, row, &sh, tok, have)
 	if err == nil {
-		return s.keepToken(ctx, ws, tok, fresh, client, bound.Call, false)
+		return s.keepToken(ctx, ws, row, tok, fresh, client, bound.Call, false)
 	}
 	if refused, login := oauth.Refused(err); refused {
 		if oauth.InvalidClient(err) && client != nil && client.Registered {
@@ -254,13 +254,20 @@ func (s *Secrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err er
 
 // keepToken writes a new token before anybody uses it: a rotated refresh token
 // that is lost is a login that is lost. It fails with [problem.Conflict] when the
-// tokens are not those of row any more; after a login they do not matter.
-func (s *Secrets) keepToken(ctx context.Context, ws *store.Workspace, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (Opened, error) {
+// tokens are not those of row any more, which do not matter after a login, and when the
+// client is not that of cred any more: its tokens would be shown to another server.
+func (s *Secrets) keepToken(ctx context.Context, ws *store.Workspace, cred *store.Credential, row *store.OAuthToken, t *oauth.Token, client *credential.Client, origins registry.Origins, login bool) (Opened, error) {
 	now := s.o.Store.Now()
 	text := store.JSON(credential.TokensOf(t, now, client))
 	next := row.Without()
 	next.WorkspaceID, next.ExpiresAt = ws.ID(), store.Time{Time: t.Expires}
+	changed := problem.New(problem.Conflict, "the authentication changed while a token was requested").Fix("try again")
 	err := ws.Update(ctx, func(tx *store.Tx) error {
+		if is, err := tx.CredentialByID(ctx, row.CredentialID); err != nil {
+			return err
+		} else if is.Shape != cred.Shape {
+			return changed
+		}
 		cur, err := tx.OAuthToken(ctx, row.CredentialID, row.UserKey)
 		if err != nil {
 			return err
@@ -279,7 +286,7 @@ func (s *Secrets) keepToken(ctx context.Context, ws *store.Workspace, row *store
 			}
 		}
 		if cur.Version != row.Version && !login { // set or logged in anew meanwhile
-			return problem.New(problem.Conflict, "the authentication changed while a token was requested").Fix("try again")
+			return changed
 		}
 		next.Version = cur.Version + 1
 		if next.Sealed, err = s.o.Keyring.Seal(next.Record(), secrets.New(text)); err != nil {

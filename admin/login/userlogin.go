@@ -113,7 +113,7 @@ func (r *Room) BeginUser(w http.ResponseWriter, req *http.Request, text string) 
 	}
 	row := &store.OAuthLogin{ID: userLoginPrefix + t.Nonce, Purpose: store.LoginUser, CredentialID: c.cred.ID, ExpiresAt: store.Time{Time: r.o.Store.Now().Add(loginTimeout)}}
 	browser, sum := newBrowser()
-	page, err := r.start(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &record{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User}, cfg)
+	page, err := r.start(safedial.WithHolder(ctx, c.toolset.ID), c.ws, row, &record{Toolset: c.toolset.ID, Client: found, Browser: sum, User: &t.User, Shape: c.cred.Shape}, cfg)
 	if err != nil {
 		return err
 	}

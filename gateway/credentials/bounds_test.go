@@ -194,10 +194,17 @@ func TestGrams(t *testing.T) {
 func TestReadsEscapes(t *testing.T) {
 	f := func(text string, c byte, fold bool, want int) {
 		t.Helper()
-		if got := escaped([]byte(text), 0, c, fold); got != want {
+		if got := escaped([]byte(text), 0, c, false, fold); got != want {
 			t.Errorf("escaped(%q, %q, %v) = %d, want %d", text, c, fold, got, want)
 		}
 	}
+	f("=41", 'A', false, 3)
+	f("=4", 4, false, 0)
+	f("=4g", 'D', false, 0)
+	f("%2B", ' ', false, 3)
+	f("&amp;#65;", 'A', false, 9)
+	f("&amp;amp;lt;", '<', false, 12)
+	f("&lt;#65;", 'A', false, 0)
 	f("%41", 'A', false, 3)
 	f("%41x", 'A', false, 3)
 	f("%41", 'a', false, 0)
@@ -235,6 +242,14 @@ func TestReadsEscapes(t *testing.T) {
 		g("%25abc", "%25abc", fold, 6)
 		g("%2525abc", "%25abc", fold, 8)
 	}
+	// One that has what escapes others, escaped up to maxLayers times.
+	layers := func(first, again string, n int) string { return first + strings.Repeat(again, n) }
+	for n := range maxLayers {
+		g(layers("a%25", "25", n)+"b", "a%b", false, len("a%25b")+2*n)
+		g(layers("a&amp;", "amp;", n)+"b", "a&b", false, len("a&amp;b")+4*n)
+	}
+	g(layers("a%25", "25", maxLayers)+"b", "a%b", false, 0)
+	g(layers("a&amp;", "amp;", maxLayers)+"b", "a&b", false, 0)
 	g("%25ABC", "%25abc", true, 6)
 	g("%2525ABC", "%25abc", true, 8)
 	g("%25ABC", "%25abc", false, 0)

@@ -154,9 +154,9 @@ func TestRedactEscapes(t *testing.T) {
 func TestPartedBounds(t *testing.T) {
 	for text, want := range map[string]int{
 		`\u{` + strings.Repeat("0", maxBraced-len("{5a}")) + "5a}": 1, `\u{` + strings.Repeat("0", maxBraced-len("{5a}")+1) + "5a}": 0,
-		strings.Repeat("%25", 1) + "5a": 1, "%" + strings.Repeat("25", maxPercent-1) + "5a": 1, "%" + strings.Repeat("25", maxPercent) + "5a": 0,
+		strings.Repeat("%25", 1) + "5a": 1, "%" + strings.Repeat("25", maxLayers-1) + "5a": 1, "%" + strings.Repeat("25", maxLayers) + "5a": 0,
 	} {
-		if got := prefix([]byte(text), []byte("Z"), true, false); (got == len(text)) != (want == 1) {
+		if got := prefix([]byte(text), []byte("Z"), escapesFirst, false); (got == len(text)) != (want == 1) {
 			t.Errorf("%s: %d", text, got)
 		}
 	}

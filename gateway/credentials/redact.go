@@ -23,8 +23,10 @@ const minRedact = 8
 // written as URLs, JSON (also JSON in a string of JSON), HTML and programming languages
 // write them; of Basic, the user name and password in base64 and the password are. It is
 // also found in base64 and base64url, at each of the three places it can have in a longer
-// text, once and twice, in base32, at each of its five places, in hexadecimal digits,
-// together or as a list, in a list of decimal numbers, and backwards. Capital and small
+// text, once and twice, in base32 and base32hex, at each of their five places, in hexadecimal
+// digits, together or as a list, in a list of decimal numbers, and backwards; and in base64 of
+// UTF-16, of JSON, of digits and of itself backwards, in digits of UTF-16 and of base64, and
+// in base64 that is backwards. Capital and small
 // ASCII letters are the same, but in base64, where they are
 // other values. Escapes of its letters and digits are found where the longest run of them
 // is escaped as a whole. Other encodings of a
@@ -175,6 +177,8 @@ type written struct {
 var escapeFormats = [...]written{
 	{"%", 16, 2, ""},
 	{"%25", 16, 2, ""},
+	{"%2525", 16, 2, ""},
+	{"=", 16, 2, ""}, // quoted-printable (RFC 2045, §6.7)
 	{`\u`, 16, 4, ""},
 	{`\\u`, 16, 4, ""},
 	{`\\\\u`, 16, 4, ""},
@@ -193,6 +197,8 @@ var escapeFormats = [...]written{
 	{"&#x", 16, 1, ";"},
 	{"&#x", 16, 4, ";"},
 	{"&#x", 16, 1, ""},
+	{"&amp;#", 10, 1, ";"},
+	{"&amp;#x", 16, 1, ";"},
 	// As Go writes those in JSON.
 	{`\u0026#`, 10, 1, ";"},
 	{`\u0026#`, 10, 3, ";"},
@@ -283,7 +289,7 @@ func (f *form) spans(dst []span, body []byte) []span {
 				break
 			}
 			i, n = i+at, len(f.text)
-		} else if c := body[i]; c == first || f.fold && lower(c) == first || c == '\\' || c == '%' || c == '&' || c == '+' { // it may begin here
+		} else if c := body[i]; c == first || f.fold && lower(c) == first || c == '\\' || c == '%' || c == '&' || c == '+' || c == '=' { // it may begin here
 			n = encodedPrefix(body[i:], f.text, f.fold)
 		}
 		if n == 0 {
@@ -380,17 +386,31 @@ func plain(c byte) bool {
 
 // encodedPrefix is the length of the secret at the beginning of b, in whatever
 // encoding; 0: it is not there. A secret may itself look encoded, so characters are
-// read as they are first and as escapes then. With fold the secret is in small letters,
-// and b may have it in any.
+// read as they are first and as escapes then, and those that escape others as what was
+// escaped once and as what was more often. With fold the secret is in small letters, and b
+// may have it in any.
 func encodedPrefix(b, secret []byte, fold bool) int {
-	return max(prefix(b, secret, false, fold), prefix(b, secret, true, fold))
+	n := max(prefix(b, secret, literalFirst, fold), prefix(b, secret, escapesFirst, fold))
+	if n == 0 && bytes.ContainsAny(secret, "%&") {
+		n = prefix(b, secret, layersFirst, fold)
+	}
+	return n
 }
 
-func prefix(b, secret []byte, escapesFirst, fold bool) int {
+// order is what a text is read as first.
+type order int
+
+const (
+	literalFirst order = iota
+	escapesFirst
+	layersFirst // as escapes, %2525 as one percent sign and &amp;amp; as one ampersand
+)
+
+func prefix(b, secret []byte, first order, fold bool) int {
 	i := 0
 	for k := 0; k < len(secret); k++ {
 		c := secret[k]
-		if next := escaped(b, i, c, fold); next > 0 && escapesFirst {
+		if next := escaped(b, i, c, first == layersFirst, fold); next > 0 && first != literalFirst {
 			i = next
 			continue
 		} else if raw := literal(b, i, c, fold); raw > 0 {
@@ -494,36 +514,57 @@ var entities = map[byte]string{'&': "amp", '<': "lt", '>': "gt", '"': "quot", '\
 const (
 	// maxEntity is the longest reference that is looked at, without & and ;.
 	maxEntity = 8
-	// maxPercent is how often a percent sign may be escaped itself.
-	maxPercent = 3
+	// maxLayers is how often a percent sign or an ampersand may be escaped itself.
+	maxLayers = 3
 )
 
-// escaped returns where c ends at b[i:] when it is written %2B, %252B, &amp;, &#43; or
-// &#x2B;, the numbers with or without the semicolon, each perhaps in JSON; 0 when it is not.
-func escaped(b []byte, i int, c byte, fold bool) int {
+// escaped returns where c ends at b[i:] when it is written %2B, =2B, %252B, &amp;, &#43;,
+// &#x2B; or &amp;#43;, the numbers with or without the semicolon, each perhaps in JSON; 0 when
+// it is not. With all, a percent sign or an ampersand ends behind all of its escapes.
+func escaped(b []byte, i int, c byte, all, fold bool) int {
 	got, i := character(b, i)
-	switch {
-	case i > 0 && got == '%':
-		for range maxPercent {
-			high, second := character(b, i)
-			if second == 0 {
-				return 0
-			}
-			low, next := character(b, second)
-			if next == 0 || hex(high) < 0 || hex(low) < 0 {
-				return 0
-			}
-			value := byte(hex(high)<<4 | hex(low))
-			if same(value, c, fold) {
-				return next
-			}
-			if value != '%' {
-				return 0
-			}
-			i = next
+	if i == 0 {
+		return 0
+	}
+	var read func([]byte, int, byte, bool) int
+	switch got {
+	case '=':
+		return pair(b, i, c, fold)
+	case '%':
+		read = pair
+	case '&':
+		read = reference
+	default:
+		return 0
+	}
+	end := 0
+	for range maxLayers {
+		next := read(b, i, c, fold)
+		if next > 0 && (!all || c != got) {
+			return next
 		}
-	case i > 0 && got == '&':
-		return reference(b, i, c, fold)
+		if next > 0 {
+			end = next
+		}
+		if i = read(b, i, got, false); i == 0 {
+			break
+		}
+	}
+	return end
+}
+
+// pair returns where two hexadecimal digits at b[i:] end that stand for c; 0: they do not.
+func pair(b []byte, i int, c byte, fold bool) int {
+	high, second := character(b, i)
+	if second == 0 {
+		return 0
+	}
+	low, next := character(b, second)
+	if next == 0 || hex(high) < 0 || hex(low) < 0 {
+		return 0
+	}
+	if value := byte(hex(high)<<4 | hex(low)); same(value, c, fold) || value == '+' && c == ' ' {
+		return next
 	}
 	return 0
 }

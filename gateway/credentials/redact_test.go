@@ -191,6 +191,72 @@ func TestRedactDisguised(t *testing.T) {
 	}
 }
 
+// What programs make of a secret that they encode, and encode again: UTF-16 of either byte
+// order in base64, as PowerShell has it, digits in base64 and base64 in digits, the other
+// alphabet of base32, JSON in base64, backwards and in base64, quoted-printable, and URLs and
+// HTML that are escaped several times.
+func TestRedactNested(t *testing.T) {
+	times := func(n int, encode func(string) string) func(string) string {
+		return func(s string) string {
+			for range n {
+				s = encode(s)
+			}
+			return s
+		}
+	}
+	each := func(format string) func(string) string {
+		return func(s string) (out string) {
+			for _, c := range []byte(s) {
+				out += fmt.Sprintf(format, c)
+			}
+			return out
+		}
+	}
+	backwards := func(s string) string { b := []byte(s); slices.Reverse(b); return string(b) }
+	base := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	digits := func(s string) string { return stdhex.EncodeToString([]byte(s)) }
+	low, high := each("%c\x00"), each("\x00%c")
+	encodings := map[string]func(string) string{
+		"UTF-16LE in base64":    func(s string) string { return base(low(s)) },
+		"UTF-16BE in base64":    func(s string) string { return base(high(s)) },
+		"UTF-16LE in base64url": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(low(s))) },
+		"UTF-16LE in digits":    func(s string) string { return digits(low(s)) },
+		"UTF-16BE in DIGITS":    func(s string) string { return strings.ToUpper(digits(high(s))) },
+		"digits in base64":      func(s string) string { return base(digits(s)) },
+		"base64 in digits":      func(s string) string { return digits(base(s)) },
+		"base32hex":             func(s string) string { return base32.HexEncoding.EncodeToString([]byte(s)) },
+		"base32hex, small":      func(s string) string { return strings.ToLower(base32.HexEncoding.EncodeToString([]byte(s))) },
+		"JSON in base64":        func(s string) string { b, _ := json.Marshal(s); return base(string(b)) },
+		"base64 backwards":      func(s string) string { return backwards(base(s)) },
+		"backwards in base64":   func(s string) string { return base(backwards(s)) },
+		"each as =XX":           each("=%02X"),
+		"each as %25XX":         each("%%25%02X"),
+		"each as %2525XX":       each("%%2525%02x"),
+		"each as &amp;#N;":      each("&amp;#%d;"),
+		"query twice":           times(2, url.QueryEscape),
+		"query three times":     times(3, url.QueryEscape),
+		"path three times":      times(3, url.PathEscape),
+		"HTML twice":            times(2, html.EscapeString),
+		"HTML three times":      times(3, html.EscapeString),
+	}
+	for _, secret := range []string{"sk-Live/Key+4711?Xy", "Zq9SekritValue0123xyz", "Pa55word", "a secret\\with \"quotes\" & 100% <tags>", strings.Repeat("eyJhbGciOiJIUzI1NiJ9.", 40)} {
+		bound := boundTo(secret, true)
+		for name, encode := range encodings {
+			for offset := range 3 {
+				in := strings.Repeat("p", offset)
+				if strings.Contains(name, "backwards") || strings.Contains(name, "JSON") {
+					in = ""
+				}
+				encoded := encode(in + secret)
+				got := string(bound.Redact([]byte(`{"echo":"` + encoded + `"}`)))
+				if rest := len(got) - len(`{"echo":"[redacted]"}`); !strings.Contains(got, "[redacted]") || rest > len(encoded)-len(encode(secret))+24 {
+					t.Errorf("%s of %.20q at %d: %s became %s", name, secret, offset, encoded, got)
+				}
+			}
+		}
+	}
+}
+
 // twice encodes s behind front, in a text, and that text.
 func twice(inner, outer *base64.Encoding, s, front string) string {
 	return outer.EncodeToString([]byte(front + inner.EncodeToString([]byte(s))))

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	stdhex "encoding/hex"
+	"encoding/json"
 	"math/bits"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ const (
 	// credentials of the toolsets and callers that are called at a time.
 	maxKept = 1024
 	// maxKeptBytes of secrets are held, likewise: an access token may have some kilobytes.
-	// A redactor has twenty kilobytes beside its secret, and seventy times of it once the
+	// A redactor has thirty kilobytes beside its secret, and seventy times of it once the
 	// secret was in an answer.
 	maxKeptBytes = 512 << 10
 )
@@ -153,12 +154,21 @@ func forms(secret []byte) []form {
 			all = append(all, form{text, fold, longestPlain(text), nil})
 		}
 	}
+	// What is encoded twice is looked for where that costs nothing: short probes make all
+	// answers slow.
+	twice := func(text []byte, fold bool) {
+		if len(longestPlain(text)) >= minGrams {
+			add(text, fold)
+		}
+	}
 	for i := range listFormats {
 		text := listFormats[i].list(secret)
 		all = append(all, form{text, true, text[:min(len(text), probeBytes)], nil})
 	}
 	for skip := range 5 {
-		add(lowered(appendInner32(nil, secret, skip)), true)
+		text := appendInner32(nil, secret, skip)
+		add(lowered(text), true)
+		add(lowered(extended32(text)), true)
 	}
 	for _, url := range []bool{false, true} {
 		for skip := range 3 {
@@ -170,10 +180,63 @@ func forms(secret []byte) []form {
 			for skip := range 3 { // base64 of letters is the same in the alphabet of URLs
 				add(appendInner(nil, once, skip, false), false)
 			}
+			twice(stdhex.AppendEncode(nil, once), true)
+			back := slices.Clone(once)
+			slices.Reverse(back)
+			twice(back, false)
+		}
+	}
+	mirrored := slices.Clone(secret)
+	slices.Reverse(mirrored)
+	wide := wideChars(secret)
+	twice(stdhex.AppendEncode(nil, wide), true)
+	inside := [][]byte{digits, mirrored, wide}
+	if text := inString(secret); len(text) > len(secret) {
+		inside = append(inside, text)
+	}
+	for _, text := range inside {
+		for _, url := range []bool{false, true} {
+			for skip := range 3 {
+				twice(appendInner(nil, text, skip, url), false)
+			}
 		}
 	}
 	return all
 }
+
+// wideChars is what an ASCII text is in UTF-16 of either byte order, which Windows encodes in
+// base64: from the first byte that is not 0 to the last one.
+func wideChars(text []byte) []byte {
+	wide := make([]byte, 0, 2*len(text))
+	for _, c := range text {
+		wide = append(wide, c, 0)
+	}
+	return wide[:max(0, len(wide)-1)]
+}
+
+// inString is a text in a string of JSON.
+func inString(text []byte) []byte {
+	b, err := json.Marshal(string(text))
+	if err != nil || len(b) < 2 {
+		return nil
+	}
+	return b[1 : len(b)-1]
+}
+
+// extended32 is text of base32 in the other alphabet of RFC 4648, §7.
+func extended32(text []byte) []byte {
+	out := make([]byte, len(text))
+	for i, c := range text {
+		if c >= 'A' {
+			out[i] = extended[c-'A']
+		} else {
+			out[i] = extended[c-'2'+26]
+		}
+	}
+	return out
+}
+
+const extended = "0123456789ABCDEFGHIJKLMNOPQRSTUV"
 
 // listFormats are ways to write the bytes of a secret as a list of numbers; what is in
 // front of the first of them does not matter.
@@ -190,7 +253,7 @@ func (w *written) list(bytes []byte) []byte {
 	return out[len(w.before):]
 }
 
-// redact replaces the secrets in all// redact replaces the secrets in all the ways they are written. Nearly always there is
+// redact replaces the secrets in all the ways they are written. Nearly always there is
 // none, and one walk tells.
 func (r *redactor) redact(body []byte) []byte {
 	if len(body) < minRedact || !r.meets(body) {

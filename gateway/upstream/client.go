@@ -162,6 +162,7 @@ type Exchange struct {
 	response fasthttp.Response
 	body     []byte   // memory for the next body; nil while the response has it
 	plain    []byte   // decompressed body
+	begun    bool     // the header of an answer came
 	reading  net.Conn // while Events runs
 	packed   bool     // plain is the body
 	// Redirects that were followed.

@@ -62,6 +62,8 @@ func describe(err error, addr string, lim Limits) error {
 			Fix("check whether the base URL should start with http:// or use another port").Because(err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return problem.New(problem.UpstreamMalformed, "the answer of %s ended before its announced length", addr).Fix("try again").Because(err)
+	case errors.Is(err, errBrokenOff): // whoever answers has accepted the client certificate
+		return problem.New(problem.Unreachable, "%s closed the connection in the middle of its answer", addr).Fix("try again").Because(err)
 	case closed(err) && lim.Client != nil: // TLS 1.3 checks it after the client's part is done
 		return refusedCertificate(err, addr)
 	case closed(err):

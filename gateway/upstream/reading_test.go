@@ -308,7 +308,7 @@ func TestConnections(t *testing.T) {
 // TestBrokenConnections: each fault of a connection is told as what it is, closes it, and is
 // tried again for a method that may be.
 func TestBrokenConnections(t *testing.T) {
-	timeout := &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
+	timeout, reset := &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
 	for what, c := range map[string]struct {
 		conn  script
 		kind  problem.Kind
@@ -316,7 +316,9 @@ func TestBrokenConnections(t *testing.T) {
 	}{
 		"no answer in time":           {script{fail: timeout}, problem.Timeout, 1},
 		"half an answer in time":      {script{answers: []string{"HTTP/1.1 200 OK\r\nContent-Le"}, fail: timeout}, problem.Timeout, 1},
-		"reset":                       {script{fail: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}, problem.Unreachable, maxAttempts},
+		"reset":                       {script{fail: reset}, problem.Unreachable, maxAttempts},
+		"reset in an answer":          {script{answers: []string{answer("200 OK", "Content-Length: 3\r\n", "ok")}, fail: reset}, problem.Unreachable, maxAttempts},
+		"reset in chunks":             {script{answers: []string{answer("200 OK", inChunks, "2\r\no")}, fail: reset}, problem.Unreachable, maxAttempts},
 		"closed":                      {script{fail: io.EOF}, problem.Unreachable, maxAttempts},
 		"no request in time":          {script{unwritt: timeout}, problem.Timeout, 1},
 		"it takes no request":         {script{unwritt: io.EOF}, problem.Unreachable, maxAttempts},
@@ -339,6 +341,9 @@ func TestBrokenConnections(t *testing.T) {
 			}
 			if c.kind == "" && err != nil || c.kind != "" && !problem.Is(err, c.kind) || len(conns) != want {
 				t.Errorf("%s, %s: %v after %d connections, want %s after %d", what, method, err, len(conns), c.kind, want)
+			}
+			if middle := err != nil && strings.Contains(err.Error(), "in the middle of its answer"); middle != strings.HasPrefix(what, "reset in") {
+				t.Errorf("%s, %s: %v", what, method, err)
 			}
 			if conns[0].closed != (c.kind != "") {
 				t.Errorf("%s, %s: closed %v", what, method, conns[0].closed)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httputil"
@@ -70,7 +71,7 @@ func (x *Exchange) converse(c *fasthttp.HostClient, conn net.Conn, lim *Limits) 
 	if err != nil {
 		return err
 	}
-	x.response.SkipBody = x.Request.Header.IsHead()
+	x.response.SkipBody, x.begun = x.Request.Header.IsHead(), false
 	br := c.AcquireReader(conn)
 	defer c.ReleaseReader(br)
 	switch most := c.MaxResponseBodySize; {
@@ -80,6 +81,9 @@ func (x *Exchange) converse(c *fasthttp.HostClient, conn net.Conn, lim *Limits) 
 		err = x.response.ReadLimitBody(br, most)
 	default:
 		err = x.readBody(conn, br, lim, most)
+	}
+	if err != nil && x.begun && closed(err) {
+		err = fmt.Errorf("%w: %w", errBrokenOff, err)
 	}
 	if err == nil && br.Buffered() > 0 {
 		x.response.SetConnectionClose() // what follows answers nothing: it must not meet the next request
@@ -100,6 +104,7 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	if err := readHeader(h, br); err != nil {
 		return err
 	}
+	x.begun = true
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified {
 		return nil
 	}
@@ -171,4 +176,5 @@ func isEvents(contentType []byte) bool {
 var (
 	errCancelled = errors.New("the exchange was cancelled")
 	errInterim   = errors.New("too many interim answers")
+	errBrokenOff = errors.New("the connection ended in the middle of the answer")
 )

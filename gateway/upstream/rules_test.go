@@ -45,6 +45,7 @@ func TestDescribe(t *testing.T) {
 		{errors.New("certificate required"), problem.UpstreamMalformed, "is not valid HTTP", ""},
 		{wrapped(tls.RecordHeaderError{Msg: "x"}), problem.Unreachable, "does not speak TLS", ""},
 		{wrapped(io.ErrUnexpectedEOF), problem.UpstreamMalformed, "ended before its announced length", ""},
+		{wrapped(fmt.Errorf("%w: %w", errBrokenOff, syscall.ECONNRESET)), problem.Unreachable, "in the middle of its answer", ""},
 		{wrapped(io.EOF), problem.Unreachable, "closed the connection without an answer", "seems not to accept the client certificate"},
 		{wrapped(fasthttp.ErrConnectionClosed), problem.Unreachable, "closed the connection without an answer", "seems not to accept the client certificate"},
 		{wrapped(syscall.ECONNRESET), problem.Unreachable, "closed the connection without an answer", "seems not to accept the client certificate"},

@@ -29,6 +29,7 @@ func (x *Exchange) readBody(conn net.Conn, br *bufio.Reader, lim *Limits, most i
 	if err := readHeader(h, br); err != nil {
 		return err
 	}
+	x.begun = true
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified || s == fasthttp.StatusSwitchingProtocols {
 		return nil
 	}

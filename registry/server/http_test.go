@@ -256,8 +256,8 @@ func TestPushBlobInChunks(t *testing.T) { // end-4a, end-5, end-6, end-13
 
 func TestUploadLimits(t *testing.T) {
 	x := serve(t)
-	for range 256 {
-		x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 202, "")
+	for i := range 256 {
+		x.want(x.do("POST", fmt.Sprintf("/v2/a%d/b/blobs/uploads/", i/64), ""), 202, "")
 	}
 	a := x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 429, "TOOMANYREQUESTS")
 	if a.Header.Get("Retry-After") == "" {

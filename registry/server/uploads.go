@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ const (
 	uploadLifetime = 24 * time.Hour
 	// maxUploads open at a time in one store; a push of an image uses a few.
 	maxUploads = 256
+	// maxUploadsOfOne namespace, the first part of the names of repositories, so that nobody
+	// takes all places of the others.
+	maxUploadsOfOne = 64
 )
 
 var (
@@ -34,8 +38,8 @@ var (
 )
 
 // uploads keeps blobs that arrive in pieces: one file each below
-// uploads/<hash of the repository>, so that an upload is never seen from another
-// repository. The file is the session; its size is the offset. Nothing of it is
+// uploads/<hash of the namespace>-<hash of the repository>, so that an upload is never seen
+// from another repository. The file is the session; its size is the offset. Nothing of it is
 // promised to survive, clients start again.
 type uploads struct {
 	dir     string
@@ -55,12 +59,12 @@ func openUploads(root string, sys atomicfile.System, content ContentWriter) (*up
 	if u.root, err = os.OpenRoot(u.dir); err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
-	_, err = u.expire()
+	_, _, err = u.expire("")
 	return u, err
 }
 
-// expire removes old uploads and counts the others.
-func (u *uploads) expire() (open int, err error) {
+// expire removes old uploads and counts the others, and those of them that are in a namespace.
+func (u *uploads) expire(namespace string) (open, inside int, err error) {
 	err = fs.WalkDir(u.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -74,12 +78,22 @@ func (u *uploads) expire() (open int, err error) {
 			return nil
 		}
 		open++
+		if strings.HasPrefix(path, namespace) {
+			inside++
+		}
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look for old uploads: %w", err)
+		return 0, 0, fmt.Errorf("look for old uploads: %w", err)
 	}
-	return open, nil
+	return open, inside, nil
+}
+
+// namespaceOf begins the names of the folders of a repository's namespace.
+func namespaceOf(repository string) string {
+	namespace, _, _ := strings.Cut(repository, "/")
+	sum := sha256.Sum256([]byte(namespace))
+	return hex.EncodeToString(sum[:8]) + "-"
 }
 
 func (u *uploads) path(repository, id string) (string, error) {
@@ -87,14 +101,18 @@ func (u *uploads) path(repository, id string) (string, error) {
 		return "", errUploadUnknown
 	}
 	sum := sha256.Sum256([]byte(repository))
-	return filepath.Join(u.dir, hex.EncodeToString(sum[:8]), id), nil
+	return filepath.Join(u.dir, namespaceOf(repository)+hex.EncodeToString(sum[:8]), id), nil
 }
 
 // start opens an upload and returns its id.
 func (u *uploads) start(repository string) (string, error) {
-	open, err := u.expire()
+	open, inside, err := u.expire(namespaceOf(repository))
 	if err != nil {
 		return "", err
+	}
+	if inside >= maxUploadsOfOne {
+		namespace, _, _ := strings.Cut(repository, "/")
+		return "", problem.New(problem.Unavailable, "%d uploads of %s are open", inside, namespace).Fix("finish or cancel some, or wait")
 	}
 	if open >= maxUploads {
 		return "", problem.New(problem.Unavailable, "%d uploads are open", open).Fix("finish or cancel some, or wait")

@@ -114,21 +114,27 @@ func TestUploadID(t *testing.T) {
 	f("../"+strings.Repeat("0", 29), false)
 }
 
-// TestMaxUploads: so many uploads are open; one more has to wait until one ends.
+// TestMaxUploads: so many uploads are open, of one namespace and of all; one more has to wait
+// until one ends.
 func TestMaxUploads(t *testing.T) {
 	u := testUploads(t)
 	var last string
-	for i := range maxUploads {
-		id, err := u.start("a/b")
-		if err != nil {
-			t.Fatalf("upload %d: %v", i+1, err)
+	for n := range maxUploads / maxUploadsOfOne {
+		for i := range maxUploadsOfOne {
+			id, err := u.start(fmt.Sprintf("ws%d/repository-%d", n, i%2))
+			if err != nil {
+				t.Fatalf("namespace %d, upload %d: %v", n, i+1, err)
+			}
+			last = id
 		}
-		last = id
+		if _, err := u.start(fmt.Sprintf("ws%d/another", n)); !problem.Is(err, problem.Unavailable) {
+			t.Errorf("one more of namespace %d: %v", n, err)
+		}
 	}
 	if _, err := u.start("c/d"); !problem.Is(err, problem.Unavailable) {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one more of all: %v", err)
 	}
-	if err := u.cancel("a/b", last); err != nil {
+	if err := u.cancel(fmt.Sprintf("ws%d/repository-1", maxUploads/maxUploadsOfOne-1), last); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := u.start("c/d"); err != nil {

@@ -240,7 +240,7 @@ func TestHostile(t *testing.T) {
 	f("DELETE", "/", 405)
 	f("POST", "/vote", 404, "id", "creq_none")
 	f("POST", "/vote", 404, "id", evil)
-	for _, address := range []string{"", "ann", "ann@localhost", "Ann <ann@a.example>", "ann@a.example\r\nBcc: x@y.example", "a@b.example, c@d.example", "ä@a.example", `"a b"@a.example`, strings.Repeat("a", maxAddress) + "@a.example"} {
+	for _, address := range []string{"", "ann", "ann@localhost", "Ann <ann@a.example>", "ann@a.example\r\nBcc: x@y.example", "a@b.example, c@d.example", "ä@a.example", "ann%b.example@a.example", "b.example!ann@a.example", `"a b"@a.example`, strings.Repeat("a", maxAddress) + "@a.example"} {
 		f("POST", "/sign-in", 400, "email", address)
 	}
 	if n := len(s.mail.Got()); n != 1 {

@@ -94,12 +94,14 @@ func (p *people) knowLocked(id, address string) {
 	p.ids[d], p.has[id] = id, d
 }
 
-// parseAddress is the address that somebody wrote into the form, without a name. It fails with
+// parseAddress is the address that somebody wrote into the form, without a name, and without
+// the marks by which some mail servers pass mail on to another one (ann%b.example@c.example,
+// b!ann@c.example): mail goes to the mailbox that is counted. It fails with
 // [problem.InvalidArgument].
 func parseAddress(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	a, err := mail.ParseAddress(text)
-	if len(text) > maxAddress || err != nil || a.Address != text || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"<>(),;:\[]`, r) }) {
+	if len(text) > maxAddress || err != nil || a.Address != text || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"<>(),;:\[]%!`, r) }) {
 		return "", request.FieldFault("/email", "%.80q is not an e-mail address that can be written to, such as ann@example.com", text)
 	}
 	if _, host, _ := strings.Cut(text, "@"); !strings.Contains(host, ".") {

@@ -83,8 +83,9 @@ func (r *Room) showPreview(ts *store.Toolset, row *store.Preview) *DraftPreview 
 	}
 }
 
-// PreviewDraft serves the draft as it is now at a URL of its own for a while.
-func (r *Room) PreviewDraft(ctx context.Context, ws *store.Workspace, toolset string, in *CreateDraftPreview) (*DraftPreview, error) {
+// PreviewDraft serves the draft as it is now at a URL of its own for a while. It fails with
+// [problem.Precondition] when the request names another version of it.
+func (r *Room) PreviewDraft(ctx context.Context, ws *store.Workspace, toolset string, match *request.MatchInput, in *CreateDraftPreview) (*DraftPreview, error) {
 	if r.PreviewURL == "" {
 		return nil, problem.New(problem.Unsupported, "this node has no gateway, and edges serve no drafts").
 			Fix("test the draft: sluice toolset test   or preview it on a node with both, as sluice run starts")
@@ -93,7 +94,7 @@ func (r *Room) PreviewDraft(ctx context.Context, ws *store.Workspace, toolset st
 	if in != nil {
 		life = previewLife(in.TTLSeconds)
 	}
-	d, err := r.Drafts.Load(ctx, ws, toolset)
+	d, err := r.Drafts.LoadMatching(ctx, ws, toolset, match)
 	if err != nil {
 		return nil, err
 	}

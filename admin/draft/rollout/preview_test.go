@@ -25,7 +25,7 @@ func TestShowPreview(t *testing.T) {
 	if got.URL != "https://gateway.example/preview/x" || got.Current || !got.Live || got.Token != "" {
 		t.Errorf("%+v", got)
 	}
-	if _, err := new(Room).PreviewDraft(t.Context(), nil, "shop", nil); !problem.Is(err, problem.Unsupported) {
+	if _, err := new(Room).PreviewDraft(t.Context(), nil, "shop", nil, nil); !problem.Is(err, problem.Unsupported) {
 		t.Errorf("a node without a gateway: %v", err)
 	}
 }

@@ -150,10 +150,15 @@ func (c *OriginChange) Why() string {
 // not.
 func Moved(name, baseURL string, old, next *toolset.Generated) *OriginChange {
 	from, to := CallsOf(name, baseURL, old), CallsOf(name, baseURL, next)
+	return Movement(&from, &to)
+}
+
+// Movement says how requests of a connector go elsewhere than before; nil: they do not.
+func Movement(from, to *Calls) *OriginChange {
 	if from.all().Missing(to.all()) == nil {
 		return nil
 	}
-	return &OriginChange{Connector: name, From: NonNil(from.all()), To: NonNil(to.all())}
+	return &OriginChange{Connector: to.Connector, From: NonNil(from.all()), To: NonNil(to.all())}
 }
 
 // Host is the host of an address with its port.

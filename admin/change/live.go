@@ -1,0 +1,116 @@
+package change
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluicegate/sluice/admin/draft/rollout"
+	"github.com/sluicegate/sluice/admin/login/credential"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
+)
+
+// sinceLive is what makes the connector of a draft another than the one that is live. The
+// draft may have versions that wait since earlier changes, so what one change makes of the
+// draft does not say it.
+type sinceLive struct {
+	moved    *credential.OriginChange // nil: calls go where they go now
+	breaking int                      // tools
+}
+
+// why says why the draft waits; "": it need not.
+func (s *sinceLive) why() string {
+	switch {
+	case s.moved != nil:
+		return s.moved.Why()
+	case s.breaking == 1:
+		return "a tool changes in a breaking way since what is live"
+	case s.breaking > 1:
+		return fmt.Sprintf("%d tools change in a breaking way since what is live", s.breaking)
+	}
+	return ""
+}
+
+// sinceLive compares the draft's connector with the one that is live.
+func (c *change) sinceLive(ctx context.Context) (out sinceLive, err error) {
+	d, r := c.d, c.r.Drafts
+	if d.Toolset.LiveRevision == 0 {
+		return out, nil
+	}
+	live, err := r.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
+	if err != nil {
+		return out, fmt.Errorf("reading what is live of toolset %s: %w", d.Toolset.ID, err)
+	}
+	for i := range live.Connectors {
+		ref := &live.Connectors[i]
+		if ref.Name != d.Row.Name {
+			continue
+		}
+		conn, err := r.Opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
+		if err != nil {
+			return out, err
+		}
+		from, to := credential.CallsOf(ref.Name, ref.BaseURL, conn), d.Calls()
+		out.moved = credential.Movement(&from, &to)
+		tools, err := connector.Diff(conn.Opened, d.Conn.Opened)
+		if err != nil {
+			return out, fmt.Errorf("comparing connector %s with what is live: %w", ref.Name, err)
+		}
+		for i := range tools {
+			if breaks(&tools[i]) {
+				out.breaking++
+			}
+		}
+	}
+	return out, nil
+}
+
+// breaks reports a tool whose callers fail. Names do not count: tools keep those that agents
+// know.
+func breaks(t *connector.ToolChange) bool {
+	for i := range t.Details {
+		if d := &t.Details[i]; d.Impact == connector.ImpactBreaking && d.Where != "name" {
+			return true
+		}
+	}
+	return t.Kind == connector.ToolRemoved
+}
+
+// tryAgain is tryOut for a toolset that was there: a source that sends calls elsewhere than
+// the request itself says stays a draft, also where no credential would go there, because what
+// agents send would.
+func (c *change) tryAgain(ctx context.Context) (*rollout.TestRun, error) {
+	if c.was.Version == nil || c.in.Deploy != nil && c.in.Deploy.Skip {
+		test, _, err := c.tryOut(ctx)
+		return test, err
+	}
+	since, err := c.sinceLive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if moved := since.moved; moved != nil {
+		known := registry.Origins(moved.From).With(c.consented()...)
+		if elsewhere := known.Missing(moved.To); len(elsewhere) > 0 {
+			return &rollout.TestRun{Digest: c.d.Toolset.DraftDigest, At: c.ws.Now(), Reason: moved.Why(), Waits: []credential.OriginChange{*moved}}, nil
+		}
+	}
+	test, _, err := c.tryOut(ctx)
+	return test, err
+}
+
+// consented are the addresses that the request is for: those that it names, and those of a
+// secret that it gives.
+func (c *change) consented() registry.Origins {
+	out := credential.OriginsOf(c.in.BaseURL)
+	if mcp := c.in.Source.MCP; mcp != nil {
+		out = out.With(credential.OriginsOf(mcp.URL)...)
+	}
+	for i := range c.d.Creds {
+		if c.in.Auth != nil && c.d.Creds[i].Given {
+			calls := c.d.Calls()
+			out = out.With(calls.Wanted()...)
+		}
+	}
+	return out
+}
