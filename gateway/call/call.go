@@ -285,11 +285,13 @@ type CallOptions struct { //nolint:revive // Options are the Caller's
 // Outcome says how a call ended.
 type Outcome struct {
 	IsError bool // the result says isError
-	Kind    metering.Outcome
-	Status  int    // HTTP status of the upstream; 0: there was no answer
-	Bytes   int    // of the upstream's body
-	Cached  bool   // the answer was kept or shared
-	Trace   *Trace // nil unless asked for
+	// Why is the reason where Status alone does not give it, without a word of the upstream.
+	Why    string
+	Kind   metering.Outcome
+	Status int    // HTTP status of the upstream; 0: there was no answer
+	Bytes  int    // of the upstream's body
+	Cached bool   // the answer was kept or shared
+	Trace  *Trace // nil unless asked for
 	// Meta are members of the _meta of an MCP server's result, JSON without braces;
 	// valid until the next call. nil: there are none.
 	Meta []byte

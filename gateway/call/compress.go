@@ -195,6 +195,7 @@ func (a *rendering) statusFailure() {
 
 // malformed says that an answer claims to be JSON and is not.
 func (a *rendering) malformed() {
+	a.why = "its body is not valid JSON"
 	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a body that is not valid JSON", a.status)
 	if _, err := jsonscan.Parse(a.body, 0); err != nil {
 		f = fmt.Appendf(f, " (%s)", err)
@@ -205,6 +206,7 @@ func (a *rendering) malformed() {
 // unexpectedPage says that a web page came where JSON was announced: a login
 // page, a proxy's error, a wrong base URL.
 func (a *rendering) unexpectedPage() {
+	a.why = "it is a web page instead of JSON; the base URL may be wrong, or a login is in between"
 	f := fmt.Appendf(a.failure[:0], "The API answered HTTP %d with a web page instead of JSON; the base URL of the toolset may be wrong, or a login is in between. The page says: ", a.status)
 	a.form = media.AppendHTMLText(a.form[:0], a.body)
 	a.fail(a.appendFiltered(f, a.form, errorbody.Max))

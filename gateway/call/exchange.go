@@ -251,7 +251,10 @@ func (x *exchange) leave() {
 // count records how the call ended.
 func (x *exchange) count(err error) {
 	o := &x.out
-	o.IsError = x.failed != nil || x.answer.isError
+	o.IsError, o.Why = x.failed != nil || x.answer.isError, x.answer.why
+	if x.failed != nil {
+		o.Why = x.failed.Detail
+	}
 	o.Trace = x.trace
 	switch {
 	case err != nil:

@@ -64,6 +64,7 @@ func (x *exchange) faultMCP(a *rendering) error {
 		b = media.AppendClipped(b, readable(e.Data), errorbody.Max)
 	}
 	x.meta = x.appendFault(nil, e)
+	a.why = "the MCP server refused the call"
 	a.fail(b)
 	return nil
 }

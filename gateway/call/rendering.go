@@ -38,6 +38,7 @@ type output struct {
 	text       []byte
 	isDocument bool   // text is a JSON document and nothing else
 	isError    bool   // text is a failure
+	why        string // of one that came with a status of success, without a word of the upstream
 	media      string // not text but an image, a sound or a file of this type
 	file       []byte // that file
 	structured []byte // structuredContent: the same JSON as text; nil: none

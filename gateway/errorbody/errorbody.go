@@ -38,6 +38,9 @@ func Append(dst, contentType, body []byte) []byte {
 		m := messages{dst: dst, mark: len(dst)}
 		m.collect(v, 0)
 		short := jsonscan.AppendMinified(nil, v.Raw())
+		if len(short) > Max {
+			short = appendTraceless(nil, jsonscan.Trusted(short), 0)
+		}
 		it, list := errorItems(short)
 		if len(m.dst) > m.mark && (len(short) > Max && !list || m.covers(short)) {
 			return media.Clip(m.dst, m.mark, Max)

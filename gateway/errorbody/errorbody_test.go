@@ -38,6 +38,30 @@ func TestAppendErrorBody(t *testing.T) {
 	if got := Append(nil, []byte("application/json"), []byte(`{"message":"short","trace":"`+long+`"}`)); string(got) != "short" {
 		t.Fatalf("a long body beside a message: %.80q", got)
 	}
+	// Java's, Python's and .NET's: what stands beside a trace says which field is wrong.
+	for _, name := range []string{"trace", "stackTrace", "stack_trace", "traceback", "exceptionStack"} {
+		f("application/json", `{"status":400,"message":"Validation failed","`+name+`":"at a.b.C\n`+long+`","errors":[{"field":"name","defaultMessage":"must not be null"}],"traceId":"4bf9"}`,
+			"Validation failed\n"+`{"status":400,"message":"Validation failed","errors":[{"field":"name","defaultMessage":"must not be null"}],"traceId":"4bf9"}`)
+	}
+	f("application/json", `{"code":7,"input":"`+long+`","frames":[`+strings.Repeat(`{"line":1},`, 100)+`0]}`, `{"code":7,"input":"`+long[:maxTextInError]+` […]"}`)
+	for n, kept := range map[int]bool{maxTraceID: true, maxTraceID + 1: false} {
+		in := `{"trace":"` + long[:n-2] + `"}`
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+			t.Errorf("a trace of %d bytes: %s", n, got)
+		}
+	}
+	for n, kept := range map[int]bool{maxTextInError: true, maxTextInError + 1: false} {
+		in := `["` + long[:n] + `"]`
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+			t.Errorf("a text of %d bytes: %s", n, got)
+		}
+	}
+	for n, kept := range map[int]bool{maxTraceDepth: false, maxTraceDepth + 1: true} { // the object is one deeper
+		in := strings.Repeat("[", n) + `{"trace":"` + long + `"}` + strings.Repeat("]", n)
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+			t.Errorf("a trace in %d lists: %.80s", n, got)
+		}
+	}
 	for n, cut := range map[int]bool{Max: false, Max + 1: true} {
 		got := string(Append(nil, []byte("text/plain"), []byte(long[:n])))
 		if strings.HasSuffix(got, "[…]") != cut {

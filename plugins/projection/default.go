@@ -20,9 +20,11 @@ const (
 	// givenDepth: objects inside each other in which an address with a name of its own is
 	// what the answer gives: the thing, wrapped and listed.
 	givenDepth = 3
-	// maxGiven: an object with more addresses of that kind leads around in an API, as those of
-	// GitHub do, though the specification has not all that they lead to.
+	// maxGiven: an object of a list with more addresses of that kind leads around in an API, as
+	// those of GitHub do, though the specification has not all that they lead to.
 	maxGiven = 3
+	// maxGivenAlone: the same of a thing that is not in a list, where each costs once.
+	maxGivenAlone = 8
 	// maxAddresses: names of parameters that every object of an answer is searched
 	// for, beyond what its schema declares.
 	maxAddresses = 64
@@ -86,7 +88,8 @@ type at struct {
 	depth    int
 	resource string // singular name of what the object is: the member it hangs on
 	places   bool   // it is inside an object that is made of places to go
-	crowded  bool   // it has more than maxGiven members that are called addresses
+	crowded  bool   // more of its members are called addresses than it is to give
+	many     bool   // it is one of a list
 }
 
 // place names a node: what it keeps depends on the schema and on these.
@@ -95,6 +98,7 @@ type place struct {
 	resource string
 	lone     bool
 	places   bool
+	many     bool
 }
 
 type walk struct {
@@ -147,6 +151,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 	}
 	for _, n := range pageNames {
+		add(engine.Field{Name: n, KeepURL: true})
+	}
+	for _, n := range valueNames {
 		add(engine.Field{Name: n, KeepURL: true})
 	}
 	if !described {
@@ -244,12 +251,12 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 		if s == nil || s.Items == nil || len(s.Properties) > 0 {
 			break
 		}
-		s = s.Items // arrays are transparent
+		s, a.many = s.Items, true // arrays are transparent
 	}
 	if s == nil || a.depth > maxDepth || w.count >= maxNodes {
 		return w.plain(a)
 	}
-	p := place{s: s, resource: a.resource, lone: a.depth < 2, places: a.places}
+	p := place{s: s, resource: a.resource, lone: a.depth < 2, places: a.places, many: a.many}
 	if n, ok := w.made[p]; ok {
 		if n == nil { // a cycle
 			return w.plain(a)
@@ -281,7 +288,7 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 			return nil // the better ones are there
 		}
 		some = some || slices.Contains(fileNames, fold(m.Name))
-		if all := words(m.Name); len(all) > 1 && page(m.Name) && w.mayBeAddress(m.Schema) {
+		if all := words(m.Name); len(all) > 1 && page(m.Name) && !named(m.Name, pictureWords) && w.mayBeAddress(m.Schema) {
 			if _, address := addressWords[all[len(all)-1]]; address {
 				return nil // a better one
 			}
@@ -305,10 +312,14 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	if s.Additional != nil {
 		if len(members) == 0 {
 			// A map: its values are what a list's elements are.
-			n.Rest = w.node(s.Additional, at{depth: a.depth + 1, resource: a.resource})
+			n.Rest = w.node(s.Additional, at{depth: a.depth + 1, resource: a.resource, many: true})
 		}
 	}
 	special := n.Rest != w.rest(a)
+	if len(members) == 0 && w.stored(s, a.resource) {
+		n.Rules &^= engine.DropURL | engine.KeepPages
+		special = true
+	}
 	united := len(s.AnyOf) > 1
 	own, bare := w.hasID(s, a.resource), w.bare(members, a)
 	a.places = a.places || !own && a.depth > 0 && named(a.resource, placeWords)
@@ -323,7 +334,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		return &n.Fields[i]
 	}
-	a.crowded = crowded(members)
+	a.crowded = crowded(members, a.many)
 	added := map[string]int{}
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
@@ -376,6 +387,16 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	w.count++
 	w.why[n], w.kept[n] = reasons, kept
 	return n
+}
+
+// stored tells that the names of an object's members are not the API's but those of who
+// stored them, so that what is in them is content: a map of texts, or one of fields,
+// variables or the like.
+func (w *walk) stored(s *operation.Schema, resource string) bool {
+	if s.Additional != nil && s.Additional.Type == operation.TypeString {
+		return true
+	}
+	return named(resource, storedWords)
 }
 
 // beside tells that an object has a member of that name.
@@ -451,14 +472,14 @@ func (w *walk) member(m operation.Property, a at, own, united bool, bare []strin
 	if a.depth == 0 && slices.Contains(listNames, m.Name) {
 		resource = w.base
 	}
-	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource, places: a.places})
+	f.Node = w.node(s, at{depth: a.depth + 1, resource: resource, places: a.places, many: a.many})
 	return f, ""
 }
 
 // page tells that a member's name calls its address a page, a file or a place to
 // go, or says of no address at all, as "content" does: then it is the thing itself.
 func (w *walk) page(m operation.Property) bool {
-	if page(m.Name) {
+	if page(m.Name) || named(m.Name, givenWords) {
 		return true
 	}
 	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" && !w.refers(m) {
@@ -478,14 +499,15 @@ func (w *walk) page(m operation.Property) bool {
 func (w *walk) given(m operation.Property, a at) bool {
 	all := words(m.Name)
 	last := len(all) - 1
-	if a.depth >= givenDepth || a.crowded || !calledAddress(m, all) {
+	if a.depth >= givenDepth || !calledAddress(m, all) {
 		return false
 	}
 	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
-		return true
+		return true // its own, however many lead around
 	}
-	return !slices.ContainsFunc(all[:last], func(word string) bool {
+	return !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
 		_, way := wayWords[word]
+		way = way && !(w.writes && word == "delete") // who made it is told once how to take it back
 		_, part := w.api.parts[Singular(word)]
 		return way || part
 	})
@@ -501,15 +523,18 @@ func calledAddress(m operation.Property, all []string) bool {
 	return address
 }
 
-// crowded tells that an object has more than maxGiven members that are called addresses.
-func crowded(members []operation.Property) bool {
-	n := 0
+// crowded tells that an object has more members that are called addresses than are given.
+func crowded(members []operation.Property, many bool) bool {
+	n, most := 0, maxGivenAlone
+	if many {
+		most = maxGiven
+	}
 	for _, m := range members {
 		if calledAddress(m, words(m.Name)) {
 			n++
 		}
 	}
-	return n > maxGiven
+	return n > most
 }
 
 // refers tells that the address that a text may hold stands for another thing, as an

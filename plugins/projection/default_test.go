@@ -128,16 +128,46 @@ func TestDefault(t *testing.T) {
 		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r","keys_url":"https://api.x/v1/keys","deep":{"a":{"b":{"rescue_link":"https://api.x/v1/r"}}}}}`,
 		`{"data":{"id":1,"rescue_link":"https://api.x/v1/r"}}`)
 	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1}`)
-	many := obj(prop("id", integer), prop("rescue_link", str("")))
-	for i := range maxGiven - 1 {
-		many.Properties = append(many.Properties, prop(string(rune('a'+i))+"boats_url", str("")))
+	// With more of them an object leads around in the API; one that is alone has room for more.
+	// The own address of what was made stays, and what a form or a stream is called after.
+	for most, alone := range map[int]bool{maxGiven: false, maxGivenAlone: true} {
+		many := obj(prop("id", integer), prop("rescue_link", str("")), prop("page_url", str("")))
+		for i := range most - 2 {
+			many.Properties = append(many.Properties, prop(string(rune('a'+i))+"boats_url", str("")))
+		}
+		in := `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b","page_url":"https://api.x/v1/p","signing_url":"https://api.x/v1/s"}`
+		g := func(want string) {
+			t.Helper()
+			if alone {
+				f("/pages", many, in, want)
+				return
+			}
+			f("/pages", arr(many), "["+in+"]", "["+want+"]")
+			f("/pages", obj(prop("data", arr(many))), `{"data":[`+in+`]}`, `{"data":[`+want+`]}`)
+			f("/pages", &operation.Schema{Type: operation.TypeObject, Additional: many}, `{"a":`+in+`}`, `{"a":`+want+`}`)
+		}
+		g(`{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`)
+		many.Properties = append(many.Properties, prop("signing_url", str("")))
+		g(`{"id":1,"signing_url":"https://api.x/v1/s"}`)
+		method = "POST"
+		g(`{"id":1,"page_url":"https://api.x/v1/p","signing_url":"https://api.x/v1/s"}`)
+		method = ""
 	}
-	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`)
-	many.Properties = append(many.Properties, prop("ports_url", str("")))
-	f("/pages", many, `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`, `{"id":1}`)
+	// The picture beside it is no better address of a thing, the page is.
+	f("/sources", arr(obj(prop("id", integer), prop("url", str("")), prop("typeLogoUrl", str("")))), `[{"id":1,"url":"https://api.x/v1/"}]`, `[{"id":1,"url":"https://api.x/v1/"}]`)
+	f("/sources", arr(obj(prop("id", integer), prop("url", str("")), prop("html_url", str("")))), `[{"id":1,"url":"https://api.x/v1/"}]`, `[{"id":1}]`)
+	// What callers have stored under names of their own is content, and so is a value.
+	texts := &operation.Schema{Type: operation.TypeObject, Additional: str("")}
+	f("/x", obj(prop("images", texts), prop("more", obj())), `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1,"a":"https://api.x/v1/i"}}`, `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1}}`)
+	f("/x", arr(obj(prop("id", integer), prop("fields", obj()), prop("parameters", arr(obj(prop("name", str("")), prop("value", str(""))))))),
+		`[{"id":1,"fields":{"Link":"https://api.x/v1/i","author":{"self":"https://api.x/v1/a","id":2}},"parameters":[{"name":"to","value":"https://api.x/v1/t"}]}]`,
+		`[{"id":1,"fields":{"Link":"https://api.x/v1/i","author":{"id":2}},"parameters":[{"name":"to","value":"https://api.x/v1/t"}]}]`)
+	f("/x", nil, `{"fields":{"site":{"stringValue":"https://api.x/v1/"}}}`, `{"fields":{"site":{"stringValue":"https://api.x/v1/"}}}`)
 	method = "POST"
-	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1,"key_url":"https://api.x/v1/k"}`)
+	f("/keys", obj(prop("id", integer), prop("key_url", str("")), prop("deleteUrl", str("")), prop("next_url2", str(""))), `{"id":1,"key_url":"https://api.x/v1/k","deleteUrl":"https://api.x/v1/d","next_url2":"https://api.x/v1/n"}`,
+		`{"id":1,"key_url":"https://api.x/v1/k","deleteUrl":"https://api.x/v1/d"}`)
 	method = ""
+	f("/keys", obj(prop("id", integer), prop("deleteUrl", str(""))), `{"id":1,"deleteUrl":"https://api.x/v1/d"}`, `{"id":1}`)
 	// The form of a file names an address of it, and a node_id beside a key is the first id.
 	f("/keys", obj(prop("id", integer), prop("xml_url", str("")), prop("media_url", str(""))), `{"id":1,"xml_url":"https://api.x/v1/k","media_url":"https://api.x/v1/m"}`,
 		`{"id":1,"xml_url":"https://api.x/v1/k","media_url":"https://api.x/v1/m"}`)

@@ -212,11 +212,27 @@ var pageWords = set(`html web webui webpage browser permalink permanent share sh
 	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn
 	xml csv json xlsx zpl epub media transcript recovery result results return success ui registry install installer setup guide manual tutorial faq wiki forum invite invitation qrcode iss metadata`)
 
+// givenWords are more of them in names of members; a relation of hypermedia that is called so
+// is one that programs follow.
+var givenWords = set(`sign signing esign signature activate activation accept decline reset restore reschedule polling poll data manifest session dial dialin room
+	hls dash mpd mp4 mp3 webm m3u8 srt vtt subtitles captions rtmp whip whep ingest system namespace`)
+
+// pictureWords are words of names of pictures and of documents, beside which the address
+// of the thing itself is none the worse.
+var pictureWords = set(`image photo picture cover banner poster logo artwork screenshot thumbnail thumbnails thumb thumbs badge icon documentation docs help faq guide privacy terms license support`)
+
+// valueNames hold what a caller has stored: an address there is content, as all else is.
+var valueNames = strings.Fields(`value Value stringValue string_value oldValue old_value newValue new_value default defaultValue default_value`)
+
 // thingWords name things of which the address is all: one that is called no more than
 // url is the picture, the file or the target itself.
 var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
 	screenshot thumbnail thumb video audio file attachment document qr qrcode label form ui website homepage token authorization userinfo jwks sso slo acs
 	download upload export report invoice receipt statement pdf preview request result setting config configuration`)
+
+// storedWords name objects whose members callers have named and filled, where no schema
+// declares any.
+var storedWords = set(`field property custom customfield metadata meta variable var parameter param env environment setting annotation label answer input output attribute argument extra cell column`)
 
 // placeWords name objects whose members are addresses, each a place to go or to send
 // to: the addresses are what the object is for, also those of an API.

@@ -49,6 +49,7 @@ type TestCall struct {
 // TestedAnswer is what a tool answered.
 type TestedAnswer struct {
 	IsError        bool
+	Why            string // of an error, where the status does not say it; not what the upstream said
 	Text           []byte // what the agent would receive
 	UpstreamStatus int    // 0: the upstream was not reached
 	Duration       time.Duration
@@ -246,6 +247,12 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	switch {
 	case !c.tool.Offered() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())
+	case a.IsError && a.UpstreamStatus >= 200 && a.UpstreamStatus <= 299:
+		why := a.Why
+		if why == "" {
+			why = "the answer says that the call failed"
+		}
+		run.Reason = fmt.Sprintf("the upstream answered with status %d, but %s", a.UpstreamStatus, why)
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:

@@ -55,7 +55,7 @@ func (t draftTester) Test(ctx context.Context, in rollout.TestCall) (rollout.Tes
 	if err := json.Unmarshal(append(append([]byte{'{'}, members...), '}'), &result); err != nil {
 		return rollout.TestedAnswer{}, fmt.Errorf("reading the result of %s: %w", in.Tool, err)
 	}
-	answer := rollout.TestedAnswer{IsError: outcome.IsError, UpstreamStatus: outcome.Status, BytesReceived: outcome.Bytes}
+	answer := rollout.TestedAnswer{IsError: outcome.IsError, Why: outcome.Why, UpstreamStatus: outcome.Status, BytesReceived: outcome.Bytes}
 	for _, c := range result.Content {
 		answer.Text = append(answer.Text, c.Text...)
 		answer.Text = append(answer.Text, c.Data...)
