@@ -55,7 +55,7 @@ func (r Rule) sends() bool { return r.Type != None && r.Type != Certificate }
 // joiners between its characters.
 func (b *Bound) Redact(body []byte) []byte {
 	body = b.redact(body)
-	if len(b.Values) == 0 || len(body) < minRedact {
+	if len(b.Values) == 0 || len(body) < minRedact || ordinary(body) {
 		return body
 	}
 	if splits(body) {
@@ -90,6 +90,28 @@ func splits(text []byte) bool {
 	}
 	return textfilter.Index(text) >= 0
 }
+
+// ordinary reports whether all of text is printable ASCII without backslashes, as most JSON
+// is: nothing in it is removed before somebody reads it, and nothing parts it.
+func ordinary(text []byte) bool {
+	const highs = 0x8080808080808080
+	if bytes.IndexByte(text, '\\') >= 0 || bytes.IndexByte(text, 0x7f) >= 0 {
+		return false
+	}
+	for len(text) >= 32 {
+		s := (*[32]byte)(text)
+		a, b := binary.LittleEndian.Uint64(s[:]), binary.LittleEndian.Uint64(s[8:])
+		c, d := binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
+		if (a|b|c|d|(a-blanks)|(b-blanks)|(c-blanks)|(d-blanks))&highs != 0 {
+			return false
+		}
+		text = text[32:]
+	}
+	return !slices.ContainsFunc(text, func(c byte) bool { return c < ' ' || c > '~' })
+}
+
+// blanks are eight of them: of ASCII, what is less has its high bit set without them.
+const blanks = 0x2020202020202020
 
 // hasControl reports whether text has a control character that no JSON has as it is.
 func hasControl(text []byte) bool {

@@ -32,13 +32,15 @@ func AppendPlain(dst, s []byte) (out []byte, plain bool) {
 
 // appendQuoted reports whether s has ASCII only, and of control characters only those
 // with a short escape and DEL. Eight bytes are copied at once, up to the next one that
-// cannot stand as it is.
+// cannot stand as it is. What follows a character that is no ASCII is written by
+// [appendUTF8] where it is valid.
 func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 	n := len(dst)
 	out = grown(dst, len(s))
 	out[n] = '"'
 	n++
 	plain = true
+	looked := false // whether all that follows is UTF-8
 	for i := 0; ; {
 		if n+widest > len(out) {
 			out = grown(out[:n], len(s)-i)
@@ -60,7 +62,10 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 		}
 		switch c := s[i]; {
 		case c >= utf8.RuneSelf:
-			plain = false
+			if !looked && utf8.Valid(s[i:]) {
+				return appendUTF8(out[:n], s[i:]), false
+			}
+			plain, looked = false, true
 			r, size := utf8.DecodeRune(s[i:])
 			n += utf8.EncodeRune(out[n:], r) // RuneError for what is no UTF-8
 			i += size
@@ -85,6 +90,41 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 	return out[:n+1], plain
 }
 
+// appendUTF8 appends s, which is valid UTF-8, and a quote, as appendQuoted does.
+func appendUTF8(dst, s []byte) []byte {
+	n := len(dst)
+	out := grown(dst, len(s))
+	for i := 0; ; {
+		if n+widest > len(out) {
+			out = grown(out[:n], len(s)-i)
+		}
+		if i+8 <= len(s) {
+			w := binary.LittleEndian.Uint64(s[i:])
+			binary.LittleEndian.PutUint64(out[n:], w)
+			hit := reserved(w)
+			if hit == 0 {
+				i += 8
+				n += 8
+				continue
+			}
+			k := bits.TrailingZeros64(hit) >> 3
+			i += k
+			n += k
+		} else if i == len(s) {
+			break
+		}
+		if c := s[i]; c >= 0x20 && c != '"' && c != '\\' {
+			out[n] = c
+			n++
+		} else {
+			n = len(appendEscape(out[:n], c))
+		}
+		i++
+	}
+	out[n] = '"'
+	return out[:n+1]
+}
+
 // widest is more than a step writes beyond what it has to: of appendQuoted eight bytes, of
 // which seven stay, and an escape; of [scanner.quote] twice 16 bytes and two backslashes.
 const widest = 40
@@ -100,10 +140,13 @@ var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r
 
 // special has the high bit of the lowest byte of w set that is a quote, a backslash, below
 // 0x20 or no ASCII; 0 when there is none. See [plainRun].
-func special(w uint64) uint64 {
+func special(w uint64) uint64 { return reserved(w) | w&highs }
+
+// reserved is special without what is no ASCII.
+func reserved(w uint64) uint64 {
 	q := w ^ ones*'"'
 	e := w ^ ones*'\\'
-	return (((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w) | w) & highs
+	return (((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w)) & highs
 }
 
 // appendString is appendQuoted for the short strings of the program itself.

@@ -170,6 +170,14 @@ func TestAppend(t *testing.T) {
 		}
 	}
 	f("a\"b\\c\n\r\t\b\f\x01\x7f/<é\u2028😀", `"a\"b\\c\n\r\t\b\f\u0001`+"\x7f"+`/<é`+"\u2028"+`😀"`)
+	for i := range 20 { // wherever in a step it begins, and with what has to be looked at behind it
+		for _, c := range []string{"é", "東", "😀", "Привет", "é\"", "東\n", "\"é", "\x7fé"} {
+			text := strings.Repeat("a", i) + c + strings.Repeat("b", 20-i)
+			f(text, `"`+strings.NewReplacer(`"`, `\"`, "\n", `\n`).Replace(text)+`"`)
+			f(text+text, `"`+strings.Repeat(strings.NewReplacer(`"`, `\"`, "\n", `\n`).Replace(text), 2)+`"`)
+			f(text+"\xff"+c, `"`+strings.NewReplacer(`"`, `\"`, "\n", `\n`).Replace(text+"\uFFFD"+c)+`"`)
+		}
+	}
 	f("a\xffb\xe2\x82", "\"a\uFFFDb\uFFFD\uFFFD\"")
 
 	if got := string(AppendMinified(nil, []byte(" { \"a b\" : [ 1 , \"x  y\\\" \" ] }\n"))); got != `{"a b":[1,"x  y\" "]}` {

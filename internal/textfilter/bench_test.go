@@ -3,6 +3,7 @@ package textfilter
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -48,6 +49,24 @@ func BenchmarkClean(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				IndexJSON(in)
+			}
+		})
+	}
+}
+
+// BenchmarkScripts is BenchmarkClean for 20 KB in other scripts.
+func BenchmarkScripts(b *testing.B) {
+	for name, text := range map[string]string{
+		"chinese": "服务器返回了错误的结果，", "russian": "Привет мир и всем ", "german": "Grüße aus München, schön ist es hier ", "escaped": `Gr\u00fc\u00dfe aus M\u00fcnchen `,
+	} {
+		doc := []byte(`{"a":"` + strings.Repeat(text, 20<<10/len(text)) + `"}`)
+		b.Run("form="+name, func(b *testing.B) {
+			b.SetBytes(int64(len(doc)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if at := IndexJSON(doc); at >= 0 {
+					b.Fatalf("found something at %d", at)
+				}
 			}
 		})
 	}

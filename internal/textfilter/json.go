@@ -32,40 +32,66 @@ func IndexJSON(raw []byte) int { return suspicious(raw, 0) }
 
 // suspicious is IndexJSON from i, which is not inside of an escape.
 func suspicious(raw []byte, i int) int {
-	for from := i; ; from = i { // what is before from is not looked at again
+	for i < len(raw) {
+		from := i // what is before it is not looked at again
 		if i = jsonRun(raw, i); i >= len(raw) {
-			return -1
+			break
 		}
+		if !evenBackslashes(raw[from:i]) {
+			i++ // the second byte of an escape
+		}
+		var found bool
+		if i, found = closely(raw, i); found {
+			return i
+		}
+	}
+	return -1
+}
+
+// calm is how many ordinary bytes in a row end a close look: where one character is no
+// ASCII, others mostly follow soon, and to begin a run costs more than to look at so many.
+const calm = 48
+
+// closely looks at one character after the other from i on, which is not inside of an
+// escape. It returns the first that needs a look, or where ordinary text goes on.
+func closely(raw []byte, i int) (at int, found bool) {
+	for ordinary := 0; i < len(raw) && ordinary < calm; {
 		c := raw[i]
-		if evenBackslashes(raw[from:i]) {
-			switch {
-			case c == '\\':
-				switch raw[i+1] { // jsonRun saw it
-				case 'b', 'f', 'r':
-					return i
-				case 'u':
-					r, n := escaped(raw[i:])
-					if r < 0 || unseen(r) || isJoiner(r) || isStyle(r) {
-						return i
-					}
-					i += n
-					continue
-				}
-				i += 2
-				continue
-			case c == 0x7f:
-				return i
+		switch {
+		case c == '\\':
+			if i+1 >= len(raw) {
+				return len(raw), false
 			}
+			switch raw[i+1] {
+			case 'b', 'f', 'r':
+				return i, true
+			case 'u':
+				r, n := escaped(raw[i:])
+				if r < 0 || unseen(r) || isJoiner(r) || isStyle(r) {
+					return i, true
+				}
+				i += n
+				ordinary = 0
+				continue
+			}
+			i += 2
+			ordinary += 2
+		case c < 0x7f:
+			i++
+			ordinary++
+		case c == 0x7f:
+			return i, true
+		default:
 			if suspect[c] {
 				if r, n := utf8.DecodeRune(raw[i:]); n == 1 || unseen(r) || isJoiner(r) || isStyle(r) {
-					return i
+					return i, true
 				}
 			}
 			i += width(c)
-			continue
+			ordinary = 0
 		}
-		i++ // the second byte of an escape
 	}
+	return i, false
 }
 
 // evenBackslashes reports whether the byte behind b is no part of an escape that ends
@@ -129,9 +155,11 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 const (
-	// chunk is how many bytes jsonRun looks at in one way: few, so that one escape makes
-	// few slow, and enough to make up for the calls.
-	chunk = 4 << 10
+	// chunk is how many bytes jsonRun looks at in one way at first, and maxChunk at most: few,
+	// so that what is near costs no more than it takes to come there, and then more, to make
+	// up for the calls.
+	chunk    = 1 << 10
+	maxChunk = 16 << 10
 
 	lows   = ones * 0x7f
 	escape = ones * '\\'
@@ -142,15 +170,17 @@ const (
 // len(b): there is none. Other escapes stand for characters that are kept, and control
 // characters stand between values only.
 func jsonRun(b []byte, i int) int {
-	for i < len(b) {
-		end := min(i+chunk, len(b))
+	for size := chunk; i < len(b); size = min(4*size, maxChunk) {
+		part := b[i:min(i+size, len(b))]
+		n := asciiEnd(part)
+		end := i + n
 		// Three walks, because bytes.IndexByte looks at 32 bytes at a time.
-		if part := b[i:end]; bytes.IndexByte(part, '\\') < 0 && bytes.IndexByte(part, 0x7f) < 0 {
-			i += asciiEnd(part)
+		if bytes.IndexByte(part[:n], '\\') < 0 && bytes.IndexByte(part[:n], 0x7f) < 0 {
+			i = end
 		} else {
 			i = riskyEnd(b, i, end)
 		}
-		if i < end {
+		if i < end || n < len(part) {
 			return i
 		}
 	}

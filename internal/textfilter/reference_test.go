@@ -70,7 +70,7 @@ func TestIndexJSONAsReference(t *testing.T) {
 		}
 		text := s.String()
 		if rnd.IntN(50) == 0 {
-			text = strings.Repeat("a", chunk-rnd.IntN(80)) + text + strings.Repeat("b", rnd.IntN(80))
+			text = strings.Repeat("a", (chunk<<rnd.IntN(5))-rnd.IntN(80)) + text + strings.Repeat("b", rnd.IntN(80))
 		}
 		want := referenceIndex([]byte(text), 0)
 		if got := IndexJSON([]byte(text)); got != want {
@@ -89,7 +89,7 @@ func FuzzIndexJSON(f *testing.F) {
 	f.Add([]byte(`{"a":"\\u200b \\\u200b \n\r","b":"\ud83d\ude00"}`), uint16(3))
 	f.Add([]byte("\\\xe2\x80\x8b\x7f"), uint16(chunk))
 	f.Fuzz(func(t *testing.T, raw []byte, before uint16) {
-		raw = append([]byte(strings.Repeat("a", int(before)%(2*chunk))), raw...)
+		raw = append([]byte(strings.Repeat("a", int(before)%(2*maxChunk))), raw...)
 		if got, want := IndexJSON(raw), referenceIndex(raw, 0); got != want {
 			t.Fatalf("%+q: %d, want %d", raw, got, want)
 		}

@@ -58,6 +58,14 @@ func Index(text []byte) int {
 		if i = printable(text, i); i == len(text) {
 			break
 		}
+		if c := text[i]; c >= utf8.RuneSelf && !suspect[c] { // most of what is no ASCII
+			_, n := utf8.DecodeRune(text[i:])
+			if n == 1 {
+				return i
+			}
+			i += n
+			continue
+		}
 		n, v := look(text[:i], text[i:])
 		if v != keep {
 			return i

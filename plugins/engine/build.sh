@@ -15,7 +15,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 version=$(sed -n 's/^const Version = //p' program.go)
 "$clang" --target=wasm32 -std=c11 -O2 -ffreestanding -fno-builtin -fno-ident \
-	-msimd128 -mbulk-memory -msign-ext -mnontrapping-fptoint \
+	-msimd128 -mbulk-memory -msign-ext -mnontrapping-fptoint -fno-jump-tables \
 	-Wall -Wextra -Werror -Wno-unused-function -DENGINE_VERSION="$version" \
 	-c engine.c -o "$dir/engine.o"
 # The stack comes first: an overflow traps instead of reaching data. 131072 is

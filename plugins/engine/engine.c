@@ -1,7 +1,7 @@
 //go:build ignore
 
 // The WebAssembly implementation of response programs. With its parts scan.h, address.h,
-// where.h and pass.h it has the functions of scan.go, where.go and reference.go, in
+// where.h, pass.h and object.h it has the functions of scan.go, where.go and reference.go, in
 // the same order and with the same results; docs/response-programs.md is the specification of both.
 //
 // Freestanding C11, built by build.sh with clang -msimd128 and wasm-ld. The host
@@ -133,8 +133,9 @@ EXPORT("run") u32 run(Control *c) {
   if (((const Header *)tab)->documents) ok = stream(root);
   else {
     space();
+    from = p;
     ok = value(root, 1);
-    if (ok) { space(); if (p != end) ok = fail(NOT_JSON); }
+    if (ok) { flush(p); space(); if (p != end) ok = fail(NOT_JSON); }
   }
   if (!ok && status == OK) status = NOT_JSON;
   c->fuel_left = (u64)fuel;

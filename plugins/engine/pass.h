@@ -2,6 +2,33 @@
 
 static int value(i32 node, int outer);
 
+// What is kept is mostly the input as it is. So nothing is written until something is left
+// out: the text of the input from where `from` points up to the place that is read now is
+// output that waits. Where that will end is known all the same.
+static const u8 *from;
+
+INLINE u32 place(const u8 *q) { return (u32)out + (u32)(q - from); }
+
+// flush writes what waits up to q.
+INLINE void flush(const u8 *q) { emit(from, (u32)(q - from)); }
+
+// take_back takes back all output behind a place; whoever calls it sets from.
+INLINE void take_back(u32 to) {
+  i32 n = (i32)(to - (u32)out);
+  if (n > 0) emit(from, (u32)n);
+  else out = (u8 *)to;
+}
+
+NOINLINE const u8 *gap_far(const u8 *q) {
+  flush(q);
+  if (is_space(q[1])) q = spaces(q);
+  else q++;
+  return from = q;
+}
+
+// gap leaves out the white space at q.
+INLINE const u8 *gap(const u8 *q) { return LIKELY(!is_space(*q)) ? q : gap_far(q); }
+
 INLINE u8 space(void) { p = space_at(p); return *p; }
 
 INLINE int enter(void) {
@@ -10,67 +37,65 @@ INLINE int enter(void) {
   return 1;
 }
 
-INLINE const u8 *trim(const u8 *from) {
-  if (LIKELY(!is_space(*p))) return from;
-  emit(from, (u32)(p - from));
-  space();
-  return p;
-}
-
-INLINE int keep_string(void) {
+// string_end reads the string at q and pays for its length; 0: it failed.
+INLINE const u8 *string_end(const u8 *q) {
   u32 escaped = 0;
-  const u8 *s = p + 1, *e = strict_string(s, &escaped);
-  if (UNLIKELY(!e)) return fail(NOT_JSON);
-  p = e;
-  return charge((u32)(e - 1 - s) >> 6);
+  const u8 *e = strict_string(q + 1, &escaped);
+  if (UNLIKELY(!e)) { fail(NOT_JSON); return 0; }
+  u32 n = (u32)(e - 2 - q);
+  return LIKELY(n < 64) || charge(n >> 6) ? e : 0;
 }
 
-INLINE int keep_name(const u8 **from) {
+// scalar_end is string_end for every value that is no container.
+INLINE const u8 *scalar_end(const u8 *q) {
+  u8 c = *q;
+  if (c == '"') return string_end(q);
+  const u8 *e = c >= 'f' ? literal_end(q) : number_end(q);
+  if (UNLIKELY(!e)) fail(NOT_JSON);
+  return e;
+}
+
+INLINE int keep_name(void) {
   u32 escaped = 0;
   if (*p != '"') return fail(NOT_JSON);
   const u8 *e = strict_string(p + 1, &escaped);
   if (!e) return fail(NOT_JSON);
-  p = e;
-  *from = trim(*from);
+  p = gap(e);
   if (*p != ':') return fail(NOT_JSON);
-  p++;
-  *from = trim(*from);
+  p = gap(p + 1);
   return 1;
 }
 
+// keep_container reads a container that is kept whole.
 NOINLINE int keep_container(void) {
   u32 base = depth;
   u64 object[HARD_MAX_DEPTH / 64 + 1]; // a bit is set or cleared before it is read
-  const u8 *from = p;
   for (;;) {
     u8 c = *p;
-    if (c == '"') {
-      if (!keep_string()) return 0;
-    } else if ((c | 0x20) == '{') {
+    if ((c | 0x20) == '{') {
       if (!enter()) return 0;
       u64 b = 1ull << (depth & 63);
       if (c == '{') object[depth >> 6] |= b; else object[depth >> 6] &= ~b;
-      from = trim(from);
+      p = gap(p);
       if (*p == c + 2) { p++; depth--; }
       else {
-        if (c == '{' && !keep_name(&from)) return 0;
+        if (c == '{' && !keep_name()) return 0;
         if (!charge(1)) return 0;
         continue;
       }
     } else {
-      const u8 *e = (c == '-' || (c >= '0' && c <= '9')) ? number_end(p) : literal_end(p);
-      if (!e) return fail(NOT_JSON);
+      const u8 *e = scalar_end(p);
+      if (UNLIKELY(!e)) return 0;
       p = e;
     }
     for (;;) {
-      if (depth == base) { emit(from, (u32)(p - from)); return 1; }
-      from = trim(from);
+      if (depth == base) return 1;
+      p = gap(p);
       int obj = object[depth >> 6] >> (depth & 63) & 1;
       c = *p;
       if (c == ',') {
-        p++;
-        from = trim(from);
-        if (obj && !keep_name(&from)) return 0;
+        p = gap(p + 1);
+        if (obj && !keep_name()) return 0;
         if (!charge(1)) return 0;
         break;
       }
@@ -81,20 +106,12 @@ NOINLINE int keep_container(void) {
   }
 }
 
-// keep copies the value at p whole, checked and minified.
+// keep reads the value at p, which is kept whole but for white space.
 INLINE int keep(void) {
-  u8 c = *p;
-  const u8 *s = p, *e;
-  if (c == '"') {
-    if (!keep_string()) return 0;
-    emit(s, (u32)(p - s));
-    return 1;
-  }
-  if ((c | 0x20) == '{') return keep_container();
-  e = (c == '-' || (c >= '0' && c <= '9')) ? number_end(s) : literal_end(s);
-  if (UNLIKELY(!e)) return fail(NOT_JSON);
+  if ((*p | 0x20) == '{') return keep_container();
+  const u8 *e = scalar_end(p);
+  if (UNLIKELY(!e)) return 0;
   p = e;
-  emit(s, (u32)(e - s));
   return 1;
 }
 
@@ -149,35 +166,29 @@ NOINLINE int text(i32 node) {
     if (cut + k < n) {
       ctl->strings_cut++;
       ctl->bytes_cut += n - cut;
-      *out++ = '"';
-      emit(s, cut);
+      flush(s + cut);
       emit(m, k);
-      *out++ = '"';
-      return charge(n >> 6);
+      from = e - 1;
     }
   }
-  emit(s - 1, n + 2);
   return charge(n >> 6);
 }
 
-// plain is value for what is no container and has no cap, without the calls.
-INLINE int plain(i32 node, int outer) {
-  if ((*p | 0x20) == '{' || (*p == '"' && node >= 0 && max_string(node))) return value(node, outer);
-  return charge(1) && keep();
+INLINE int starts_http(const u8 *q) { return ld32(q) == 0x70747468u; }
+
+// dropped_url tells whether a rule leaves out the string at q for what it says.
+NOINLINE int dropped_url(const u8 *q, u32 rules) {
+  const u8 *e = skip_string(q + 1);
+  return e && is_url(q + 1, e - 1) && (!(rules & KEEP_PAGES) || for_programs(q + 1, e - 1));
 }
 
-// dropped tells whether a rule leaves out the value at q.
-INLINE int dropped(const u8 *q, u32 rules) {
-  switch (*q) {
-  case 'n': return rules & DROP_NULL && is_null(q);
-  case 'f': return rules & DROP_FALSE && is_false(q);
-  case '"':
-    if (rules & DROP_URL && ld32(q + 1) == 0x70747468u) {
-      const u8 *e = skip_string(q + 1);
-      return e && is_url(q + 1, e - 1) && (!(rules & KEEP_PAGES) || for_programs(q + 1, e - 1));
-    }
-  }
-  return 0;
+INLINE int dropped_string(const u8 *q, u32 rules) {
+  return rules & DROP_URL && UNLIKELY(starts_http(q + 1)) && dropped_url(q, rules);
+}
+
+// dropped_word is dropped_string for a literal.
+INLINE int dropped_word(const u8 *q, u32 rules) {
+  return (rules & DROP_NULL && is_null(q)) || (rules & DROP_FALSE && is_false(q));
 }
 
 // telling tells whether the value at q says more than that it is not there.
@@ -212,9 +223,11 @@ enum { FAILED = -1, LEFT_OUT, KEPT, WRITTEN };
 // does not hold. The outcome is that of evaluating the condition first, fuel
 // included; where it might not be, all is undone and KEPT says: not decided. Bets are not
 // placed inside bets, so that no row is read more than twice.
-NOINLINE int wager(i32 node, Rows *r, int first) {
+NOINLINE int wager(i32 node, Rows *r) {
   u64 *const counts = &ctl->fields_dropped; // six of them; a copy of memory would be a call
   const v128_t a = wasm_v128_load(counts), b = wasm_v128_load(counts + 2), c = wasm_v128_load(counts + 4);
+  flush(p);
+  from = p;
   u8 *const out0 = out;
   const u8 *const row = p;
   const i64 fuel0 = fuel;
@@ -223,7 +236,6 @@ NOINLINE int wager(i32 node, Rows *r, int first) {
   bet = BET_ROW;
   known.row = p;
   known.n = 0;
-  if (!first) *out++ = ',';
   int ok = value(node, 0) && bet == BET_ROW;
   const u8 *after = p;
   const i64 cost = fuel0 - fuel;
@@ -235,6 +247,7 @@ NOINLINE int wager(i32 node, Rows *r, int first) {
   wasm_v128_store(counts, a); wasm_v128_store(counts + 2, b); wasm_v128_store(counts + 4, c);
   ctl->told = told0;
   out = out0;
+  from = row;
   depth = depth0;
   if (hit == MISS) { fuel += cost; return LEFT_OUT; }
   fuel = fuel0;
@@ -244,11 +257,11 @@ NOINLINE int wager(i32 node, Rows *r, int first) {
 }
 
 // row decides on one row at p: LEFT_OUT (and skipped), KEPT, or WRITTEN already.
-NOINLINE int row(i32 node, Rows *r, int first) {
+NOINLINE int row(i32 node, Rows *r) {
   ctl->rows++;
   if (r->where) {
     int k = KEPT;
-    if (r->streak > 1 && bet == NO_BET && !r->offset && r->limit && *p == '{') k = wager(node, r, first);
+    if (r->streak > 1 && bet == NO_BET && !r->offset && r->limit && *p == '{') k = wager(node, r);
     if (k == WRITTEN) { if (r->limit != NO_LIMIT) r->limit--; return k; }
     u32 hit = k == LEFT_OUT ? MISS : test(r->where - 1);
     if (hit == BAD) return FAILED;
@@ -259,17 +272,6 @@ NOINLINE int row(i32 node, Rows *r, int first) {
   if (!r->limit) { ctl->rows_cut++; return skip() ? LEFT_OUT : FAILED; }
   if (r->limit != NO_LIMIT) r->limit--;
   return KEPT;
-}
-
-INLINE int element(i32 node, Rows *r, int *first) {
-  if (UNLIKELY(r->on)) {
-    int k = row(node, r, *first);
-    if (k == WRITTEN) *first = 0;
-    if (k != KEPT) return k != FAILED;
-  }
-  if (!*first) *out++ = ',';
-  *first = 0;
-  return plain(node, 0);
 }
 
 // numbers cuts the array of numbers whose first element is at p: 1 done, 0 it is
@@ -291,200 +293,92 @@ NOINLINE int numbers(u32 most) {
   u8 m[32];
   u32 k = mark(m, n - most), bytes = (u32)(q - p);
   if (left <= k + 3) return 0;
-  for (const u8 *from = p; from < until;) {
-    const u8 *to = from;
+  flush(p);
+  for (const u8 *at = p; at < until;) {
+    const u8 *to = at;
     while (to < until && !is_space(*to)) to++;
-    emit(from, (u32)(to - from));
-    from = to;
-    while (from < until && is_space(*from)) from++;
+    emit(at, (u32)(to - at));
+    at = to;
+    while (at < until && is_space(*at)) at++;
   }
   *out++ = ','; *out++ = '"';
   emit(m, k);
   *out++ = '"'; *out++ = ']';
   ctl->rows += n;
   ctl->rows_cut += n - most;
-  p = q + 1;
+  from = p = q + 1;
   depth--;
   fuel -= most;
   if (fuel < 0) { fail(NO_FUEL); return -1; }
   return charge(bytes >> 6) ? 1 : -1;
 }
 
-NOINLINE int element_far(i32 node, Rows *r, int *first) { return element(node, r, first); }
+// element reads an element that may be left out. In front of it, and of a comma that waits,
+// is a place.
+NOINLINE int element(i32 node, Rows *r, int *first, u32 before) {
+  int k = row(node, r);
+  if (k == FAILED) return 0;
+  if (k == LEFT_OUT) { take_back(before); from = p; return 1; }
+  *first = 0;
+  return k == WRITTEN || value(node, 0);
+}
+
+// listed reads elements of which rows leaves out some.
+NOINLINE int listed(i32 node, Rows *r) {
+  int first = 1;
+  for (u32 before = place(p);;) {
+    if (!element(node, r, &first, before)) return 0;
+    before = place(p);
+    p = gap(p);
+    u8 c = *p;
+    if (c == ',') {
+      if (first) { p++; space(); from = p; }
+      else p = gap(p + 1);
+      continue;
+    }
+    if (c != ']') return fail(NOT_JSON);
+    p++; depth--;
+    return 1;
+  }
+}
 
 static int array(i32 node, int outer) {
   if (!enter()) return 0;
-  *out++ = '[';
-  if (space() == ']') { p++; depth--; *out++ = ']'; return 1; }
-  Rows rows;
-  rows.on = 0;
-  if (outer) rows_of(node, &rows);
-  u32 ext = node_at(node)->ext;
-  if (ext && !rows.on && ((const Ext *)(tab + ext))->numbers) {
-    int k = numbers(((const Ext *)(tab + ext))->numbers);
-    if (k) return k > 0;
+  const u8 *q = p = gap(p);
+  if (*q == ']') { p++; depth--; return 1; }
+  u32 capped = 0;
+  if (node_at(node)->ext) {
+    const Ext *x = (const Ext *)(tab + node_at(node)->ext);
+    Rows rows;
+    rows.on = 0;
+    if (outer) rows_of(node, &rows);
+    if (rows.on) return listed(node, &rows);
+    if (x->numbers) {
+      int k = numbers(x->numbers);
+      if (k) return k > 0;
+    }
+    capped = x->max_string;
   }
-  int first = 1;
   for (;;) {
-    space();
-    if (!element(node, &rows, &first)) return 0;
-    u8 c = space();
-    if (c == ',') { p++; continue; }
-    if (c != ']') return fail(NOT_JSON);
-    p++; depth--; *out++ = ']';
-    return 1;
-  }
-}
-
-typedef struct { const u8 *start, *end, *value, *after; } Lone;
-
-// Writes the members that KeepLone brings back.
-NOINLINE void keep_lone(const Lone *l, u32 n) {
-  for (u32 i = 0; i < n; i++, l++) {
-    if (i) *out++ = ',';
-    emit(l->start, (u32)(l->end - l->start));
-    *out++ = ':';
-    emit(l->value, (u32)(l->after - l->value));
-    ctl->fields_dropped--;
-  }
-}
-
-// The objects of a list mostly have the same names in the same order: what was found for
-// a name is tried first where the next object of its node has its own. A guess is of one
-// run, whose input name lies in, and of a name that a colon follows at once.
-enum { GUESSES = 128 };
-typedef struct { u64 of; const u8 *name; u32 len; const Entry *field; int ending; } Guess;
-static Guess guesses[GUESSES];
-static u32 run_number;
-
-INLINE void forget(void) {
-  host.name = 0;
-  if (++run_number) return;
-  for (u32 i = 0; i < GUESSES; i++) guesses[i].of = 0;
-  run_number = 1;
-}
-
-// object keeps its own position q; p is set before others look at it.
-static int object(i32 node) {
-  // Of the row of a bet, where the members are is noted for its condition.
-  Member *note = UNLIKELY(bet == BET_ROW && known.row == p) ? known.m : 0, *noted = known.m + known.asked;
-  u32 cost = 0;
-  if (!enter()) return 0;
-  *out++ = '{';
-  if (space() == '}') { p++; depth--; *out++ = '}'; return 1; }
-  const Node *n = node_at(node);
-  const Ext *x = n->ext ? (const Ext *)(tab + n->ext) : 0;
-  const u32 rules = n->rules, fields = n->fields;
-  const i32 rest = n->rest;
-  const Entry *entries = (const Entry *)(tab + n->entries);
-  // Which fields were seen: 64 in a register, more on the stack.
-  u64 seen = 0, more[fields > 64 ? (fields - 1) >> 6 : 1];
-  for (u32 i = 0; i + 64 < fields; i += 64) more[i >> 6] = 0;
-  u32 found = 0;
-  int first = 1;
-  Lone lone[MAX_LONE];
-  u32 lones = 0;
-  u32 guess = (u32)node * 8;
-  const u64 guess_of = (u64)run_number << 32 | (u32)node;
-  const u8 *q = p;
-  for (;;) {
-    q = space_at(q);
-    if (UNLIKELY(*q != '"')) return fail(NOT_JSON);
-    const u8 *start = q, *s = q + 1, *e;
-    u32 len, escaped = 0;
-    const Entry *f;
-    int ending; // a suffix leaves it out, if no field names it
-    Guess *g = &guesses[(guess++) & (GUESSES - 1)];
-    if (LIKELY(g->of == guess_of) && same_bytes(s, g->name, g->len + 2)) {
-      len = g->len; f = g->field; ending = g->ending;
-      e = s + len + 1;
-      q = space_at(e + 1);
-    } else {
-      const u8 *name = s;
-      e = strict_string(s, &escaped);
-      if (UNLIKELY(!e)) return fail(NOT_JSON);
-      len = (u32)(e - 1 - s);
-      q = space_at(e);
-      if (UNLIKELY(*q != ':')) return fail(NOT_JSON);
-      u32 bytes = len;
-      if (UNLIKELY(escaped)) { // behind the output there is room for at least the name
-        name = out + 16;
-        bytes = (u32)(decode(out + 16, s, e - 1, MAX_NAME) - name);
-      }
-      f = find(n, name, bytes);
-      ending = !f && x && x->suffixes && drop_suffix(x, name, bytes);
-      if (LIKELY(!escaped && q == e)) { g->of = guess_of; g->name = s; g->len = len; g->field = f; g->ending = ending; }
-      q = space_at(q + 1);
-    }
-    const u8 *at = q;
-    if (UNLIKELY(note != 0)) {
-      note->name = s; note->len = escaped ? (u32)ESCAPED : len; note->value = q; note->cost = cost;
-      known.n++;
-      if (++note == noted) note = 0;
-    }
-    i32 child = rest;
-    u32 exempt = 0, address = 0, by = rules;
-    if (f) {
-      child = f->child;
-      exempt = f->len & ENTRY_EXEMPT;
-      if (f->len & ENTRY_KEEP_URL) by &= ~DROP_URL;
-      if (f->len & ENTRY_NO_PAGES) by &= ~KEEP_PAGES;
-      if (child != DROP) {
-        u32 i = (u32)(f - entries);
-        u64 *w = LIKELY(i < 64) ? &seen : &more[(i >> 6) - 1], b = 1ull << (i & 63);
-        if (UNLIKELY(*w & b)) child = DROP;
-        else { *w |= b; found++; }
-      }
-    } else if (child != DROP && ending) {
-      child = DROP;
-      address = rules & KEEP_LONE && first && dropped(q, DROP_URL);
-    }
-    if (child != DROP && by && !exempt && dropped(q, by)) {
-      child = DROP;
-      address = rules & KEEP_LONE && first && *q == '"';
-    }
-    if (child == DROP) {
-      ctl->fields_dropped++;
-      if (f && UNLIKELY(f->len & ENTRY_TOLD) && telling(q) && !ctl->told++) { ctl->told_name = f->key; ctl->told_len = f->len & ENTRY_LEN; }
-      q = skip_at(q);
-      if (UNLIKELY(!q)) return 0;
-      if (UNLIKELY(address) && lones < MAX_LONE) {
-        Lone *l = &lone[lones++];
-        l->start = start; l->end = e; l->value = at; l->after = q;
-      }
-    } else {
-      u8 *before = out;
-      if (LIKELY(!first && start[-1] == ',' && at == e + 1)) emit(start - 1, (u32)(at - start) + 1);
-      else {
-        if (!first) *out++ = ',';
-        emit(start, (u32)(e - start));
-        *out++ = ':';
-      }
-      u8 *written = out;
+    u8 c = *q;
+    if ((c | 0x20) == '{' || UNLIKELY(capped != 0)) {
       p = q;
-      if (!plain(child, 1)) return 0;
+      if (!value(node, 0)) return 0;
       q = p;
-      if (rules & DROP_EMPTY && !exempt && out - written == 2 && (*written == '"' || (*written | 0x20) == '{')) {
-        out = before;
-        ctl->fields_dropped++;
-      } else first = 0;
+    } else {
+      if (!charge(1)) return 0;
+      q = scalar_end(q);
+      if (UNLIKELY(!q)) return 0;
     }
-    if (rest == DROP && found == fields) { // nothing more is wanted
-      if (first) keep_lone(lone, lones);
-      e = skip_container(q);
-      if (!e) return fail(NOT_JSON);
-      p = e; depth--; *out++ = '}';
-      return charge((u32)(e - q) >> 6);
-    }
-    if (UNLIKELY(note != 0)) cost += skip_cost(at, q);
-    q = space_at(q);
-    if (LIKELY(*q == ',')) { q++; continue; }
-    if (*q != '}') return fail(NOT_JSON);
-    if (UNLIKELY(first)) keep_lone(lone, lones);
-    p = q + 1; depth--; *out++ = '}';
+    q = gap(q);
+    if (*q == ',') { q = gap(q + 1); continue; }
+    if (*q != ']') return fail(NOT_JSON);
+    p = q + 1; depth--;
     return 1;
   }
 }
+
+#include "object.h"
 
 static int value(i32 node, int outer) {
   if (!charge(1)) return 0;
@@ -504,9 +398,18 @@ static int stream(i32 root) {
   int first = 1;
   for (;;) {
     while (is_space(*p) || *p == 0x1e) p++;
-    if (p >= end) { *out++ = ']'; return p == end; }
+    if (p >= end) { *out++ = ']'; from = p; return p == end; }
     u8 start = *p;
-    if (!element_far(root, &rows, &first)) return 0;
+    u32 before = (u32)out;
+    from = p;
+    if (!first) *out++ = ',';
+    if (rows.on) {
+      if (!element(root, &rows, &first, before)) return 0;
+    } else {
+      if (!value(root, 0)) return 0;
+      first = 0;
+    }
+    flush(p);
     if ((start | 0x20) != '{' && start != '"' && p < end) {
       u8 n = *p;
       if (!is_space(n) && n != 0x1e && (n | 0x20) != '{' && n != '"') return fail(NOT_JSON);

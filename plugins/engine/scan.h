@@ -8,6 +8,16 @@ INLINE const u8 *space_at(const u8 *q) {
   return q;
 }
 
+// spaces is space_at for the long runs of indented text.
+INLINE const u8 *spaces(const u8 *q) {
+  const v128_t S = wasm_i8x16_splat(' '), N = wasm_i8x16_splat('\n'), R = wasm_i8x16_splat('\r'), T = wasm_i8x16_splat('\t');
+  for (;; q += 16) {
+    v128_t v = wasm_v128_load(q);
+    u32 m = wasm_i8x16_bitmask(wasm_v128_or(wasm_v128_or(wasm_i8x16_eq(v, S), wasm_i8x16_eq(v, N)), wasm_v128_or(wasm_i8x16_eq(v, R), wasm_i8x16_eq(v, T))));
+    if (m != 0xffff) return q + __builtin_ctz(~m);
+  }
+}
+
 INLINE i32 hex4(const u8 *q) { // reads 4 bytes, in bounds up to the padding; zero bytes are no digits
   u32 r = 0;
   for (int i = 0; i < 4; i++) {
@@ -160,8 +170,7 @@ INLINE const u8 *skip_scalar(const u8 *q) {
 
 INLINE const u8 *digits(const u8 *q) { while ((u8)(*q - '0') <= 9) q++; return q; }
 
-// Reads a number strictly; 0 when malformed.
-INLINE const u8 *number_end(const u8 *q) {
+NOINLINE const u8 *number_end_far(const u8 *q) {
   const u8 *s;
   if (*q == '-') q++;
   if (*q == '0') q++;
@@ -174,6 +183,24 @@ INLINE const u8 *number_end(const u8 *q) {
     if (q == s) return 0;
   }
   return q;
+}
+
+// Reads a number strictly; 0 when malformed. Most are short and have no exponent: where
+// their digits end is seen in 16 bytes at once.
+INLINE const u8 *number_end(const u8 *q) {
+  const u8 *s = q + (*q == '-');
+  v128_t v = wasm_i8x16_sub(wasm_v128_load(s), wasm_i8x16_splat('0'));
+  u32 other = wasm_i8x16_bitmask(wasm_u8x16_gt(v, wasm_i8x16_splat(9))) | 0x10000u;
+  u32 n = *s == '0' ? 1 : (u32)__builtin_ctz(other);
+  if (UNLIKELY(!n)) return 0;
+  if (s[n] == '.' && n < 15) {
+    other >>= n + 1;
+    u32 k = (u32)__builtin_ctz(other);
+    if (UNLIKELY(!k)) return 0;
+    n += 1 + k;
+  }
+  if (UNLIKELY(n >= 15 || (s[n] | 0x20) == 'e')) return number_end_far(q);
+  return s + n;
 }
 
 INLINE int is_null(const u8 *q) { return ld32(q) == 0x6c6c756eu; }
