@@ -93,7 +93,7 @@ func New(owner string, t *mcpclient.Target, call *mcpclient.Call) *Paused {
 	k := &h.call
 	k.Arguments, k.Meta, k.LogLevel = bytes.Clone(k.Arguments), bytes.Clone(k.Meta), bytes.Clone(k.LogLevel)
 	k.Headers, k.Capabilities, k.InputResponses, k.RequestState = slices.Clone(k.Headers), nil, nil, nil
-	k.Ask = h.Ask
+	k.Ask, k.Hears = h.Ask, true // it has no stream of its own
 	if k.Notify != nil {
 		k.Notify = h.tell
 	}

@@ -32,14 +32,22 @@ func AppendHeard(dst []byte, s *session.Session, method string, params jsonscan.
 		if levelOf(params.Get("level")) < least {
 			return dst
 		}
-	case "notifications/elicitation/complete":
-		if !jsonscan.Trusted(s.Client().Capabilities).Get("elicitation").Get("url").Exists() {
+	case elicitationComplete:
+		if !opensURLs(s) {
 			return dst
 		}
 	default:
 		return dst
 	}
 	return appendCleaned(append(dst, `{"jsonrpc":"2.0",`...), method, params)
+}
+
+// elicitationComplete says that a user is done at a URL (MCP 2025-11-25 "Elicitation").
+const elicitationComplete = "notifications/elicitation/complete"
+
+// opensURLs reports whether the client of a session can be sent to a URL.
+func opensURLs(s *session.Session) bool {
+	return jsonscan.Trusted(s.Client().Capabilities).Get("elicitation").Get("url").Exists()
 }
 
 func appendCleaned(dst []byte, method string, params jsonscan.Value) []byte {

@@ -162,3 +162,25 @@ func TestMembersOfATool(t *testing.T) {
 		}
 	}
 }
+
+// TestDoneAtAPage: that a user is done at a URL is told on the stream of a call too, to clients
+// that can open one.
+func TestDoneAtAPage(t *testing.T) {
+	table := session.New(session.Options{})
+	able := table.Open(session.Owner{}, session.Client{Capabilities: []byte(`{"elicitation":{"url":{}}}`)})
+	for _, c := range []struct {
+		s    *session.Session
+		want bool
+	}{{able, true}, {table.Open(session.Owner{}, session.Client{}), false}, {nil, false}} {
+		s := &Stream{session: c.s, wake: make(chan struct{}, 1)}
+		s.Relay(elicitationComplete, jsonscan.Trusted([]byte(`{"elicitationId":"e"}`)))
+		s.Relay("notifications/tools/list_changed", jsonscan.Trusted([]byte(`{}`)))
+		want := ""
+		if c.want {
+			want = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/elicitation/complete\",\"params\":{\"elicitationId\":\"e\"}}\n\n"
+		}
+		if got := string(s.pending); !strings.HasSuffix(got, want) || (got != "") != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
+}

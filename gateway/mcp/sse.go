@@ -155,7 +155,8 @@ func (s *Stream) Log(l Level, logger string, data []byte) {
 
 // Relay passes a notification of another server on, its parameters as they came but
 // for hidden characters:
-// progress under the token of this call, log messages of a level that is wanted.
+// progress under the token of this call, log messages of a level that is wanted, and to
+// clients that can be sent to a URL that they are done there.
 // Everything else is dropped. It keeps nothing of params.
 func (s *Stream) Relay(method string, params jsonscan.Value) {
 	if s == nil || params.Kind() != jsonscan.Object {
@@ -179,6 +180,13 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
 	case "notifications/message":
 		if l := levelOf(params.Get("level")); l == LevelNone || !s.Wants(l) {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
+	case elicitationComplete:
+		if s.session == nil || !opensURLs(s.session) {
 			return
 		}
 		s.mu.Lock()

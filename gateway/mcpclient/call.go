@@ -53,7 +53,7 @@ func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 		if call.Notify != nil {
 			x.notify = call.Notify
 		}
-		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable, reports: call.Progress}
+		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable, reports: call.Progress, hears: call.Hears}
 		if l.modern {
 			m.params = call.Headers
 		} else if call.Task {
@@ -103,7 +103,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 			err = c.ask(x, t, l, m)
 		} else {
 			x.link = l
-			err = c.postReported(x, t, l, m)
+			err = c.postHeard(v, x, t, m)
 		}
 		x.Modern = l.modern
 		if err != nil {
@@ -126,20 +126,6 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		}
 		return m.then(l)
 	}
-}
-
-// postReported is post for a message that may hear of its progress on the stream of the
-// session too.
-func (c *Client) postReported(x *Exchange, t *Target, l *link, m *message) error {
-	if !m.reports || l.session == "" || x.notify == nil {
-		return c.post(x, t, t.Endpoint.target, m)
-	}
-	end := l.reports.begin(m.id, x.notify, t)
-	err := c.post(x, t, t.Endpoint.target, m)
-	if d := end(); d.After(x.deadline) {
-		x.deadline = d
-	}
-	return err
 }
 
 // sessionLost reports whether the server refused a message because it does not know

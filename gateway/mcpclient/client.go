@@ -59,6 +59,7 @@ type Client struct {
 	peers  map[string]*peer // guarded by mu; by URL and owner
 
 	sessions int         // guarded by mu; of callers, at all servers
+	ears     int         // guarded by mu; streams that are open for calls
 	sweeper  *time.Timer // guarded by mu; nil: there is nothing to look for
 }
 
@@ -240,6 +241,7 @@ type peer struct {
 	key      string
 	turn     chan struct{}        // held by who connects
 	link     atomic.Pointer[link] // of all callers of the owner; nil: nothing is agreed, or each has a session
+	mute     atomic.Int64         // Unix seconds when it was last seen to open no stream for calls; 0: never
 	stateful atomic.Bool          // the server keeps sessions, as far as was seen last
 	without  atomic.Int64         // Unix seconds when it was last seen to offer Target.Session none; 0: never
 	lastUsed atomic.Int64         // Unix seconds
@@ -250,7 +252,7 @@ type peer struct {
 	onces    int                 // guarded by Client.mu; sessions of one call each
 }
 
-// link is what was agreed with a server. But for the level it is immutable.
+// link is what was agreed with a server. But for the ear and the level it is immutable.
 type link struct {
 	version string // of the protocol
 	modern  bool   // 2026-07-28: no session
@@ -259,6 +261,7 @@ type link struct {
 	until   time.Time // it is agreed anew afterwards; zero: never
 	about   about
 	reports reports
+	ear     atomic.Pointer[ear]    // nil: no stream is open for calls
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
 }
 

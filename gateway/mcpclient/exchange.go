@@ -18,7 +18,10 @@ import (
 	"github.com/sluicegate/sluice/internal/textfilter"
 )
 
-const notificationProgress = "notifications/progress"
+const (
+	notificationProgress = "notifications/progress"
+	notificationMessage  = "notifications/message"
+)
 
 // keepBuffer is the largest buffer an Exchange keeps between calls.
 const keepBuffer = 256 << 10
@@ -46,6 +49,7 @@ type Exchange struct {
 	link   *link // what requests of the server are answered on; nil: none can come
 	client *Client
 	asks   *asks // nil: the caller cannot be asked
+	ear    *ear  // of a stream that belongs to no call; nil: asks are those of the call
 	flood  flood
 	result jsonscan.Value
 	fault  *Fault
@@ -123,6 +127,7 @@ type message struct {
 	repeatable   bool
 	standing     bool // the answer stays open
 	reports      bool // it wants progress
+	hears        bool // what the server says on the stream of the session is for its caller
 
 	then func(l *link) error // goes on from a result; nil: it is the end
 }
@@ -319,7 +324,11 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		return
 	case method.Exists():
 		if x.link != nil {
-			x.client.requested(x.asks, x.target, x.link, id, method, params)
+			asks := x.asks
+			if x.ear != nil {
+				asks = x.ear.asked()
+			}
+			x.client.requested(asks, x.target, x.link, id, method, params)
 		}
 		return
 	}

@@ -46,6 +46,7 @@ type events struct {
 
 // waiter is a call that waits for its answer.
 type waiter struct {
+	own    bool // the stream is its caller's alone
 	notify func(method string, params jsonscan.Value)
 	asks   *asks         // nil: the client of the call cannot be asked
 	answer chan []byte   // one message
@@ -209,11 +210,16 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 	case method.Exists():
 		params := v.Get("params")
 		n, ok := params.Get("progressToken").Whole() // our tokens are our ids
+		logs := !ok && method.EqualText(notificationMessage)
+		e.mu.Lock()
+		if logs {
+			n, ok = e.newestLocked(func(w *waiter) bool { return w.own && w.notify != nil })
+		}
 		if !ok {
+			e.mu.Unlock()
 			e.told(method.AppendText(nil), params)
 			return
 		}
-		e.mu.Lock()
 		w := e.waiting[n]
 		if w != nil && w.flood.over(len(b)) {
 			delete(e.waiting, n)
@@ -243,24 +249,33 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 	}
 }
 
-// asked are the questions of a call that runs: on this stream a request of the server does
-// not say which call it belongs to, and all of them are of one client. Where none runs they
-// are those of who listens; nil: nobody does.
+// asked are the questions of the newest call that runs: on this stream a request of the server
+// does not say which call it belongs to. Where none runs they are those of who listens; nil:
+// nobody does. A stream that several callers share asks none of them: it could be another's question.
 func (e *events) asked() *asks {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.waiting {
-		if w.asks != nil {
-			return w.asks
-		}
+	if n, ok := e.newestLocked(func(w *waiter) bool { return w.own && w.asks != nil }); ok {
+		return e.waiting[n].asks
 	}
 	return e.asks
+}
+
+// newestLocked is the id of the newest call that waits and is of a kind: what the server says
+// without naming a call is taken for one of it, as on stdio.
+func (e *events) newestLocked(kind func(*waiter) bool) (id uint64, ok bool) {
+	for n, w := range e.waiting {
+		if kind(w) && n >= id {
+			id, ok = n, true
+		}
+	}
+	return id, ok
 }
 
 // ask posts a request and waits for its answer on the stream.
 func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	e := l.stream
-	w := &waiter{notify: x.notify, asks: x.asks, answer: make(chan []byte, 1), moved: make(chan struct{}, 1)}
+	w := &waiter{own: t.separate(), notify: x.notify, asks: x.asks, answer: make(chan []byte, 1), moved: make(chan struct{}, 1)}
 	e.mu.Lock()
 	if e.waiting == nil {
 		e.mu.Unlock()

@@ -81,6 +81,10 @@ type Call struct {
 	// It runs in a goroutine of its own, may use method and params as long as it likes, and
 	// must return when done is closed: the call has ended. nil: requests are refused.
 	Ask func(method string, params jsonscan.Value, done <-chan struct{}) []byte
+	// Hears says that nobody listens on the stream of the caller's session (Client.Follow), so
+	// that what the server says there meanwhile is taken for the call's: many SDKs send their
+	// requests and log messages there instead of on the stream of the call.
+	Hears bool
 }
 
 // Header is an argument that a server of 2026-07-28 wants repeated as a header.

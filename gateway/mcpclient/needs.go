@@ -65,8 +65,33 @@ func (c *Client) needs(out *Listing, t *Target) error {
 			}
 		}
 	}
-	out.Tools = append(out.Tools, more...)
+	out.Tools = ordered(out.Tools, whole)
 	return nil
+}
+
+// ordered are the tools for all, and between them those that only whole has, in its order.
+func ordered(all, whole []json.RawMessage) []json.RawMessage {
+	own := map[string]json.RawMessage{}
+	for _, raw := range all {
+		own[connector.NameMCP(raw)] = raw
+	}
+	out, seen := make([]json.RawMessage, 0, len(whole)), map[string]bool{}
+	for _, raw := range whole {
+		name := connector.NameMCP(raw)
+		if seen[name] {
+			continue
+		}
+		if seen[name] = true; own[name] != nil {
+			raw = own[name]
+		}
+		out = append(out, raw)
+	}
+	for _, raw := range all {
+		if !seen[connector.NameMCP(raw)] {
+			out = append(out, raw)
+		}
+	}
+	return out
 }
 
 func has(tools []json.RawMessage, name string) bool {

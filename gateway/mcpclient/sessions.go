@@ -79,8 +79,8 @@ func (v *visit) agreed() *link {
 // drop forgets an agreement, unless another was made meanwhile.
 func (v *visit) drop(l *link) {
 	v.peer.drop(l)
-	if v.own != nil && v.own.link.CompareAndSwap(l, nil) && l.stream != nil {
-		l.stream.end()
+	if v.own != nil && v.own.link.CompareAndSwap(l, nil) {
+		l.hangUp()
 	}
 }
 
@@ -289,12 +289,21 @@ func (c *Client) leave(s *session) {
 
 // end ends what was agreed with a server that keeps something of it.
 func (c *Client) end(t *Target, l *link) {
-	switch {
-	case l == nil:
-	case l.stream != nil:
-		l.stream.end()
-	case l.session != "":
+	if l == nil {
+		return
+	}
+	if l.hangUp(); l.session != "" {
 		c.sayGoodbye(t, l)
+	}
+}
+
+// hangUp ends the streams of a link.
+func (l *link) hangUp() {
+	if l.stream != nil {
+		l.stream.end()
+	}
+	if e := l.ear.Load(); e != nil {
+		e.cancel.Cancel()
 	}
 }
 
@@ -365,8 +374,8 @@ func (c *Client) farewell(all []*session) {
 		})
 	}
 	for _, s := range all {
-		if l := s.link.Load(); l != nil && l.stream != nil {
-			l.stream.end()
+		if l := s.link.Load(); l != nil {
+			l.hangUp()
 		}
 		next <- s
 	}

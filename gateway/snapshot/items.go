@@ -114,7 +114,7 @@ func (ts *Toolset) makeItems() error {
 				in.add(s, t)
 			}
 		}
-		if len(s.resources) > 0 || len(s.templates) > 0 {
+		if len(s.resources) > 0 || len(s.templates) > 0 || how.Reads {
 			s.open = &Tool{Name: ResourcePrefix + "*", Toolset: ts, Binding: b, Item: &Item{Kind: manifest.Resources}}
 			// In a session that all callers share nobody is told for himself.
 			s.tells = how.Subscribe && (!b.stateless || how.Protocol >= mcp.V20260728.String())

@@ -116,7 +116,9 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 		}
 		return readTrailer(h, br)
 	}
-	var body io.Reader = br // to the end of the connection
+	// To the end of the connection. It must not be br itself: bufio.NewReader would return that
+	// one, and who keeps it would read in the connections that it belongs to afterwards.
+	var body io.Reader = struct{ io.Reader }{br}
 	switch n := h.ContentLength(); {
 	case chunked:
 		body = httputil.NewChunkedReader(br)

@@ -27,6 +27,9 @@ func (s *MCPServer) appendItems(dst []byte) []byte {
 	if s.Subscribe {
 		dst = append(dst, `,"subscribe":true`...)
 	}
+	if s.Reads {
+		dst = append(dst, `,"reads":true`...)
+	}
 	if len(s.Needs) == 0 {
 		return dst
 	}

@@ -161,6 +161,7 @@ func (u *Upstream) write(w *writer) {
 		w.must("protocol", m.Protocol)
 		w.flag("completions", m.Completions)
 		w.flag("subscribe", m.Subscribe)
+		w.flag("reads", m.Reads)
 		w.close()
 	}
 	w.dst = append(w.dst, '}')

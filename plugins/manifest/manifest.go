@@ -141,6 +141,9 @@ type MCPServer struct {
 	// Completions says that the server completes arguments, and Subscribe that it tells
 	// of changes of a resource.
 	Completions, Subscribe bool
+	// Reads says that the server has resources of which it lists none and has no templates:
+	// results of its tools name them.
+	Reads bool
 }
 
 // MCPTool is what pins a tool of an MCP server.

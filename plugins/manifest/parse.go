@@ -239,6 +239,7 @@ func (d *decoder) mcpServer(v jsonscan.Value) *MCPServer {
 		{"protocol", true, func(v jsonscan.Value) { m.Protocol = d.text(v, 1, MaxToolName) }},
 		{"completions", false, func(v jsonscan.Value) { m.Completions = d.boolean(v) }},
 		{"subscribe", false, func(v jsonscan.Value) { m.Subscribe = d.boolean(v) }},
+		{"reads", false, func(v jsonscan.Value) { m.Reads = d.boolean(v) }},
 	})
 	return m
 }
