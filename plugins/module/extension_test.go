@@ -25,8 +25,8 @@ func TestExtensions(t *testing.T) {
 	section := func(id byte, payload string) string { return string(AppendSection(nil, id, []byte(payload))) }
 	function := func(body string) []byte {
 		body = "\x00" + body + "\x0b"
-		return wasm(section(secType, "\x01\x60\x00\x00"), section(secFunction, "\x01\x00"), section(SectionMemory, "\x01\x00\x01"),
-			section(secCode, "\x01"+leb(len(body))+body))
+		return wasm(section(secType, "\x01\x60\x00\x00"), section(SectionFunction, "\x01\x00"), section(SectionMemory, "\x01\x00\x01"),
+			section(SectionCode, "\x01"+leb(len(body))+body))
 	}
 	f("the component model", []byte("\x00asm\x0d\x00\x01\x00"))
 	f("garbage collection", wasm(section(secType, "\x01\x5f\x00")))

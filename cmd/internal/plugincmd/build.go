@@ -122,7 +122,9 @@ func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) 
 	case m.Kind == manifest.Workflow:
 		k.Entry = "run_workflow"
 	case m.Kind == manifest.Auth:
-		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: the engine has no functions to sign with").Fix("make a project in another language: sluice plugin new %s --kind auth --lang go, or rust, c, cpp, zig", m.Name)
+		k.Entry = "transform_request"
+	}
+	switch {
 	case m.Entry != "" && m.Entry != k.Entry:
 		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
 	}

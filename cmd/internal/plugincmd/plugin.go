@@ -66,10 +66,6 @@ package is copied into it, so that it builds without a network.`,
 			if !slices.Contains(scaffold.Languages(), language) {
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
 			}
-			if kind == string(manifest.Auth) && !slices.Contains(scaffold.AuthLanguages(), language) {
-				return exit.Usagef("no auth plugins are written in %s: %s. There are projects in %s: sluice plugin new %s --kind auth --lang go",
-					language, scaffold.NoAuth(language), strings.Join(scaffold.AuthLanguages(), ", "), name)
-			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
 			}
