@@ -239,6 +239,9 @@ func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) 
 	if err := p.CheckCode(); err != nil {
 		return err
 	}
+	if err := p.CheckSchemas(); err != nil {
+		return err
+	}
 	if err := atomicfile.Write(out, code, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
