@@ -33,6 +33,12 @@ func TestExtensions(t *testing.T) {
 	f("garbage collection", wasm(section(secType, "\x01\x4e\x01\x60\x00\x00")))
 	f("garbage collection", function("\xfb\x00\x00\x1a"))
 	f("string references", function("\xfb\x80\x01\x1a"))
+	constant := func(expression string) []byte {
+		return wasm(section(secGlobal, "\x01\x7f\x00"+expression+"\x0b"))
+	}
+	for _, op := range []string{"\x6a", "\x6b", "\x6c", "\x7c", "\x7d", "\x7e"} {
+		f("extended constant expressions", constant("\x41\x01\x41\x02"+op))
+	}
 	f("exception handling", wasm(section(secTag, "\x01\x00\x00")))
 	f("exception handling", wasm(section(SectionImport, "\x01\x01m\x01t\x04\x00\x00")))
 	f("exception handling", function("\x1f\x40\x00\x0b"))

@@ -249,6 +249,10 @@ func (g *meter) constant(out []byte, r *reader) []byte {
 			out = binary.AppendUvarint(append(out, op), uint64(g.moved(r.u32())))
 			continue
 		}
+		if op >= opI32Add && op <= opI32Mul || op >= opI64Add && op <= opI64Mul {
+			r.fail("%w", errConstants)
+			break
+		}
 		r.immediates(op)
 		out = append(out, r.b[from:r.at]...)
 		if op == opEnd {
