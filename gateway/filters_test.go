@@ -49,7 +49,7 @@ func (s *scrubber) Transform(ctx context.Context, dst, in []byte, p *snapshot.Pl
 	return s.real.Transform(ctx, dst, in, p, c)
 }
 
-func (s *scrubber) Refuse(*snapshot.Plugin, string, error) {}
+func (s *scrubber) Check(_ *snapshot.Plugin, _ string, check func() error) error { return check() }
 
 // fake is a package that the scrubber plays.
 func fake(name string, types ...string) *guest.Package {

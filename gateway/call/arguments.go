@@ -34,14 +34,20 @@ func (x *exchange) transformArguments(args jsonscan.Value) (jsonscan.Value, erro
 		var out []byte
 		if x.c.plugins != nil {
 			if out, err = x.c.plugins.Transform(ctx, nil, in.Raw(), p, c); err == nil {
-				v, notJSON := jsonscan.Parse(bytes.TrimSpace(out), jsonscan.DefaultMaxDepth)
-				if notJSON != nil || v.Kind() != jsonscan.Object {
-					err = errNotArguments
-				} else if err = x.ready.Plan.Check(v); err == nil {
-					args = v
-				}
-				if err != nil {
-					x.c.plugins.Refuse(p, x.principalKey, err)
+				var made jsonscan.Value
+				err = x.c.plugins.Check(p, x.principalKey, func() error {
+					v, notJSON := jsonscan.Parse(bytes.TrimSpace(out), jsonscan.DefaultMaxDepth)
+					if notJSON != nil || v.Kind() != jsonscan.Object {
+						return errNotArguments
+					}
+					if err := x.ready.Plan.Check(v); err != nil {
+						return err //nolint:wrapcheck // it says what is wrong with the arguments
+					}
+					made = v
+					return nil
+				})
+				if err == nil {
+					args = made
 				}
 			}
 		}

@@ -155,8 +155,12 @@ func (s *signer) Transform(_ context.Context, dst, _ []byte, _ *snapshot.Plugin,
 	return append(dst, s.patch...), nil
 }
 
-func (s *signer) Refuse(_ *snapshot.Plugin, _ string, err error) {
-	s.refuse, s.refused = s.refuse+1, err
+func (s *signer) Check(_ *snapshot.Plugin, _ string, check func() error) error {
+	err := check()
+	if err != nil {
+		s.refuse, s.refused = s.refuse+1, err
+	}
+	return err
 }
 
 func authPlugin() *snapshot.Plugin {

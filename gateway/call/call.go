@@ -168,8 +168,9 @@ type Plugins interface {
 	// Transform appends what the plugin makes of in to dst, or returns dst as it was
 	// with an error.
 	Transform(ctx context.Context, dst, in []byte, p *snapshot.Plugin, c *guest.Context) ([]byte, error)
-	// Refuse is told of a call of a caller that ended well but whose output could not be used.
-	Refuse(p *snapshot.Plugin, caller string, err error)
+	// Check runs what finds out whether the output of a call that ended well can be used, and
+	// returns its error. How long that takes, and that it fails, counts as the plugin's.
+	Check(p *snapshot.Plugin, caller string, check func() error) error
 }
 
 // Options configures a Caller. Host, Upstream and Credentials are required.

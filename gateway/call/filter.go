@@ -88,9 +88,8 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 		if a.c.plugins != nil {
 			a.filtered[1], err = a.c.plugins.Transform(ctx, a.filtered[1][:0], out, p, c)
 			if err == nil {
-				if err = a.acceptPiece(p.Package, out, is, part); err != nil {
-					a.c.plugins.Refuse(p, a.principalKey, err)
-				}
+				got, form := out, is // what a closure names would be allocated in every call
+				err = a.c.plugins.Check(p, a.principalKey, func() error { return a.acceptPiece(p.Package, got, form, part) })
 			}
 		}
 		if err := a.ran(p, c, len(out), len(a.filtered[1]), begin, err); err != nil {

@@ -34,7 +34,13 @@ func (w *writers) Transform(_ context.Context, dst, in []byte, p *snapshot.Plugi
 	return append(dst, out...), nil
 }
 
-func (w *writers) Refuse(p *snapshot.Plugin, _ string, _ error) { w.told = append(w.told, p.Ref.Name) }
+func (w *writers) Check(p *snapshot.Plugin, _ string, check func() error) error {
+	err := check()
+	if err != nil {
+		w.told = append(w.told, p.Ref.Name)
+	}
+	return err
+}
 
 // pluginOf makes a filter that reads types.
 func pluginOf(name string, closed bool, types ...string) *snapshot.Plugin {

@@ -46,9 +46,7 @@ func (a *rendering) plugins() error {
 		if a.c.plugins != nil {
 			a.spare, err = a.c.plugins.Transform(ctx, a.spare[:0], a.small, p, c)
 			if err == nil {
-				if err = a.accept(p.Package); err != nil {
-					a.c.plugins.Refuse(p, a.principalKey, err)
-				}
+				err = a.c.plugins.Check(p, a.principalKey, func() error { return a.accept(p.Package) })
 			}
 		}
 		if err := a.ran(p, c, before, len(a.small), begin, err); err != nil {

@@ -37,7 +37,13 @@ func (s *script) Transform(_ context.Context, dst, in []byte, p *snapshot.Plugin
 	return append(dst, in...), nil
 }
 
-func (s *script) Refuse(*snapshot.Plugin, string, error) { s.refused++ }
+func (s *script) Check(_ *snapshot.Plugin, _ string, check func() error) error {
+	err := check()
+	if err != nil {
+		s.refused++
+	}
+	return err
+}
 
 // withPlugins serves the list of pets with plugins of these effects.
 func withPlugins(t *testing.T, s *script, answers *registry.Answers, effects ...*manifest.Output) (*world, *snapshot.Tool) {

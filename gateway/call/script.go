@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func readScript(given jsonscan.Value) (string, error) {
 	case len(code) > script.MaxCode:
 		return "", problem.New(problem.InvalidArguments, "code: %d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
 	}
-	return withoutFence(code), nil
+	return withoutExport(withoutFence(code)), nil
 }
 
 // withoutFence takes away the fence of a Markdown code block around a script, as models write
@@ -64,6 +65,30 @@ func withoutFence(code string) string {
 		return code
 	}
 	return strings.Repeat("\n", 1+strings.Count(head, "\n")) + body
+}
+
+var exported = regexp.MustCompile(`(?m)^([ \t]*)(export[ \t]+default)\b|^([ \t]*)(export)[ \t]+(?:async|function|const|let|class)\b`)
+
+// withoutExport takes away "export" before what a script declares, and makes what it exports as
+// default its value: a function, as models write them, is called then. What stands behind it
+// keeps its column.
+func withoutExport(code string) string {
+	at := exported.FindAllStringSubmatchIndex(code, -1)
+	if at == nil {
+		return code
+	}
+	out := []byte(code)
+	for _, m := range at {
+		if strings.Count(code[:m[0]], "`")%2 == 1 { // a line of a template
+			continue
+		}
+		from, to, instead := m[4], m[5], "void 0,"
+		if from < 0 {
+			from, to, instead = m[8], m[9], ""
+		}
+		copy(out[from:to], instead+strings.Repeat(" ", to-from-len(instead)))
+	}
+	return string(out)
 }
 
 // PrepareScripts makes the engine of scripts ready in the background: the first script of
@@ -104,6 +129,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	}
 	x.scriptLogs(&result)
 	if err != nil {
+		s.open = result.Open
 		return r, x.scriptFailure(err, s)
 	}
 	if s.keeps {
@@ -123,7 +149,7 @@ func (x *exchange) scriptValue(result *script.Result) (r received) {
 	r.body = x.flow
 	x.out.Status, x.out.Bytes = r.status, len(r.body)
 	if x.settled = len(r.body) == 0; x.settled {
-		x.answer.text = []byte("The script returned no value: write it last, or return it.")
+		x.answer.text = []byte("The script returned no value: write it last, or return it." + notAwaited(result.Open))
 	}
 	return r
 }
@@ -178,9 +204,8 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 		if frames := strings.Split(failed.Stack, "\n"); len(frames) > 1 {
 			text += "\n" + strings.Join(frames[:min(len(frames), maxScriptStack)], "\n")
 		}
-		if strings.HasPrefix(failed.Message, "SyntaxError") {
-			remedy = "write plain JavaScript, without types and import"
-		}
+		remedy = cmp.Or(s.remedy(failed.Message), remedy)
+		text += notAwaited(s.open)
 	case errors.Is(err, script.ErrDeadline):
 		own := cmp.Or(time.Duration(x.ts.ScriptLimits().Milliseconds)*time.Millisecond, script.OwnTime)
 		text, remedy = err.Error(), fmt.Sprintf("it may compute for %s by itself, waiting for tools aside: look for a loop that does not end, or do less", own)
@@ -197,6 +222,31 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 	return problem.New(kind, "%s%s", text, s.told()).Fix("%s", remedy)
 }
 
+// notAwaited tells that a script went on without the answers of calls; "" when it did not.
+func notAwaited(calls int) string {
+	if calls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s had not ended: write await before tools.…", plural(calls, "call"))
+}
+
+// remedy is what can be done about an error of a script that has a cause which many have; ""
+// for others.
+func (s *scriptCalls) remedy(message string) string {
+	if strings.HasPrefix(message, "SyntaxError") {
+		return "write plain JavaScript, without types and import"
+	}
+	name, isReference := strings.CutPrefix(message, "ReferenceError: ")
+	name, isMissing := strings.CutSuffix(name, " is not defined")
+	if !isReference || !isMissing {
+		return ""
+	}
+	if slices.Contains(s.Names(""), name) {
+		return "write tools." + name
+	}
+	return "a script has the language itself, tools, console, sleep and setTimeout: no modules, network, files, URL, Intl or Buffer"
+}
+
 // limits sets what the operator of the toolset allows a script.
 func (x *exchange) limits(run *script.Script) {
 	l := x.ts.ScriptLimits()
@@ -211,6 +261,7 @@ type scriptCalls struct {
 	nested
 	saved bool // it is a tool of its own, which calls only what it was saved with
 	keeps bool // the run may be kept
+	open  int  // calls that it did not await
 
 	used  []registry.CalledTool // guarded by mu; what it called, each once
 	other string                // guarded by mu; a tool that is no operation of a connector

@@ -34,7 +34,7 @@ func (g *gate) Transform(_ context.Context, dst, in []byte, _ *snapshot.Plugin, 
 	return append(dst, in...), nil
 }
 
-func (*gate) Refuse(*snapshot.Plugin, string, error) {}
+func (*gate) Check(_ *snapshot.Plugin, _ string, check func() error) error { return check() }
 
 // TestShadowQueue: a gateway whose shadow is busy answers every call, keeps MaxShadowQueue of
 // them for it, and counts the one past that, and one that is too large to be copied, as

@@ -42,9 +42,7 @@ func (x *exchange) sign(wire *fasthttp.Request, b credentials.Bound) error {
 	if x.c.plugins != nil {
 		out, err = x.c.plugins.Transform(ctx, nil, in, p, c)
 		if err == nil {
-			if err = x.patch(wire, out, keys); err != nil {
-				x.c.plugins.Refuse(p, x.principalKey, err)
-			}
+			err = x.c.plugins.Check(p, x.principalKey, func() error { return x.patch(wire, out, keys) })
 		}
 	}
 	x.ranPlugin(p, len(in), len(out), begin, time.Since(begin), c.Requests, err)

@@ -35,12 +35,12 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	}
 	_, notJSON := jsonscan.Parse(x.flow, jsonscan.DefaultMaxDepth)
 	if err == nil && p.Package.Manifest.Tool.OutputSchema != nil {
-		if err = guest.ErrNotJSON; notJSON == nil {
-			err = p.Package.CheckOffered(x.flow)
-		}
-		if err != nil {
-			x.c.plugins.Refuse(p, x.principalKey, err)
-		}
+		err = x.c.plugins.Check(p, x.principalKey, func() error {
+			if notJSON != nil {
+				return guest.ErrNotJSON
+			}
+			return p.Package.CheckOffered(x.flow)
+		})
 	}
 	x.upstream = c.Calls.Waited()
 	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, c.Requests, err)

@@ -41,7 +41,7 @@ func TestCallersAreJudgedApart(t *testing.T) {
 		}
 	}
 	for range 11 {
-		w.r.Refuse(p, "eve", errors.New("no JSON"))
+		_ = w.r.Check(p, "eve", func() error { return errors.New("no JSON") })
 	}
 	if !errors.Is(w.callAs(p, "eve"), ErrUnbound) || errors.Is(w.callAs(p, "ada"), ErrUnbound) {
 		t.Error("answers that cannot be used do not count for the caller that got them")

@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/turns"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -60,6 +61,8 @@ type Runner struct {
 	loaded map[string]*entry                             // guarded by mu; by snapshot.Plugin.Key
 	swept  time.Time                                     // guarded by mu
 	left   map[registry.PluginKey]*registry.PluginCounts // guarded by mu; of entries that were let go
+
+	measure func(func() error) (time.Duration, error) // turns.Measure
 }
 
 // New makes a Runner.
@@ -77,7 +80,7 @@ func New(o Options) (*Runner, error) {
 		o.Unbound = func(registry.PluginUnbound) {}
 	}
 	return &Runner{
-		o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, left: map[registry.PluginKey]*registry.PluginCounts{}, swept: o.Now(),
+		o: o, log: o.Logger.With(slog.String("component", "plugin")), loaded: map[string]*entry{}, left: map[registry.PluginKey]*registry.PluginCounts{}, swept: o.Now(), measure: turns.Measure,
 	}, nil
 }
 
@@ -103,13 +106,22 @@ func (r *Runner) Transform(ctx context.Context, dst, in []byte, p *snapshot.Plug
 	return out, err
 }
 
-// Refuse counts a call of a caller that ended well but whose output could not be used.
-func (r *Runner) Refuse(p *snapshot.Plugin, caller string, err error) {
+// Check runs what finds out whether the output of a call of a caller that ended well can be used,
+// such as a comparison with the schema that the plugin brought. The processor time of that is
+// the plugin's, as is a failure: it is returned.
+func (r *Runner) Check(p *snapshot.Plugin, caller string, check func() error) error {
+	used, err := r.measure(check)
 	now := r.o.Now()
 	e := r.entry(p, now)
-	e.errors.Add(1)
-	e.metrics.failed("output")
-	r.blame(e, e.records.of(caller, now), p, err, now)
+	rec := e.records.of(caller, now)
+	rec.micros.Add(used.Microseconds())
+	e.micros.Add(uint64(used.Microseconds()))
+	if err != nil {
+		e.errors.Add(1)
+		e.metrics.failed("output")
+		r.blame(e, rec, p, err, now)
+	}
+	return err
 }
 
 // load makes the plugin of an entry ready. Who gave up waiting says nothing about it:

@@ -143,7 +143,7 @@ func TestUnbindLimits(t *testing.T) {
 			}
 		}
 		for range failures {
-			w.r.Refuse(p, "", bad)
+			_ = w.r.Check(p, "", func() error { return bad })
 		}
 		if err := w.call(p); errors.Is(err, ErrUnbound) != out {
 			t.Errorf("%d%%, %d of 20 failed: %v", percent, failures, err)
@@ -179,6 +179,29 @@ func TestUnbindSlow(t *testing.T) {
 	f(nil, 11*time.Millisecond+grace/2, true)
 	f(&registry.UnbindLimits{MeanMilliseconds: 1}, time.Millisecond, false)
 	f(&registry.UnbindLimits{MeanMilliseconds: 1}, 2*time.Millisecond, true)
+}
+
+// TestCheckCounts: what it takes to look at the outputs of a plugin is time of its own.
+func TestCheckCounts(t *testing.T) {
+	for each, out := range map[time.Duration]bool{900 * time.Microsecond: false, 3 * time.Millisecond: true} {
+		w := newWorld(t)
+		p := moody(t, "echo", &registry.UnbindLimits{MeanMilliseconds: 1})
+		w.r.measure = func(check func() error) (time.Duration, error) { return each, check() }
+		now := w.r.o.Now()
+		e := w.r.entry(p, now)
+		for range Window {
+			if err := w.r.Check(p, "", func() error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			w.r.judge(e, e.records.of("", now), p, nil, now, 0, 0, 0, 0)
+		}
+		if err := w.call(p); errors.Is(err, ErrUnbound) != out {
+			t.Errorf("%s each: %v", each, err)
+		}
+		if got := w.r.Usage(); !out && (len(got) != 1 || got[0].Micros < 18_000) {
+			t.Errorf("%s each: counted %+v", each, got)
+		}
+	}
 }
 
 // TestOthersFaults: a plugin that had to wait for others is not left out, however often.
@@ -243,7 +266,7 @@ func TestCauses(t *testing.T) {
 	if err := w.call(text); err != nil {
 		t.Error(err)
 	}
-	w.r.Refuse(text, "", errors.New("no JSON"))
+	_ = w.r.Check(text, "", func() error { return errors.New("no JSON") })
 	bad := moody(t, "bad", never)
 	for range 2 {
 		if err := w.call(bad); problem.As(err) == nil || problem.As(err).Kind != problem.InvalidArgument {

@@ -283,7 +283,7 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 			r.Diff = "its output is not UTF-8"
 			return r
 		}
-		if fault := c.effectFault(p, in, out); fault != nil {
+		if fault := c.Refused(p, in, out); fault != nil {
 			r.Diff = fault.Error()
 			return r
 		}
@@ -299,10 +299,15 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 	return r
 }
 
-// effectFault says how what a filter or projection made of a document, or a workflow of its
-// arguments, is not what its manifest says, as gateways check it.
-func (c *Case) effectFault(p *guest.Package, in, out []byte) error {
+// Refused says why a gateway would not take what a plugin made of an input: how what a filter or
+// projection made of a document, or a workflow of its arguments, is not what its manifest says,
+// or what an auth plugin made is no patch.
+func (c *Case) Refused(p *guest.Package, in, out []byte) error {
 	kind, part := p.Manifest.Kind, c.Context.Part
+	if kind == manifest.Auth {
+		_, err := guest.ParsePatch(out)
+		return err //nolint:wrapcheck // it says what is wrong with the patch
+	}
 	if kind == manifest.Workflow && p.Manifest.Tool.OutputSchema != nil {
 		if _, err := jsonscan.Parse(out, jsonscan.DefaultMaxDepth); err != nil {
 			return guest.ErrNotJSON

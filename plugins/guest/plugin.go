@@ -108,6 +108,22 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	return &Plugin{p: e, entry: p.Entry(), errors: p.Errors}, nil
 }
 
+// CheckImports tells whether a host can load the package: it offers what the module imports, and
+// the module's memory is within its class. Nothing is compiled. It fails with a
+// [problem.InvalidPlugin].
+func (p *Package) CheckImports(h *extism.Host) error {
+	g, l, err := p.grants(AuthorPolicy(p), nil)
+	if err != nil {
+		return err
+	}
+	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Code: p.Code, Grants: g, Limits: l})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what is wrong with the module
+	}
+	e.Close()
+	return nil
+}
+
 // CheckConfig validates a configuration, a JSON object or nothing, against the
 // package's schema. It fails with a [problem.InvalidArgument].
 func (p *Package) CheckConfig(raw json.RawMessage) error {

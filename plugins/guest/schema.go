@@ -34,11 +34,11 @@ func CompileSchema(doc []byte) (*Schema, error) {
 	c.UseRegexpEngine(compilePattern)
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // a schema of a plugin loads nothing
 	if err := c.AddResource("config.json", s); err != nil {
-		return nil, errors.New("its schema cannot be used")
+		return nil, fmt.Errorf("its schema cannot be used: %w", whyUnusable(err, s))
 	}
 	compiled, err := c.Compile("config.json")
 	if err != nil {
-		return nil, errors.New("its schema cannot be used")
+		return nil, fmt.Errorf("its schema cannot be used: %w", whyUnusable(err, s))
 	}
 	if dynamic(compiled, map[*jsonschema.Schema]bool{}) {
 		return nil, errDynamic
@@ -70,6 +70,24 @@ func (s *Schema) Check(doc []byte) error {
 	return err
 }
 
+// CheckSchemas compiles the schemas of a package's manifest. It fails with a
+// [problem.InvalidPlugin] that says what is wrong, and where as a JSON pointer.
+func (p *Package) CheckSchemas() error {
+	_, output := p.Effect()
+	for _, s := range []struct {
+		name   string
+		schema json.RawMessage
+	}{{"output.schema", output}, {"config", p.Manifest.Config}} {
+		if s.schema == nil {
+			continue
+		}
+		if _, err := CompileSchema(s.schema); err != nil {
+			return refuse("correct it in plugin.json and build the plugin again", "%s of plugin %s: %v", s.name, p.Manifest.Name, err)
+		}
+	}
+	return nil
+}
+
 func validate(schema, doc json.RawMessage) error {
 	s, err := CompileSchema(schema)
 	if err != nil {
@@ -90,7 +108,7 @@ func faultsOf(err *jsonschema.ValidationError) error {
 		if len(e.Causes) > 0 || len(lines) == maxFaults {
 			return
 		}
-		at := "/" + strings.Join(e.InstanceLocation, "/")
+		at := "/" + strings.Join(escaped(e.InstanceLocation), "/")
 		lines = append(lines, cutFault(at)+": "+cutFault(faultOf(e.ErrorKind)))
 	}
 	visit(err)

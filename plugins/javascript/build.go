@@ -40,10 +40,25 @@ const (
 	maxMessage = 4 << 10
 )
 
+// Entries of which the gateway offers functions of its own; the names of these begin with own.
+const (
+	workflowEntry = "run_workflow"
+	authEntry     = "transform_request"
+	own           = "sluice_"
+)
+
+// Functions that a filter or projection may have beside it: transformError and
+// transformArguments of the program.
+const (
+	errorEntry     = "transform_error"
+	argumentsEntry = "transform_arguments"
+)
+
 // Kind is what a program does: it decides which function the module exports, and what it
 // may import.
 type Kind struct {
-	// Entry is the function of the contract: "transform_response" or "run_workflow".
+	// Entry is the function of the contract that the default export is: "transform_response",
+	// "transform_request" or "run_workflow".
 	Entry string
 	// Text tells that a string which the program returns is the answer as it is; otherwise it is
 	// written as JSON where the input was JSON.
@@ -96,8 +111,12 @@ func build(ctx context.Context, source []byte, k Kind, limit time.Duration) ([]b
 	if err != nil {
 		return nil, err
 	}
+	others, err := m.ExportedFunction("has").Call(limited)
+	if err != nil {
+		return nil, &SourceError{Message: "its top level left the engine unusable"}
+	}
 	memory, _ := m.Memory().Read(0, m.Memory().Size())
-	return pack(memory, k)
+	return pack(memory, k, others[0])
 }
 
 // start makes an instance. What the host offers in a call is not there yet.
@@ -154,7 +173,7 @@ func load(ctx context.Context, m api.Module, source []byte, k Kind) error {
 	if k.Memory >= 32<<20 {
 		stack = largeStack
 	}
-	code, err := call("load", stack, flag(k.Text), flag(k.Entry == "run_workflow"))
+	code, err := call("load", stack, flag(k.Text), flag(k.Entry == workflowEntry), flag(k.Entry == authEntry))
 	if err != nil || code == 0 {
 		return err
 	}
@@ -185,21 +204,33 @@ func flag(b bool) uint64 {
 }
 
 // pack returns the engine with a memory as its data, with the exports and imports that a kind
-// has.
-func pack(memory []byte, k Kind) ([]byte, error) {
+// has. others tells which functions the program has beside its default export.
+//
+// Functions that only other kinds may import stand last among the imports. They are left out, and
+// as many that trap come first among the module's own: every other function keeps its number.
+func pack(memory []byte, k Kind, others uint64) ([]byte, error) {
 	m, err := module.Parse(engine)
 	if err != nil {
 		return nil, err
 	}
+	kept, dropped := split(m, k)
 	out := bytes.Clone(engine[:8]) // magic number and version
 	err = module.Sections(engine, func(s module.Section) error {
 		switch s.ID {
 		case module.SectionImport:
-			out = module.AppendSection(out, s.ID, imports(m, k))
+			out = module.AppendSection(out, s.ID, imports(kept, k))
+		case module.SectionFunction:
+			var types []byte
+			for _, i := range dropped {
+				types = binary.AppendUvarint(types, uint64(i.Type))
+			}
+			out = module.AppendSection(out, s.ID, prepend(s.Payload, len(dropped), types))
+		case module.SectionCode:
+			out = module.AppendSection(out, s.ID, prepend(s.Payload, len(dropped), bytes.Repeat(trap, len(dropped))))
 		case module.SectionMemory:
 			out = module.AppendSection(out, s.ID, binary.AppendUvarint([]byte{1, 0}, uint64(len(memory)>>16)))
 		case module.SectionExport:
-			out = module.AppendSection(out, s.ID, exports(m, k))
+			out = module.AppendSection(out, s.ID, exports(m, k, others))
 		case module.SectionDataCount: // of memory.init, which nothing uses
 		case module.SectionData:
 			out = module.AppendSection(out, s.ID, data(memory))
@@ -211,14 +242,29 @@ func pack(memory []byte, k Kind) ([]byte, error) {
 	return out, err
 }
 
-// imports are those of the engine. The function that calls tools is there for workflows
-// alone: where it is not, another of its type takes its place, which is never called, because the
-// program is given no tools.
-func imports(m *module.Module, k Kind) []byte {
-	out := binary.AppendUvarint(nil, uint64(len(m.Imports)))
-	for _, i := range m.Imports {
+// trap is a body without locals: unreachable, end.
+var trap = []byte{3, 0, 0x00, 0x0b}
+
+// split divides the imports of the engine: those that plugins of a kind have, and at the end
+// those that they have not.
+func split(m *module.Module, k Kind) (kept, dropped []module.Import) {
+	n := len(m.Imports)
+	for n > 0 && strings.HasPrefix(m.Imports[n-1].Name, own) && k.Entry != authEntry && (k.Entry != workflowEntry || m.Imports[n-1].Name != callTools) {
+		n--
+	}
+	return m.Imports[:n], m.Imports[n:]
+}
+
+// callTools is the function of workflows. It is the first of those that some kinds have: in auth
+// plugins another of its type takes its place, which is never called, because a program of
+// these is given no tools.
+const callTools = "sluice_call"
+
+func imports(kept []module.Import, k Kind) []byte {
+	out := binary.AppendUvarint(nil, uint64(len(kept)))
+	for _, i := range kept {
 		from, name := i.Module, i.Name
-		if name == "sluice_call" && k.Entry != "run_workflow" {
+		if name == callTools && k.Entry != workflowEntry {
 			from, name = "extism:host/env", "length"
 		}
 		out = module.AppendName(module.AppendName(out, from), name)
@@ -227,10 +273,18 @@ func imports(m *module.Module, k Kind) []byte {
 	return out
 }
 
-func exports(m *module.Module, k Kind) []byte {
+// prepend puts n items in front of those of a section.
+func prepend(payload []byte, n int, items []byte) []byte {
+	have, size := binary.Uvarint(payload)
+	out := append(binary.AppendUvarint(nil, have+uint64(n)), items...)
+	return append(out, payload[size:]...)
+}
+
+func exports(m *module.Module, k Kind, others uint64) []byte {
 	var kept []module.Export
 	for _, e := range m.Exports {
-		if e.Name == k.Entry || e.Kind == module.Memory {
+		filters := k.Entry == "transform_response"
+		if e.Name == k.Entry || e.Kind == module.Memory || filters && (e.Name == errorEntry && others&1 != 0 || e.Name == argumentsEntry && others&2 != 0) {
 			kept = append(kept, e)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,8 +42,11 @@ func packed(t testing.TB, source string, change func(*manifest.Manifest)) *guest
 		change(&m)
 	}
 	k := Kind{Entry: "transform_response", Text: m.Output != nil && m.Output.Effect == manifest.EffectText, Memory: m.Limits.MemoryBytes}
-	if m.Kind == manifest.Workflow {
-		k.Entry = "run_workflow"
+	switch m.Kind {
+	case manifest.Workflow:
+		k.Entry = workflowEntry
+	case manifest.Auth:
+		k.Entry = authEntry
 	}
 	code, err := Build(t.Context(), []byte(source), k)
 	if err != nil {
@@ -171,6 +175,8 @@ func TestSourceErrors(t *testing.T) {
 		`import x from "y"; export default () => x`:                                    "plugin.js: could not load module 'y'",
 		"const f = () => f(); f(); export default f":                                   "Maximum call stack size exceeded",
 		"export const x = 1":                                                           "plugin.js: it has no function as its default export",
+		"export const transformError = {}; export default () => 1":                     "plugin.js: what it exports as transformError is not a function",
+		"export const transformArguments = null; export default () => 1":               "plugin.js: what it exports as transformArguments is not a function",
 		"await new Promise(() => {}); export default () => 1":                          "plugin.js: its top level awaits what happens in calls only",
 		"tools.x(); export default () => 1":                                            "plugin.js:1:1: tools is not defined",
 		"throw new Error('ab'.repeat(9000)); export default () => 1":                   "abab",
@@ -235,6 +241,62 @@ func TestSame(t *testing.T) {
 	}
 	if _, ok := m.Export("load"); ok || len(m.Exports) != 2 {
 		t.Errorf("exports %v", m.Exports)
+	}
+}
+
+// TestImports: what only other kinds may import is not in a module, and its functions are called by
+// their numbers all the same.
+func TestImports(t *testing.T) {
+	for entry, want := range map[string][]string{
+		"transform_response": nil,
+		workflowEntry:        {"sluice_call"},
+		authEntry:            {"sluice_derive", "sluice_sign", "sluice_token", "sluice_token_fetch"},
+	} {
+		code, err := Build(t.Context(), []byte(`export default () => 1`), Kind{Entry: entry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := module.Parse(code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, i := range m.Imports {
+			if i.Module == "extism:host/user" {
+				got = append(got, i.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s imports %v, want %v", entry, got, want)
+		}
+	}
+}
+
+// TestOtherFunctions: transformError and transformArguments of a program are functions of the
+// contract, where the program has them and its kind may.
+func TestOtherFunctions(t *testing.T) {
+	const source = `export default a => ({answer: a});
+export const transformError = (e, c) => ({error: e, part: c.part});
+export async function transformArguments(a, c) { return {...a, tool: c.tool, n: 12345678901234567890n} }`
+	h := newHost(t, 10*time.Second)
+	p := packed(t, source, replace)
+	g := bind(t, h, p, `{}`)
+	for part, want := range map[string]string{
+		"answer": `{"answer":{"a":1}}`, guest.PartError: `{"error":{"a":1},"part":"error"}`, guest.PartArguments: `{"a":1,"tool":"t","n":12345678901234567890}`,
+	} {
+		c := (&golden.Context{Tool: "t", Part: part}).Guest()
+		if out, err := g.Transform(t.Context(), nil, []byte(`{"a":1}`), c); err != nil || string(out) != want {
+			t.Errorf("%s: %s, %v", part, out, err)
+		}
+	}
+	for source, want := range map[string][2]bool{`export default a => a`: {}, `export default a => a; export const transformArguments = a => a`: {false, true}} {
+		p := packed(t, source, nil)
+		if got := [2]bool{p.Errors, p.Arguments}; got != want {
+			t.Errorf("%s: %v, want %v", source, got, want)
+		}
+	}
+	if p := packed(t, source, workflow); p.Errors || p.Arguments {
+		t.Error("a workflow has functions of filters")
 	}
 }
 

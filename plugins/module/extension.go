@@ -35,6 +35,7 @@ var (
 	errRelaxedVector = &ExtensionError{"relaxed SIMD", "build it with -mno-relaxed-simd, or -C target-feature=-relaxed-simd"}
 	errMemory64      = &ExtensionError{"64-bit memory", "build it for wasm32"}
 	errMemories      = &ExtensionError{"several memories", "build it with -mno-multimemory, or -C target-feature=-multimemory"}
+	errConstants     = &ExtensionError{"extended constant expressions", "build it with -mno-extended-const, or -C target-feature=-extended-const"}
 	errStringRefs    = &ExtensionError{"string references", "build it for WebAssembly 2.0"}
 	errUnnamed       = &ExtensionError{"an instruction that came later", "build it for WebAssembly 2.0"}
 )

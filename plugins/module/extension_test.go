@@ -25,14 +25,20 @@ func TestExtensions(t *testing.T) {
 	section := func(id byte, payload string) string { return string(AppendSection(nil, id, []byte(payload))) }
 	function := func(body string) []byte {
 		body = "\x00" + body + "\x0b"
-		return wasm(section(secType, "\x01\x60\x00\x00"), section(secFunction, "\x01\x00"), section(SectionMemory, "\x01\x00\x01"),
-			section(secCode, "\x01"+leb(len(body))+body))
+		return wasm(section(secType, "\x01\x60\x00\x00"), section(SectionFunction, "\x01\x00"), section(SectionMemory, "\x01\x00\x01"),
+			section(SectionCode, "\x01"+leb(len(body))+body))
 	}
 	f("the component model", []byte("\x00asm\x0d\x00\x01\x00"))
 	f("garbage collection", wasm(section(secType, "\x01\x5f\x00")))
 	f("garbage collection", wasm(section(secType, "\x01\x4e\x01\x60\x00\x00")))
 	f("garbage collection", function("\xfb\x00\x00\x1a"))
 	f("string references", function("\xfb\x80\x01\x1a"))
+	constant := func(expression string) []byte {
+		return wasm(section(secGlobal, "\x01\x7f\x00"+expression+"\x0b"))
+	}
+	for _, op := range []string{"\x6a", "\x6b", "\x6c", "\x7c", "\x7d", "\x7e"} {
+		f("extended constant expressions", constant("\x41\x01\x41\x02"+op))
+	}
 	f("exception handling", wasm(section(secTag, "\x01\x00\x00")))
 	f("exception handling", wasm(section(SectionImport, "\x01\x01m\x01t\x04\x00\x00")))
 	f("exception handling", function("\x1f\x40\x00\x0b"))

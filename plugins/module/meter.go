@@ -120,7 +120,7 @@ type meter struct {
 // order is where a section has its place; data count comes before code.
 func order(id byte) int {
 	if id == SectionDataCount {
-		return secCode*2 - 1
+		return SectionCode*2 - 1
 	}
 	return int(id) * 2
 }
@@ -195,14 +195,14 @@ func (g *meter) section(dst []byte, s Section) ([]byte, error) {
 		out = binary.AppendUvarint(nil, uint64(g.moved(r.u32())))
 	case secElement:
 		out = g.elements(&r)
-	case secCode:
+	case SectionCode:
 		out = g.code(&r)
 	case SectionCustom:
 		if r.name() == "name" {
 			return dst, nil // its indexes would name other functions
 		}
 		out = s.Payload
-	case secFunction, SectionMemory, SectionData, SectionDataCount:
+	case SectionFunction, SectionMemory, SectionData, SectionDataCount:
 		out = s.Payload
 	default:
 		return dst, fmt.Errorf("%w: section of an extension", ErrUnmeterable)
@@ -248,6 +248,10 @@ func (g *meter) constant(out []byte, r *reader) []byte {
 		if op == opRefFunc {
 			out = binary.AppendUvarint(append(out, op), uint64(g.moved(r.u32())))
 			continue
+		}
+		if op >= opI32Add && op <= opI32Mul || op >= opI64Add && op <= opI64Mul {
+			r.fail("%w", errConstants)
+			break
 		}
 		r.immediates(op)
 		out = append(out, r.b[from:r.at]...)

@@ -350,8 +350,8 @@ func calling(times, locals int, body string) []byte {
 		return leb(len(b)) + b
 	}
 	run := loop + "\x10\x00" + "\x20\x00\x41\x01\x6a\x22\x00" + "\x41" + string(appendSigned(times)) + "\x48\x0d\x00" + end // call 0; i++; while i < times
-	return []byte("\x00asm\x01\x00\x00\x00" + sec(secType, "\x01\x60\x00\x00") + sec(secFunction, "\x02\x00\x00") + sec(SectionMemory, "\x01\x00\x01") +
-		sec(SectionExport, "\x01\x03run\x00\x01") + sec(secCode, "\x02"+fn(locals, body)+fn(1, run)))
+	return []byte("\x00asm\x01\x00\x00\x00" + sec(secType, "\x01\x60\x00\x00") + sec(SectionFunction, "\x02\x00\x00") + sec(SectionMemory, "\x01\x00\x01") +
+		sec(SectionExport, "\x01\x03run\x00\x01") + sec(SectionCode, "\x02"+fn(locals, body)+fn(1, run)))
 }
 
 func appendSigned(n int) []byte {

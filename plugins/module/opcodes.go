@@ -34,6 +34,9 @@ const (
 	opNumberFirst  = 0x45 // i32.eqz
 	opI32LtS       = 0x48
 	opI32Add       = 0x6a
+	opI32Mul       = 0x6c
+	opI64Add       = 0x7c
+	opI64Mul       = 0x7e
 	opI32Sub       = 0x6b
 	opI32And       = 0x71
 	opI32Shl       = 0x74

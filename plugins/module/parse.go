@@ -43,14 +43,14 @@ const (
 	SectionCustom = iota
 	secType
 	SectionImport
-	secFunction
+	SectionFunction
 	secTable
 	SectionMemory
 	secGlobal
 	SectionExport
 	secStart
 	secElement
-	secCode
+	SectionCode
 	SectionData
 	SectionDataCount
 )
@@ -244,7 +244,7 @@ func (m *Module) section(id byte, r *reader) {
 		for range r.count() {
 			m.readImport(r)
 		}
-	case secFunction:
+	case SectionFunction:
 		for range r.count() {
 			m.Funcs = append(m.Funcs, r.u32())
 		}
@@ -272,7 +272,7 @@ func (m *Module) section(id byte, r *reader) {
 	case secStart:
 		m.HasStart = true
 		r.u32()
-	case secCode:
+	case SectionCode:
 		for range r.count() {
 			body := reader{b: r.bytes(r.u32())}
 			if body.locals(0); body.err != nil {

@@ -28,7 +28,7 @@ func TestBounds(t *testing.T) {
 	f("one table more", tables(MaxTables+1, 1), false)
 	locals := func(n int) []byte {
 		body := "\x01" + leb(n) + "\x7f\x0b"
-		return section(secCode, "\x01"+leb(len(body))+body)
+		return section(SectionCode, "\x01"+leb(len(body))+body)
 	}
 	f("MaxLocals", locals(MaxLocals), true)
 	f("one local more", locals(MaxLocals+1), false)

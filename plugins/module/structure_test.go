@@ -18,7 +18,7 @@ func oneFunction(locals int, body string) []byte {
 	code = append(code, opEnd)
 	code = append(binary.AppendUvarint([]byte{1}, uint64(len(code))), code...)
 	m := []byte("\x00asm\x01\x00\x00\x00")
-	for _, s := range [][]byte{sec(secType, []byte("\x01\x60\x00\x00")), sec(secFunction, []byte("\x01\x00")), sec(SectionMemory, []byte("\x01\x00\x01")), sec(secCode, code)} {
+	for _, s := range [][]byte{sec(secType, []byte("\x01\x60\x00\x00")), sec(SectionFunction, []byte("\x01\x00")), sec(SectionMemory, []byte("\x01\x00\x01")), sec(SectionCode, code)} {
 		m = append(m, s...)
 	}
 	return m
@@ -111,8 +111,8 @@ func TestStructureTogether(t *testing.T) {
 	code := leb(many*6) + times(many*6, leb(len(body))+body)
 	m := []byte("\x00asm\x01\x00\x00\x00")
 	m = AppendSection(m, secType, []byte("\x01\x60\x00\x00"))
-	m = AppendSection(m, secFunction, []byte(leb(many*6)+times(many*6, "\x00")))
-	m = AppendSection(m, secCode, []byte(code))
+	m = AppendSection(m, SectionFunction, []byte(leb(many*6)+times(many*6, "\x00")))
+	m = AppendSection(m, SectionCode, []byte(code))
 	if _, err := Meter(nil, m); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too long to compile") {
 		t.Errorf("%d functions: %v", many*6, err)
 	}

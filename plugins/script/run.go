@@ -57,6 +57,7 @@ type Result struct {
 	Logs        []string
 	LogsDropped int
 	Calls       int           // that were begun
+	Open        int           // of these, had not ended when the script did: it did not await them
 	Used        time.Duration // processor time of its own
 	Waited      time.Duration // for calls and timers
 }
@@ -146,6 +147,12 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 
 func (r *run) finished() Result {
 	r.result.Calls, r.result.Used, r.result.Waited = r.calls, r.clock.Used(), r.waited
+	r.result.Open = -r.sleeps
+	for _, open := range r.open {
+		if open {
+			r.result.Open++
+		}
+	}
 	return r.result
 }
 

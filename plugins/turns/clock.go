@@ -1,6 +1,9 @@
 package turns
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // longestStretch is what a stretch counts at most. A quantum takes a quarter of a
 // millisecond of ordinary code and a few at worst; but the scheduler, which cannot stop
@@ -48,3 +51,18 @@ func (c *Clock) End() {
 
 // Stretch is how long the stretch has lasted, by the wall clock.
 func (c *Clock) Stretch() time.Duration { return time.Since(c.since) }
+
+// Measure runs f and says how much processor time that took: by the wall clock where threads
+// cannot be measured.
+func Measure(f func() error) (time.Duration, error) {
+	runtime.LockOSThread() // what others do on this thread is not f's
+	defer runtime.UnlockOSThread()
+	begin := time.Now()
+	thread, mark := threadTime()
+	err := f()
+	took := time.Since(begin)
+	if same, now := threadTime(); thread != 0 && same == thread && now >= mark {
+		took = now - mark
+	}
+	return took, err
+}

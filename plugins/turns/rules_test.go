@@ -351,6 +351,23 @@ func TestHolders(t *testing.T) {
 	}
 }
 
+// TestMeasure: what a function uses of a processor, and its error.
+func TestMeasure(t *testing.T) {
+	failed := errors.New("x")
+	took, err := Measure(func() error {
+		begin := time.Now()
+		thread, mark := threadTime()
+		for {
+			if _, now := threadTime(); thread != 0 && now-mark >= 2*time.Millisecond || thread == 0 && time.Since(begin) >= 2*time.Millisecond {
+				return failed
+			}
+		}
+	})
+	if err != failed || took < 2*time.Millisecond {
+		t.Errorf("%v, %v", took, err)
+	}
+}
+
 // TestClock: the processor's time counts where it is known, the wall clock's otherwise, and
 // no stretch for more than longestStretch.
 func TestClock(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
+	"github.com/sluicegate/sluice/plugins/javascript"
 	"github.com/sluicegate/sluice/plugins/manifest"
 	"github.com/sluicegate/sluice/plugins/module"
 )
@@ -41,7 +42,7 @@ type signer struct {
 	sent []*http.Request // for tokens
 	body []string
 	said string // the answer to them
-	// few leaves out kinds of keys: the module in Go takes a second to compile for each.
+	// few leaves out kinds of keys: the modules in Go and JavaScript take a second to compile for each.
 	few    bool
 	opened map[manifest.Signing]*guest.Package
 }
@@ -142,7 +143,7 @@ func (s *signer) signature(signing *manifest.Signing, do string, list ...string)
 	return b
 }
 
-// TestAuthConformance: plugins that sign, in C and Go: each kind of key, derived keys,
+// TestAuthConformance: plugins that sign, in C, Go, AssemblyScript and JavaScript: each kind of key, derived keys,
 // tokens, the time that they are given, and what they must never see or do.
 func TestAuthConformance(t *testing.T) {
 	h, err := extism.New(extism.Options{Functions: guest.Functions(), Grace: 10 * time.Second})
@@ -150,13 +151,22 @@ func TestAuthConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
-	c, err := os.ReadFile("auth.wasm")
+	read := func(name string) []byte {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	js, err := javascript.Build(t.Context(), read("testdata/auth.js"), javascript.Kind{Entry: "transform_request", Memory: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for language, code := range map[string][]byte{"c": c, "go": buildGo(t, "./testdata/goauth")} {
+	for language, code := range map[string][]byte{
+		"c": read("auth.wasm"), "go": buildGo(t, "./testdata/goauth"), "assemblyscript": read("as-auth.wasm"), "javascript": js,
+	} {
 		t.Run(language, func(t *testing.T) {
-			s := &signer{t: t, host: h, code: code, few: language == "go", opened: map[manifest.Signing]*guest.Package{}}
+			s := &signer{t: t, host: h, code: code, few: language == "go" || language == "javascript", opened: map[manifest.Signing]*guest.Package{}}
 			s.hashes()
 			s.privateKeys()
 			s.tokens()

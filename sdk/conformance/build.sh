@@ -1,9 +1,9 @@
 #!/bin/bash
 # Builds the modules of the conformance cases from their sources: c.wasm and auth.wasm (clang-14),
 # rust.wasm (cargo and rustc of Debian 12: apt-get install cargo rustc libstd-rust-dev-wasm32),
-# extism-pdk.wasm (cargo, for wasm32-wasip1), as.wasm (npm).
-#   build.sh [c] [auth] [rust] [extism-pdk] [as]          rebuild these, or all, and their .sha256 files
-#   build.sh --check [c] [auth] [rust] [extism-pdk] [as]  rebuild them elsewhere and compare
+# extism-pdk.wasm (cargo, for wasm32-wasip1), as.wasm and as-auth.wasm (npm).
+#   build.sh [c] [auth] [rust] [extism-pdk] [as] [as-auth]          rebuild these, or all, and their .sha256 files
+#   build.sh --check [c] [auth] [rust] [extism-pdk] [as] [as-auth]  rebuild them elsewhere and compare
 # Equal compilers give equal bytes in any directory. MODULE.sha256 names the compiler
 # and has the hashes of the module and of its sources: go test compares these without
 # any compiler, --check the bytes where the compiler is the same. What cannot be built
@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 here=$PWD
 check=
 [ "${1:-}" = --check ] && { check=1; shift; }
-[ $# -gt 0 ] || set -- c auth rust extism-pdk as
+[ $# -gt 0 ] || set -- c auth rust extism-pdk as as-auth
 clang=${CLANG:-clang-14}
 lld=${WASM_LD:-wasm-ld-14}
 debian=/usr/lib/rustlib/wasm32-unknown-unknown # there: Debian's Rust builds rust.wasm
@@ -86,13 +86,21 @@ build_as() {
 		npx asc index.ts --outFile "$dir/out/as.wasm" --optimizeLevel 3 --shrinkLevel 1 --runtime stub --exportStart _initialize --use abort=index/stop)
 }
 
+build_as-auth() { # as "sluice plugin build" does, with the guest package beside it
+	have npm as-auth.wasm || return 0
+	mkdir "$dir/as-auth"
+	cp as/auth.ts as/package.json as/package-lock.json as/.npmrc ../as/sluice.ts "$dir/as-auth/"
+	(cd "$dir/as-auth" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null &&
+		npx asc auth.ts --outFile "$dir/out/as-auth.wasm" -O3 --exportStart _initialize --use abort=sluice/abort)
+}
+
 # compiler MODULE: what made it, on one line.
 compiler() {
 	case $1 in
 	c | auth) command -v "$clang" >/dev/null && "$clang" --version | sed -n '1s/^[^0-9]*\([0-9.]*\).*/clang \1/p' ;;
 	rust) PATH=$([ ! -d "$debian" ] || echo /usr/bin:)$PATH && rustc --version 2>/dev/null | cut -d' ' -f1-2 ;;
 	extism-pdk) command -v rustc >/dev/null && rustc --version | cut -d' ' -f1-2 ;;
-	as) sed -n '/node_modules\/assemblyscript"/,/version/s/.*"version": "\(.*\)".*/assemblyscript \1/p' as/package-lock.json ;;
+	as | as-auth) sed -n '/node_modules\/assemblyscript"/,/version/s/.*"version": "\(.*\)".*/assemblyscript \1/p' as/package-lock.json ;;
 	esac
 }
 
@@ -103,6 +111,7 @@ sources() {
 	auth) echo auth/plugin.c ../c/sluice.h ;;
 	rust) echo rust/Cargo.toml rust/Cargo.lock rust/src/*.rs ../rust/Cargo.toml ../rust/src/*.rs ;;
 	extism-pdk) echo extism-pdk/Cargo.toml extism-pdk/Cargo.lock extism-pdk/src/*.rs ;;
+	as-auth) echo as/auth.ts ../as/sluice.ts as/package.json as/package-lock.json as/.npmrc ;;
 	as) echo as/index.ts as/package.json as/package-lock.json as/.npmrc ;;
 	esac
 }

@@ -221,7 +221,8 @@ func TestModulesAreOfTheirSources(t *testing.T) {
 		"auth":       {"auth/*", "../c/*.h"},
 		"rust":       {"rust/Cargo.*", "rust/src/*", "../rust/Cargo.toml", "../rust/src/*"},
 		"extism-pdk": {"extism-pdk/Cargo.*", "extism-pdk/src/*"},
-		"as":         {"as/*.ts", "as/*.json", "as/.npmrc"},
+		"as":         {"as/index.ts", "as/*.json", "as/.npmrc"},
+		"as-auth":    {"as/auth.ts", "../as/*.ts", "as/*.json", "as/.npmrc"},
 	} {
 		record, err := os.ReadFile(module + ".sha256")
 		if err != nil {

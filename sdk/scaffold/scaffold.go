@@ -21,7 +21,6 @@ type language struct {
 	// filter, workflow and auth tell that manifest and golden cases of these kinds are those
 	// that languages share, in mask, in workflow and in auth.
 	filter, workflow, auth bool
-	noAuth                 string // why it has no projects of auth plugins
 }
 
 var languages = []language{
@@ -36,8 +35,7 @@ var languages = []language{
 		install: "clang and lld build it: `apt-get install clang lld`. There are no exceptions and no library of C++.",
 	},
 	{
-		name: "assemblyscript", title: "AssemblyScript", source: "plugin.ts", keep: []string{"package.json", "package-lock.json"}, filter: true, workflow: true,
-		noAuth:  "its guest package has no JSON reader for the requests",
+		name: "assemblyscript", title: "AssemblyScript", source: "plugin.ts", keep: []string{"package.json", "package-lock.json"}, filter: true, workflow: true, auth: true,
 		install: "Node.js 20 or newer builds it; the first build gets the compiler from npm (15 MB), as package-lock.json names it.",
 	},
 	{
@@ -45,8 +43,7 @@ var languages = []language{
 		install: "Zig builds it: `pip install ziglang==0.17.1`, or https://ziglang.org/download.",
 	},
 	{
-		name: "javascript", title: "JavaScript", source: "plugin.js", filter: true, workflow: true,
-		noAuth:  "the JavaScript engine has no functions to sign with",
+		name: "javascript", title: "JavaScript", source: "plugin.js", filter: true, workflow: true, auth: true,
 		install: "Nothing has to be installed: `sluice` builds it. Libraries have to be bundled into `plugin.js`, as one ECMAScript module.",
 	},
 }
@@ -56,26 +53,6 @@ func Languages() []string {
 	names := make([]string, len(languages))
 	for i, l := range languages {
 		names[i] = l.name
-	}
-	return names
-}
-
-// NoAuth says why a language has no projects of auth plugins; "": it has.
-func NoAuth(name string) string {
-	for _, l := range languages {
-		if l.name == name {
-			return l.noAuth
-		}
-	}
-	return "it is not known"
-}
-
-// AuthLanguages are those that have projects of auth plugins.
-func AuthLanguages() (names []string) {
-	for _, l := range languages {
-		if l.noAuth == "" {
-			names = append(names, l.name)
-		}
 	}
 	return names
 }
@@ -93,7 +70,7 @@ type File struct {
 }
 
 // Files returns the files of a project in a language. It fails for a language that
-// is not in Languages, or has no projects of the kind; see AuthLanguages.
+// is not in Languages.
 func Files(name string, d Data) ([]File, error) {
 	i := slices.IndexFunc(languages, func(l language) bool { return l.name == name })
 	if i < 0 {

@@ -270,10 +270,8 @@ func (r *Room) measure(ctx context.Context, g *guest.Package, cases []*golden.Ca
 	if err := g.Check(r.Policy); err != nil {
 		return nil, err
 	}
-	if effect, schema := g.Effect(); effect == manifest.EffectReplace {
-		if _, err := guest.CompileSchema(schema); err != nil {
-			return nil, problem.New(problem.InvalidPlugin, "output.schema of plugin %s: %v", g.Manifest.Name, err).Fix("correct it in plugin.json and build the plugin again")
-		}
+	if err := g.CheckSchemas(); err != nil {
+		return nil, err
 	}
 	out := &PluginMeasured{Cases: make([]PluginCaseResult, 0, len(cases)), At: r.Store.Now()}
 	var took []float64

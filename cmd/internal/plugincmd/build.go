@@ -122,7 +122,9 @@ func makeJavaScript(ctx context.Context, dir, out string, m *manifest.Manifest) 
 	case m.Kind == manifest.Workflow:
 		k.Entry = "run_workflow"
 	case m.Kind == manifest.Auth:
-		return problem.New(problem.Unsupported, "auth plugins cannot be written in JavaScript: the engine has no functions to sign with").Fix("make a project in another language: sluice plugin new %s --kind auth --lang go, or rust, c, cpp, zig", m.Name)
+		k.Entry = "transform_request"
+	}
+	switch {
 	case m.Entry != "" && m.Entry != k.Entry:
 		return problem.New(problem.InvalidPlugin, "plugin.json: entry is %q, and programs in JavaScript export %q", m.Entry, k.Entry).Fix("leave entry out of plugin.json")
 	}
@@ -217,11 +219,11 @@ func (a plugins) buildPlugin(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return a.embed(m, path, filepath.Join(dir, m.Name+".wasm"), start)
+	return a.embed(ctx, m, path, filepath.Join(dir, m.Name+".wasm"), start)
 }
 
 // embed writes a module with its manifest, when it keeps the contract.
-func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) error {
+func (a plugins) embed(ctx context.Context, m *manifest.Manifest, path, out string, start time.Time) error {
 	code, err := readPluginFile(path)
 	if err != nil {
 		return err
@@ -235,6 +237,17 @@ func (a plugins) embed(m *manifest.Manifest, path, out string, start time.Time) 
 		return err
 	}
 	if err := p.CheckCode(); err != nil {
+		return err
+	}
+	if err := p.CheckSchemas(); err != nil {
+		return err
+	}
+	h, err := a.newAuthor()
+	if err != nil {
+		return err
+	}
+	defer h.close(ctx)
+	if err := p.CheckImports(h.host); err != nil {
 		return err
 	}
 	if err := atomicfile.Write(out, code, 0o644); err != nil {
@@ -254,7 +267,7 @@ contract and write NAME.wasm beside it. Modules made with any Extism PDK can be 
 "entry" in the manifest names the function that they export.`,
 		Example: "  sluice plugin embed plugin.json target/wasm32-unknown-unknown/release/mask.wasm\n  sluice plugin embed plugin.json dist/plugin.wasm --to mask.wasm",
 		Args:    command.Exactly(2, "a manifest and a module"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			start := time.Now()
 			m, err := readManifestFile(args[0])
 			if err != nil {
@@ -263,7 +276,7 @@ contract and write NAME.wasm beside it. Modules made with any Extism PDK can be 
 			if to == "" {
 				to = filepath.Join(filepath.Dir(args[1]), m.Name+".wasm")
 			}
-			return a.embed(m, args[1], to, start)
+			return a.embed(cmd.Context(), m, args[1], to, start)
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "file to write (default: NAME.wasm beside the module)")

@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
@@ -65,10 +66,6 @@ package is copied into it, so that it builds without a network.`,
 			}
 			if !slices.Contains(scaffold.Languages(), language) {
 				return exit.Usagef("--lang %s is not known; there are: %s", language, strings.Join(scaffold.Languages(), ", "))
-			}
-			if kind == string(manifest.Auth) && !slices.Contains(scaffold.AuthLanguages(), language) {
-				return exit.Usagef("no auth plugins are written in %s: %s. There are projects in %s: sluice plugin new %s --kind auth --lang go",
-					language, scaffold.NoAuth(language), strings.Join(scaffold.AuthLanguages(), ", "), name)
 			}
 			if _, err := os.Stat(name); err == nil {
 				return problem.New(problem.Conflict, "%s exists already", name).Fix("choose another name, or remove it")
@@ -360,7 +357,12 @@ func (a plugins) pluginRun() *cobra.Command {
 				return pluginFailed(p, err)
 			}
 			a.Say("%s → %s in %s, compiled in %s", terminal.ByteSize(len(body)), terminal.ByteSize(len(out)), terminal.ShortDuration(time.Since(start)), terminal.ShortDuration(compiled))
-			return a.WriteResult(append(out, '\n'))
+			refused := asCase(c, body).Refused(p, body, out)
+			if err := a.WriteResult(append(out, '\n')); err != nil || refused == nil {
+				return err
+			}
+			return problem.New(problem.InvalidPlugin, "a gateway does not take what plugin %s made: %v", p.Manifest.Name, refused).
+				Fix("correct the plugin, or what output in plugin.json says of it")
 		},
 	}
 	f := cmd.Flags()
@@ -371,6 +373,16 @@ func (a plugins) pluginRun() *cobra.Command {
 	f.StringVar(&c.ContentType, "content-type", "application/json", "content type of the body, for the plugin")
 	f.IntVar(&c.Status, "status", 200, "status of the answer, for the plugin")
 	return cmd
+}
+
+// asCase is a golden case with a body as its input.
+func asCase(c golden.Context, body []byte) *golden.Case {
+	one := &golden.Case{Context: c}
+	if _, err := jsonscan.Parse(body, jsonscan.DefaultMaxDepth); err != nil {
+		text := string(body)
+		one.InputText = &text
+	}
+	return one
 }
 
 func (a plugins) readBody(path string) ([]byte, error) {
@@ -404,7 +416,7 @@ func pluginFailed(p *guest.Package, err error) error {
 	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
 	case errors.Is(err, extism.ErrTooLarge):
-		remedy = "raise limits.memoryBytes in plugin.json"
+		remedy = "raise limits.memoryBytes in plugin.json where the input did not fit; no plugin may make more than 16 MB"
 	case errors.Is(err, extism.ErrBusy):
 		remedy = "this machine has too much to do: run it again"
 	}

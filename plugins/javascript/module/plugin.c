@@ -1,6 +1,6 @@
 // What joins QuickJS to the contract of plugins (docs/plugins/contract.md). Package
 // javascript runs load once, when a plugin is built, and keeps the memory that it leaves;
-// in a gateway only transform_response and run_workflow are called.
+// in a gateway only the functions of the contract are called.
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
@@ -19,6 +19,7 @@ static JSContext *ctx;
 static JSValue answer;  // of the prelude: takes the plugin's function, the input and its kind
 static JSValue pending; // of the prelude: makes the calls that wait; false when there are none
 static JSValue plugin;  // the default export
+static JSValue errors, arguments; // transformError and transformArguments; undefined where they are not
 static char *script;
 static int script_len;
 static char *failure; // why load failed
@@ -81,21 +82,6 @@ static JSValue js_setting(JSContext *c, JSValueConst self, int argc, JSValueCons
 	sluice_x_free(key);
 	if (!at) return JS_UNDEFINED;
 	char *b = copy(at, &n);
-	if (!b) return JS_ThrowOutOfMemory(c);
-	JSValue v = JS_NewStringLen(c, b, n);
-	free(b);
-	return v;
-}
-
-// js_call makes calls, one a line, and returns their results, one a line.
-static JSValue js_call(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
-	size_t n;
-	const char *lines = JS_ToCStringLen(c, &n, argv[0]);
-	if (!lines) return JS_EXCEPTION;
-	sluice_u64 at = sluice_put(lines, n);
-	JS_FreeCString(c, lines);
-	if (!at) return JS_ThrowRangeError(c, "there is no room for the arguments of the calls");
-	char *b = copy(sluice_x_call(at), &n);
 	if (!b) return JS_ThrowOutOfMemory(c);
 	JSValue v = JS_NewStringLen(c, b, n);
 	free(b);
@@ -240,48 +226,9 @@ static void define(JSValue object, const char *name, JSCFunction *f, int args) {
 
 void __wasm_call_ctors(void);
 
-// load makes the runtime and runs the program's top level. It returns 0, or 1 with a
-// message. text tells that strings which the plugin returns are its answer as they are;
-// tools, that it may call tools.
-EXPORT("load") int load(int stack, int text, int tools) {
-	__wasm_call_ctors();
-	rt = JS_NewRuntime();
-	if (!rt) return refuse("there is no memory for the program");
-	JS_SetMaxStackSize(rt, stack);
-	ctx = JS_NewContext(rt);
-	if (!ctx) return refuse("there is no memory for the program");
-	JSValue f = JS_Eval(ctx, prelude, sizeof prelude - 1, "prelude.js", JS_EVAL_TYPE_GLOBAL);
-	if (JS_IsException(f)) return refuse_error();
-	JSValue host = JS_NewObject(ctx);
-	define(host, "setting", js_setting, 1);
-	define(host, "call", js_call, 1);
-	define(host, "log", js_log, 2);
-	define(host, "random", js_random, 0);
-	define(host, "mark", js_mark, 2);
-	JS_SetPropertyStr(ctx, host, "text", JS_NewBool(ctx, text));
-	JS_SetPropertyStr(ctx, host, "tools", JS_NewBool(ctx, tools));
-	JSValue made = JS_Call(ctx, f, JS_UNDEFINED, 1, (JSValueConst *)&host);
-	if (JS_IsException(made)) return refuse_error();
-	answer = JS_GetPropertyStr(ctx, made, "answer");
-	pending = JS_GetPropertyStr(ctx, made, "pending");
-	JSValue compiled = JS_Eval(ctx, script, script_len, "plugin.js", JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
-	if (JS_IsException(compiled)) return refuse_error();
-	JSModuleDef *module = JS_VALUE_GET_PTR(compiled);
-	JSValue ran = JS_EvalFunction(ctx, compiled);
-	if (JS_IsException(ran) || drain() < 0) return refuse_error();
-	if (JS_PromiseState(ctx, ran) == JS_PROMISE_REJECTED) {
-		describe(JS_PromiseResult(ctx, ran), keep_error);
-		return 1;
-	}
-	if (JS_PromiseState(ctx, ran) == JS_PROMISE_PENDING) return refuse("its top level awaits what happens in calls only");
-	JSValue space = JS_GetModuleNamespace(ctx, module);
-	plugin = JS_GetPropertyStr(ctx, space, "default");
-	if (!JS_IsFunction(ctx, plugin)) return refuse("it has no function as its default export: export default function (answer, call) { … }");
-	JS_FreeValue(ctx, space);
-	free(script);
-	JS_RunGC(rt);
-	return 0;
-}
+// has tells which functions the program has beside its default export: 1 transformError,
+// 2 transformArguments.
+EXPORT("has") int has(void) { return JS_IsFunction(ctx, errors) | JS_IsFunction(ctx, arguments) << 1; }
 
 static void fail_with(const char *w, size_t n, const char *s, size_t m) {
 	sluice_u64 at = m ? sluice_put(s, m) : 0;
@@ -313,14 +260,15 @@ static int give(JSValue v) {
 	return 0;
 }
 
-static int run(int workflow) {
+// run calls a function of the program; json tells that its input is JSON whatever the gateway
+// says of answers.
+static int run(JSValue function, int json) {
 	JS_UpdateStackTop(rt);
 	size_t n;
 	char *in = read_input(&n);
 	if (!in) return sluice_fail("there is no memory for the input");
-	JSValue type = JS_UNDEFINED;
-	int json = workflow, text = 0;
-	if (!workflow) {
+	int text = 0;
+	if (!json) {
 		size_t len = 0;
 		sluice_u64 key = sluice_put("sluice.input_type", 17), at = sluice_x_config_get(key);
 		sluice_x_free(key);
@@ -330,7 +278,7 @@ static int run(int workflow) {
 		text = !strncmp(name, "text/", 5);
 		free(name);
 	}
-	JSValue args[3] = {plugin, json || text ? JS_NewStringLen(ctx, in, n) : JS_NewUint8ArrayCopy(ctx, (uint8_t *)in, n), JS_NewBool(ctx, json)};
+	JSValue args[3] = {function, json || text ? JS_NewStringLen(ctx, in, n) : JS_NewUint8ArrayCopy(ctx, (uint8_t *)in, n), JS_NewBool(ctx, json)};
 	free(in);
 	if (JS_IsException(args[1])) return failed(JS_GetException(ctx));
 	JSValue promise = JS_Call(ctx, answer, JS_UNDEFINED, 3, (JSValueConst *)args);
@@ -349,7 +297,139 @@ static int run(int workflow) {
 	}
 }
 
-EXPORT("transform_response") int transform_response(void) { return run(0); }
-EXPORT("run_workflow") int run_workflow(void) { return run(1); }
+EXPORT("transform_response") int transform_response(void) { return run(plugin, 0); }
+EXPORT("transform_error") int transform_error(void) { return run(errors, 0); }
+EXPORT("transform_arguments") int transform_arguments(void) { return run(arguments, 1); }
+EXPORT("transform_request") int transform_request(void) { return run(plugin, 1); }
+EXPORT("run_workflow") int run_workflow(void) { return run(plugin, 1); }
 
 #include "system.h"
+
+// From here on is what only some kinds of plugins may import, and what names it. It stands last,
+// so that these imports are the last of the module: package javascript leaves out those that a
+// kind has not.
+
+// js_call makes calls, one a line, and returns their results, one a line.
+static JSValue js_call(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	size_t n;
+	const char *lines = JS_ToCStringLen(c, &n, argv[0]);
+	if (!lines) return JS_EXCEPTION;
+	sluice_u64 at = sluice_put(lines, n);
+	JS_FreeCString(c, lines);
+	if (!at) return JS_ThrowRangeError(c, "there is no room for the arguments of the calls");
+	char *b = copy(sluice_x_call(at), &n);
+	if (!b) return JS_ThrowOutOfMemory(c);
+	JSValue v = JS_NewStringLen(c, b, n);
+	free(b);
+	return v;
+}
+
+// put copies a string or the bytes of a typed array to the exchange memory. It returns 0 and
+// throws when it cannot, and gives 0 for what is empty.
+static int put(JSContext *c, JSValueConst v, sluice_u64 *at) {
+	size_t n;
+	*at = 0;
+	if (JS_GetTypedArrayType(v) == JS_TYPED_ARRAY_UINT8) {
+		uint8_t *b = JS_GetUint8Array(c, &n, v);
+		if (b && n) *at = sluice_put(b, n);
+	} else {
+		const char *s = JS_ToCStringLen(c, &n, v);
+		if (!s) return 0;
+		if (n) *at = sluice_put(s, n);
+		JS_FreeCString(c, s);
+	}
+	if (n && !*at) JS_ThrowRangeError(c, "there is no room for what the gateway gets");
+	return !n || *at;
+}
+
+static sluice_u64 handle(JSContext *c, JSValueConst v) {
+	int64_t h = 0;
+	if (JS_ToInt64(c, &h, v) < 0) JS_FreeValue(c, JS_GetException(c)); // no handle: the gateway refuses it
+	return (sluice_u64)h;
+}
+
+static JSValue js_derive(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	sluice_u64 prefix, message;
+	if (!put(c, argv[1], &prefix) || !put(c, argv[2], &message)) return JS_EXCEPTION;
+	return JS_NewInt64(c, (int64_t)sluice_x_derive(handle(c, argv[0]), prefix, message));
+}
+
+static JSValue js_sign(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	sluice_u64 message;
+	size_t n = 0;
+	if (!put(c, argv[1], &message)) return JS_EXCEPTION;
+	char *b = copy(sluice_x_sign(handle(c, argv[0]), message), &n);
+	if (!b || !n) {
+		free(b);
+		return JS_ThrowRangeError(c, "there is no room for the signature");
+	}
+	JSValue v = JS_NewUint8ArrayCopy(c, (uint8_t *)b, n);
+	free(b);
+	return v;
+}
+
+static JSValue js_token(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	sluice_u64 name;
+	if (!put(c, argv[0], &name)) return JS_EXCEPTION;
+	return JS_NewInt64(c, (int64_t)sluice_x_token(name));
+}
+
+static JSValue js_fetch_token(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
+	sluice_u64 name, request;
+	if (!put(c, argv[0], &name) || !put(c, argv[1], &request)) return JS_EXCEPTION;
+	return JS_NewInt64(c, (int64_t)sluice_x_token_fetch(name, request));
+}
+
+// load makes the runtime and runs the program's top level. It returns 0, or 1 with a
+// message. text tells that strings which the plugin returns are its answer as they are;
+// tools, that it may call tools, keys, that it signs.
+static int start(int stack, int text, int tools, int keys) {
+	__wasm_call_ctors();
+	rt = JS_NewRuntime();
+	if (!rt) return refuse("there is no memory for the program");
+	JS_SetMaxStackSize(rt, stack);
+	ctx = JS_NewContext(rt);
+	if (!ctx) return refuse("there is no memory for the program");
+	JSValue f = JS_Eval(ctx, prelude, sizeof prelude - 1, "prelude.js", JS_EVAL_TYPE_GLOBAL);
+	if (JS_IsException(f)) return refuse_error();
+	JSValue host = JS_NewObject(ctx);
+	define(host, "setting", js_setting, 1);
+	define(host, "log", js_log, 2);
+	define(host, "random", js_random, 0);
+	define(host, "mark", js_mark, 2);
+	define(host, "call", js_call, 1);
+	define(host, "derive", js_derive, 3);
+	define(host, "sign", js_sign, 2);
+	define(host, "token", js_token, 1);
+	define(host, "fetchToken", js_fetch_token, 2);
+	JS_SetPropertyStr(ctx, host, "text", JS_NewBool(ctx, text));
+	JS_SetPropertyStr(ctx, host, "tools", JS_NewBool(ctx, tools));
+	JS_SetPropertyStr(ctx, host, "keys", JS_NewBool(ctx, keys));
+	JSValue made = JS_Call(ctx, f, JS_UNDEFINED, 1, (JSValueConst *)&host);
+	if (JS_IsException(made)) return refuse_error();
+	answer = JS_GetPropertyStr(ctx, made, "answer");
+	pending = JS_GetPropertyStr(ctx, made, "pending");
+	JSValue compiled = JS_Eval(ctx, script, script_len, "plugin.js", JS_EVAL_TYPE_MODULE | JS_EVAL_FLAG_COMPILE_ONLY);
+	if (JS_IsException(compiled)) return refuse_error();
+	JSModuleDef *module = JS_VALUE_GET_PTR(compiled);
+	JSValue ran = JS_EvalFunction(ctx, compiled);
+	if (JS_IsException(ran) || drain() < 0) return refuse_error();
+	if (JS_PromiseState(ctx, ran) == JS_PROMISE_REJECTED) {
+		describe(JS_PromiseResult(ctx, ran), keep_error);
+		return 1;
+	}
+	if (JS_PromiseState(ctx, ran) == JS_PROMISE_PENDING) return refuse("its top level awaits what happens in calls only");
+	JSValue space = JS_GetModuleNamespace(ctx, module);
+	plugin = JS_GetPropertyStr(ctx, space, "default");
+	if (!JS_IsFunction(ctx, plugin)) return refuse("it has no function as its default export: export default function (answer, call) { … }");
+	errors = JS_GetPropertyStr(ctx, space, "transformError");
+	arguments = JS_GetPropertyStr(ctx, space, "transformArguments");
+	if (!JS_IsUndefined(errors) && !JS_IsFunction(ctx, errors)) return refuse("what it exports as transformError is not a function");
+	if (!JS_IsUndefined(arguments) && !JS_IsFunction(ctx, arguments)) return refuse("what it exports as transformArguments is not a function");
+	JS_FreeValue(ctx, space);
+	free(script);
+	JS_RunGC(rt);
+	return 0;
+}
+
+EXPORT("load") int load(int stack, int text, int tools, int keys) { return start(stack, text, tools, keys); }

@@ -88,6 +88,17 @@
     Object.defineProperty(globalThis, 'ToolError', { value: ToolError, writable: true, configurable: true });
   }
 
+  // Auth plugins: a key is a handle, by which the gateway signs.
+  class Key {
+    constructor(known) { Object.assign(this, known) }
+    sign(message) { return host.sign(this.handle, message) }
+    derive(message, prefix = '') { return new Key({ handle: host.derive(this.handle, prefix, message) }) }
+  }
+  class Signing extends Call {
+    token(name) { return host.token(name) || undefined }
+    fetchToken(name, request) { return host.fetchToken(name, write(request)) }
+  }
+
   const show = v => typeof v === 'string' ? v : v instanceof Error ? `${v.name}: ${v.message}` : typeof v === 'object' && v ? write(v) : String(v);
   const say = warn => (...values) => host.log(warn, values.map(show).join(' '));
   globalThis.console = { debug: say(false), log: say(false), info: say(false), warn: say(true), error: say(true) };
@@ -97,7 +108,9 @@
     pending: make,
     answer: async (plugin, input, json) => {
       waiting = [];
-      const v = await plugin(json ? read(input) : input, new Call());
+      if (json) input = read(input);
+      if (host.keys) input.credentials = input.credentials.map(c => new Key(c));
+      const v = await plugin(input, host.keys ? new Signing() : new Call());
       if (v instanceof Uint8Array || typeof v === 'string' && (host.text || !json)) return v;
       const text = write(v);
       if (text === undefined) throw new Error('the plugin returned nothing: return the answer');

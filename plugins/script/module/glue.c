@@ -263,7 +263,7 @@ static int settle(JSValue promise) {
 }
 
 // run runs the script: an expression, else statements whose last value counts, else the
-// body of a function. A function as the value is called.
+// body of a function. A promise as the value is awaited, and a function called.
 EXPORT("run") void run(unsigned long long s) {
 	seed = s | 1;
 	JS_UpdateStackTop(rt);
@@ -281,7 +281,7 @@ EXPORT("run") void run(unsigned long long s) {
 		}
 	}
 	JSValue p = JS_EvalFunction(ctx, f);
-	for (int called = 0;; called = 1) {
+	for (int called = 0;;) {
 		if (JS_IsException(p)) { fail_with(JS_GetException(ctx)); return; }
 		JSValue v = p;
 		if (JS_PromiseState(ctx, p) != JS_PROMISE_NOT_A_PROMISE) {
@@ -289,10 +289,14 @@ EXPORT("run") void run(unsigned long long s) {
 			v = JS_PromiseResult(ctx, p);
 			if (JS_PromiseState(ctx, p) == JS_PROMISE_REJECTED) { fail_with(v); return; }
 		}
-		if (wrapped) v = JS_GetPropertyStr(ctx, v, "value");
-		wrapped = 0;
+		if (wrapped) {
+			v = JS_GetPropertyStr(ctx, v, "value");
+			wrapped = 0;
+			if (JS_PromiseState(ctx, v) != JS_PROMISE_NOT_A_PROMISE) { p = v; continue; } // "main();" at the end
+		}
 		if (called || !JS_IsFunction(ctx, v)) { finish(v); return; }
 		p = JS_Call(ctx, v, JS_UNDEFINED, 0, NULL);
+		called = 1;
 	}
 }
 
