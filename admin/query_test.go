@@ -28,3 +28,36 @@ func TestUnknownQuery(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownProperty: a mistyped property of a body is refused with the nearest one, in
+// objects and lists within it too; where none is close, with those that there are.
+func TestUnknownProperty(t *testing.T) {
+	w := newWorld(t)
+	made := w.create("Pets", "pets.yaml").ID
+	for _, row := range []struct {
+		method, path, body, location, remedy string
+	}{
+		{"POST", "/v1/toolsets", `{"nam":"a","source":{"openapi":"x"}}`, "body.nam", "did you mean name?"},
+		{"POST", "/v1/toolsets", `{"source":{"openapy":"x"}}`, "body.source.openapy", "did you mean openapi?"},
+		{"POST", "/v1/tokens", `{"name":"ci","role":"viewer","zzzzzzzz":1}`, "body.zzzzzzzz", "there are: "},
+		{"PATCH", "/v1/toolsets/" + made, `{"useCse":"x"}`, "body.useCse", "did you mean useCase?"},
+	} {
+		p := want[front.Problem](w, w.do(row.method, row.path, row.body), http.StatusUnprocessableEntity)
+		found := false
+		for _, f := range p.Errors {
+			if f.Location == row.location {
+				found = true
+				if !strings.HasPrefix(f.Remedy, row.remedy) {
+					t.Errorf("%s %s: remedy %q, want %q", row.method, row.body, f.Remedy, row.remedy)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s %s: no fault at %s: %+v", row.method, row.body, row.location, p.Errors)
+		}
+	}
+	p := want[front.Problem](w, w.do("POST", "/v1/tokens", `name=ci`, "Content-Type", "text/plain"), http.StatusUnsupportedMediaType)
+	if p.Remedy != "send Content-Type: application/json" {
+		t.Errorf("remedy of another type of content: %q", p.Remedy)
+	}
+}

@@ -495,6 +495,7 @@ func (s *Server) routes() {
 		Formats:       map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat},
 		DefaultFormat: "application/json",
 	}
+	config.Transformers = []huma.Transformer{front.ExplainBody(config.Components.Schemas)}
 	s.api = humago.New(s.front.Mux, config)
 	for _, register := range operations {
 		register(s)

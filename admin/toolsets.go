@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -157,7 +158,18 @@ func listRevisions(ctx context.Context, s *Server, in *revisionsInput) (*listOut
 	if err != nil {
 		return nil, err
 	}
+	authors := make([]string, len(rows))
+	for i := range rows {
+		authors[i] = rows[i].Author
+	}
+	slices.Sort(authors)
+	names, err := ws.ActorNames(ctx, slices.Compact(authors))
+	if err != nil {
+		return nil, err
+	}
 	return list(&in.ListInput, path, rows, next, func(r *store.Revision) view.Revision {
-		return view.ShowRevision(ts, r)
+		shown := view.ShowRevision(ts, r)
+		shown.By = names[r.Author]
+		return shown
 	}), nil
 }

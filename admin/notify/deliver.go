@@ -145,6 +145,7 @@ func (r *Room) send(ctx context.Context, m *message) outcome {
 type Delivery struct {
 	ID        string    `json:"id" doc:"Of the message: webhook-id, the same in every attempt." example:"msg_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
 	Channel   string    `json:"channel" doc:"Id of the channel."`
+	Name      string    `json:"channelName,omitempty" doc:"Name of the channel." example:"ops"`
 	Type      string    `json:"type"`
 	AlertID   string    `json:"alertId,omitempty"`
 	State     string    `json:"state" enum:"pending,delivered,dead,digested" doc:"dead: no attempt is left; it can be delivered again. digested: it was part of the digest that digestId names."`
@@ -162,7 +163,7 @@ type Delivery struct {
 // ShowDelivery is a delivery as the API shows it.
 func ShowDelivery(row *store.Delivery) (Delivery, error) {
 	d := Delivery{
-		ID: row.ID, Channel: row.ChannelID, Type: row.Type, AlertID: row.AlertID, State: row.State, Attempts: row.Attempts, Status: row.Status, Fault: row.Fault,
+		ID: row.ID, Channel: row.ChannelID, Name: row.Channel, Type: row.Type, AlertID: row.AlertID, State: row.State, Attempts: row.Attempts, Status: row.Status, Fault: row.Fault,
 		DigestID: row.DigestID, Log: []Attempt{}, CreatedAt: row.CreatedAt.Time, EndedAt: row.EndedAt.Time,
 	}
 	if row.State == store.DeliveryPending {

@@ -111,6 +111,7 @@ type Delivery struct {
 	InWorkspace
 	ID        string `bun:"id,pk"` // msg_…: of the message, the same in every attempt
 	ChannelID string `bun:"channel_id"`
+	Channel   string `bun:"channel_name,scanonly"` // its name; where the delivery was listed or read
 	EventSeq  uint64 `bun:"event_seq"`
 	AlertID   string `bun:"alert_id"` // messages of one alert arrive in its order; empty: in any
 	Type      string `bun:"type"`
@@ -249,7 +250,12 @@ func (t *Tx) ReviveDelivery(ctx context.Context, id string) (bool, error) {
 // Delivery reads a delivery. It fails with [problem.NotFound].
 func (c *scope) Delivery(ctx context.Context, id string) (*Delivery, error) {
 	row := new(Delivery)
-	return row, table.Found(c.from(row).Where("id = ?", id).Scan(ctx), "delivery", id)
+	return row, table.Found(withChannel(c.from(row)).Where("id = ?", id).Scan(ctx), "delivery", id)
+}
+
+// withChannel adds what people call the channel of a delivery.
+func withChannel(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.ColumnExpr("d.*").ColumnExpr("COALESCE((SELECT c.name FROM channels AS c WHERE c.workspace_id = d.workspace_id AND c.id = d.channel_id), '') AS channel_name")
 }
 
 // DeliveryFilter says which deliveries are wanted. Zero fields do not restrict.
@@ -258,7 +264,7 @@ type DeliveryFilter struct{ Channel, State, Alert string }
 // Deliveries lists deliveries, newest first.
 func (c *scope) Deliveries(ctx context.Context, f DeliveryFilter, p Page) ([]Delivery, string, error) {
 	var rows []Delivery
-	q := c.from(&rows)
+	q := withChannel(c.from(&rows))
 	for _, x := range []struct{ column, value string }{{"channel_id", f.Channel}, {"state", f.State}, {"alert_id", f.Alert}} {
 		if x.value != "" {
 			q = q.Where("? = ?", bun.Ident(x.column), x.value)

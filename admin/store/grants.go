@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/uptrace/bun"
+
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -16,7 +18,7 @@ const MaxGrants = 256
 // with "" of all, by toolset and address.
 func (c *scope) Grants(ctx context.Context, toolset string) ([]Grant, error) {
 	var rows []Grant
-	q := c.from(&rows).Order("toolset_id", "address")
+	q := withSlug(c.from(&rows)).Order("toolset_id", "address")
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
 	}
@@ -29,7 +31,7 @@ func (c *scope) Grants(ctx context.Context, toolset string) ([]Grant, error) {
 // Grant reads a grant. It fails with [problem.NotFound].
 func (c *scope) Grant(ctx context.Context, id string) (*Grant, error) {
 	row := new(Grant)
-	err := c.from(row).Where("id = ?", id).Scan(ctx)
+	err := withSlug(c.from(row)).Where("id = ?", id).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noGrant(id)
 	}
@@ -37,6 +39,11 @@ func (c *scope) Grant(ctx context.Context, id string) (*Grant, error) {
 		return nil, fmt.Errorf("reading grant %s: %w", id, err)
 	}
 	return row, nil
+}
+
+// withSlug adds what people call the toolset of a grant.
+func withSlug(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.ColumnExpr("g.*").ColumnExpr("COALESCE((SELECT t.slug FROM toolsets AS t WHERE t.workspace_id = g.workspace_id AND t.id = g.toolset_id), '') AS slug")
 }
 
 func noGrant(id string) error {

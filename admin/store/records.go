@@ -314,9 +314,10 @@ type Audit struct {
 // Grant allows one toolset to call one private address from this node. It is in no
 // release and on no edge.
 type Grant struct {
-	bun.BaseModel `bun:"table:grants"`
+	bun.BaseModel `bun:"table:grants,alias:g"`
 	InWorkspace
 	ID        string `bun:"id,pk"`
+	Slug      string `bun:"slug,scanonly"` // of the toolset; where it was listed or read
 	ToolsetID string `bun:"toolset_id"`
 	Address   string `bun:"address"` // that was seen: IP and port
 	Host      string `bun:"host"`    // name that had the address, for people; empty: none

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -375,7 +376,7 @@ func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDe
 		a.Say("! %s %s is not a tool: %s", u.Method, u.Path, u.Reason)
 	}
 	if n := len(made.Unsupported) - describe.MaxListed; n > 0 {
-		a.Say("! and %s more: sluice toolset get %s -o json", terminal.Thousands(n), made.Slug)
+		a.Say("! and %s more: sluice toolset get %s", terminal.Thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d toolset.Diagnostic) bool {
 		return !slices.Contains([]string{connector.CodeHidden, connector.CodeInstruction, connector.CodeTextLong, connector.CodeTasks}, d.Code)
@@ -384,7 +385,7 @@ func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDe
 		a.Say("! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
 	}
 	if said := countFindings(made.Warnings); said != "" {
-		a.Say("! %s: sluice toolset get %s -o json", said, made.Slug)
+		a.Say("! %s: sluice toolset get %s", said, made.Slug)
 	}
 }
 
@@ -424,6 +425,11 @@ func (a *app) sayTest(t *rollout.TestRun) {
 	}
 }
 
+// refused says that an upstream answered as it does to a call without its credential.
+func refused(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
 // printMade tells what the toolset is now and what to do next.
 func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 	what := "created"
@@ -444,10 +450,12 @@ func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 	} else {
 		fmt.Fprintf(w, "✓ %s is %s as a draft: %s\n", t.Slug, what, size(t))
 		switch {
-		case t.Test != nil && t.Test.Possible && !t.Test.Passed:
-			fmt.Fprintf(w, "  next   correct it, then: sluice toolset test %s\n", t.Slug)
-		case t.Test != nil && t.Authentication == nil && len(t.Methods) > 0:
+		case t.Test != nil && t.Test.Possible && !t.Test.Passed && t.Test.UpstreamStatus == 0:
+			fmt.Fprintf(w, "  next   mend what the test says, then: sluice toolset test %[1]s\n         the API is elsewhere: sluice toolset set %[1]s --base-url URL\n", t.Slug)
+		case t.Test != nil && t.Authentication == nil && len(t.Methods) > 0 && (!t.Test.Possible || refused(t.Test.UpstreamStatus)):
 			fmt.Fprintf(w, "  next   set its authentication, as proposed below, then: sluice toolset test %s\n", t.Slug)
+		case t.Test != nil && t.Test.Possible && !t.Test.Passed:
+			fmt.Fprintf(w, "  next   mend what the test says, then: sluice toolset test %s\n", t.Slug)
 		default:
 			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, t.Slug)
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
@@ -295,7 +296,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 		d.warn("draft", "differs from what is live", "sluice toolset test "+t.Slug)
 	}
 	if t.Authentication == nil && len(t.Methods) > 0 {
-		d.warn("authentication", "the specification asks for "+describe.Methods(t.Methods)+", none is set", "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
+		d.warn("authentication", "the specification asks for "+describe.Methods(t.Methods)+", none is set", setAuthentication(&t.Toolset))
 	}
 	d.bindings(ctx, c, t)
 	switch {
@@ -305,10 +306,15 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 	case t.Test.Possible:
 		remedy := "sluice toolset test " + t.Slug + " " + t.Test.Tool + " --show"
 		if t.Test.UpstreamStatus == http.StatusUnauthorized || t.Test.UpstreamStatus == http.StatusForbidden {
-			remedy = "set the key: sluice toolset auth " + t.Slug + " set --auth header:NAME --api-key-file FILE"
+			remedy = "set the key: " + setAuthentication(&t.Toolset)
 		}
 		d.fail("test", t.Test.Tool+": "+t.Test.Reason, remedy)
 	}
+}
+
+// setAuthentication is the command that sets what the specification asks for.
+func setAuthentication(t *view.Toolset) string {
+	return cmp.Or(upstreamauth.Command(t), "sluice toolset auth "+t.Slug+" set --auth header:NAME --api-key-file FILE")
 }
 
 // bindings warns of plugins that let through what they were to take out.

@@ -153,7 +153,8 @@ type Revision struct {
 	Live      bool      `json:"live"`
 	State     string    `json:"state" enum:"published,superseded,rolled_back,archived"`
 	Restores  uint64    `json:"restores,omitempty" doc:"Revision that this rollback brought back."`
-	Author    string    `json:"author"`
+	Author    string    `json:"author" doc:"Id of who deployed it."`
+	By        string    `json:"authorName,omitempty" doc:"What they are called now: the e-mail address of a member, the name of an API token. Absent once they are gone." example:"ada@example.com"`
 	Reason    string    `json:"reason,omitempty" doc:"Why it was deployed without a test."`
 	TestRunID string    `json:"testRunId,omitempty"`
 	At        time.Time `json:"at"`

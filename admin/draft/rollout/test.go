@@ -256,7 +256,9 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:
-		text, _ := request.CutText(a.Text, 300)
+		// The dialer does not know what people call the toolset.
+		said := bytes.Replace(a.Text, []byte("sluice grant create TOOLSET "), []byte("sluice grant create "+d.Toolset.Slug+" "), 1)
+		text, _ := request.CutText(said, 300)
 		run.Reason = "the call did not succeed: " + text
 	case a.UpstreamStatus < 200 || a.UpstreamStatus > 299:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)

@@ -22,6 +22,7 @@ type Grant struct {
 	ID        string    `json:"id" example:"grant_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
 	Workspace string    `json:"workspace"`
 	Toolset   string    `json:"toolset" doc:"Id of the toolset."`
+	Slug      string    `json:"toolsetSlug,omitempty" doc:"Slug of the toolset." example:"petstore"`
 	Address   string    `json:"address" doc:"Address and port that may be called." example:"127.0.0.1:8080"`
 	Host      string    `json:"host,omitempty" doc:"Name that had the address when it was granted. A name that has another address later is not granted by that."`
 	Reason    string    `json:"reason,omitempty"`
@@ -223,7 +224,7 @@ func (r *Room) Drop(toolset string) {
 
 func show(row *store.Grant) Grant {
 	return Grant{
-		ID: row.ID, Workspace: row.WorkspaceID, Toolset: row.ToolsetID, Address: row.Address, Host: row.Host, Reason: row.Reason,
+		ID: row.ID, Workspace: row.WorkspaceID, Toolset: row.ToolsetID, Slug: row.Slug, Address: row.Address, Host: row.Host, Reason: row.Reason,
 		CreatedBy: row.Actor, CreatedAt: row.CreatedAt.Time,
 	}
 }
@@ -312,6 +313,9 @@ func (r *Room) Create(ctx context.Context, in *CreateGrant) (Grants, error) {
 	rows, _, err := r.add(ctx, ws, ts.ID, in.Reason, all)
 	if err != nil {
 		return Grants{}, err
+	}
+	for i := range rows {
+		rows[i].Slug = ts.Slug
 	}
 	return showAll(rows), nil
 }

@@ -1,6 +1,7 @@
 package alertcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -68,7 +69,7 @@ var deliveries = command.Resource[notify.Delivery]{
 	Columns: []terminal.Column[notify.Delivery]{
 		{Header: "id", Value: func(d notify.Delivery) string { return d.ID }},
 		{Header: "type", Value: func(d notify.Delivery) string { return d.Type }},
-		{Header: "channel", Value: func(d notify.Delivery) string { return d.Channel }},
+		{Header: "channel", Value: func(d notify.Delivery) string { return cmp.Or(d.Name, d.Channel) }},
 		{Header: "state", Value: func(d notify.Delivery) string { return d.State }},
 		{Header: "attempts", Value: func(d notify.Delivery) string { return fmt.Sprint(d.Attempts) }},
 		{Header: "fault", Value: func(d notify.Delivery) string { return d.Fault }},

@@ -1,6 +1,7 @@
 package toolsetcmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,6 +60,7 @@ func historyCommand(cli *command.Session) *cobra.Command {
 				}},
 				{Header: "digest", Value: func(r view.Revision) string { return terminal.ShortDigest(r.Digest) }},
 				{Header: "published", Value: func(r view.Revision) string { return terminal.Since(r.At) }},
+				{Header: "by", Value: func(r view.Revision) string { return cmp.Or(r.By, r.Author) }},
 				{Header: "reason", Value: func(r view.Revision) string { return r.Reason }},
 			}, Name: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }}
 			return r.Show(cmd.Context(), e.Session, e.path("revisions"))

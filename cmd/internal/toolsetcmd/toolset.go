@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // Command is "sluice toolset", with more commands below it.
@@ -171,8 +172,22 @@ func printFindings(w io.Writer, t *view.ToolsetDetail) {
 	for _, u := range t.Unsupported {
 		fmt.Fprintf(w, "! %s %s is not a tool: %s\n", u.Method, terminal.Printable(u.Path), terminal.Printable(u.Reason))
 	}
+	// What is said of many places is said once, with the first of them.
+	more := map[string]int{}
 	for _, d := range t.Warnings {
-		fmt.Fprintf(w, "! %s\n", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
+		more[d.Detail]++
+	}
+	for _, d := range t.Warnings {
+		n := more[d.Detail]
+		if n == 0 {
+			continue
+		}
+		delete(more, d.Detail)
+		fmt.Fprintf(w, "! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))
+		if n > 1 {
+			fmt.Fprintf(w, " (and in %s: -o json)", terminal.Plural(n-1, "other place"))
+		}
+		fmt.Fprintln(w)
 	}
 }
 
@@ -197,7 +212,7 @@ func deployCommand(cli *command.Session) *cobra.Command {
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			var out json.RawMessage
 			if err := e.Client().Post(cmd.Context(), e.path("deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
-				return err
+				return withFlag(err, e.t.Slug)
 			}
 			live, _, err := e.Client().Toolset(cmd.Context(), e.t.ID)
 			if err != nil {
@@ -210,6 +225,15 @@ func deployCommand(cli *command.Session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is deployed without a passed test")
 	return cmd
+}
+
+// withFlag words the remedy of a draft that was not tested as commands.
+func withFlag(err error, slug string) error {
+	p := problem.As(err)
+	if p == nil || p.Kind != problem.TestFailed {
+		return err
+	}
+	return p.Fix("sluice toolset test %[1]s   or deploy it untested: sluice toolset deploy %[1]s --reason TEXT", slug)
 }
 
 func printLive(w io.Writer, t *view.Toolset) {

@@ -24,21 +24,11 @@ func Advise(w io.Writer, t *view.Toolset) {
 	if len(t.Methods) == 0 {
 		return
 	}
-	var best *credential.AuthMethod
-	for i := range t.Methods {
-		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
-			best = m
-		}
-	}
+	best, command, keys, several := suggestion(t)
 	if best != nil {
-		command, keys := authCommand(best.Suggestion), isKey(best.Suggestion)
 		what := "take a key"
-		for i := range t.Methods {
-			if m := &t.Methods[i]; m.Suggestion != nil && slices.Contains(best.With, m.ID) {
-				command += " " + authCommand(m.Suggestion)
-				keys = keys && isKey(m.Suggestion)
-				what = "take several keys together"
-			}
+		if several {
+			what = "take several keys together"
 		}
 		if !keys {
 			what = "need authentication"
@@ -46,10 +36,38 @@ func Advise(w io.Writer, t *view.Toolset) {
 		if verb, rest, _ := strings.Cut(what, " "); best.Operations == 1 {
 			what = verb + "s " + rest
 		}
-		fmt.Fprintf(w, "! %s %s: sluice toolset auth %s set %s\n", terminal.Plural(best.Operations, "tool"), what, t.Slug, command)
+		fmt.Fprintf(w, "! %s %s: %s\n", terminal.Plural(best.Operations, "tool"), what, command)
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", describe.Methods(t.Methods))
+}
+
+// Command is the command that sets what the specification asks for, with the method that
+// is the least work; "" where none can be set.
+func Command(t *view.Toolset) string {
+	_, command, _, _ := suggestion(t)
+	return command
+}
+
+// suggestion is the method that is the least work, or nil, the command that sets it with
+// those that it goes with, whether all that they lack are keys, and whether they are several.
+func suggestion(t *view.Toolset) (best *credential.AuthMethod, command string, keys, several bool) {
+	for i := range t.Methods {
+		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil, "", false, false
+	}
+	command, keys = "sluice toolset auth "+t.Slug+" set "+authCommand(best.Suggestion), isKey(best.Suggestion)
+	for i := range t.Methods {
+		if m := &t.Methods[i]; m.Suggestion != nil && slices.Contains(best.With, m.ID) {
+			command += " " + authCommand(m.Suggestion)
+			keys, several = keys && isKey(m.Suggestion), true
+		}
+	}
+	return best, command, keys, several
 }
 
 // effort orders suggestions by what the operator has to bring: a key, a name with

@@ -1,6 +1,7 @@
 package workspacecmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +20,7 @@ var grants = command.Resource[grant.Grant]{
 	Name: func(g grant.Grant) string { return g.ID },
 	Columns: []terminal.Column[grant.Grant]{
 		{Header: "id", Value: func(g grant.Grant) string { return g.ID }},
-		{Header: "toolset", Value: func(g grant.Grant) string { return g.Toolset }},
+		{Header: "toolset", Value: func(g grant.Grant) string { return cmp.Or(g.Slug, g.Toolset) }},
 		{Header: "address", Value: func(g grant.Grant) string { return g.Address }},
 		{Header: "host", Value: func(g grant.Grant) string { return g.Host }},
 		{Header: "reason", Value: func(g grant.Grant) string { return g.Reason }, Wide: true},

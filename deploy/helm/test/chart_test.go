@@ -24,6 +24,7 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -74,7 +75,7 @@ func render(t *testing.T, v map[string]any) (objects, notes string, err error) {
 		return "", "", err
 	}
 	var out strings.Builder
-	for _, name := range []string{"control", "edge", "postgres", "valkey"} {
+	for _, name := range []string{"control", "edge", "postgres", "valkey", "networkpolicy"} {
 		text := strings.TrimSpace(files["sluice/templates/"+name+".yaml"])
 		if text != "" {
 			fmt.Fprintf(&out, "---\n%s\n", text)
@@ -132,7 +133,7 @@ func pods(objects map[string]runtime.Object) map[string]*corev1.PodTemplateSpec 
 	return out
 }
 
-var sets = []string{"default", "single", "tls", "ingress"}
+var sets = []string{"default", "single", "tls", "ingress", "policy"}
 
 // TestRender renders the chart with each set of values, reads what comes out with the types of
 // Kubernetes, checks pods by the restricted security standard and names that must fit together,
@@ -292,7 +293,7 @@ func TestSelectors(t *testing.T) {
 			var o struct {
 				Kind     string
 				Metadata struct{ Name string }
-				Spec     struct{ Selector map[string]any }
+				Spec     struct{ Selector, PodSelector map[string]any }
 			}
 			b, err := d([]byte(doc))
 			if err != nil {
@@ -302,6 +303,9 @@ func TestSelectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := o.Spec.Selector
+			if o.Kind == "NetworkPolicy" {
+				s = o.Spec.PodSelector
+			}
 			if m, ok := s["matchLabels"].(map[string]any); ok {
 				s = m
 			}
@@ -324,6 +328,37 @@ func TestSelectors(t *testing.T) {
 		}
 		if selected < 4 {
 			t.Errorf("%d selectors", selected)
+		}
+	}
+}
+
+// TestPolicies: each workload has a policy, and its ports are those that the pods have by
+// these names; a name that no pod has would close the port for everybody.
+func TestPolicies(t *testing.T) {
+	text, _, err := render(t, values(t, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := decode(t, text)
+	for workload, p := range pods(objects) {
+		_, name, _ := strings.Cut(workload, " ")
+		policy, ok := objects["NetworkPolicy "+name].(*networkingv1.NetworkPolicy)
+		if !ok {
+			t.Errorf("%s has no policy", workload)
+			continue
+		}
+		have := map[string]bool{}
+		for _, c := range p.Spec.Containers {
+			for _, port := range c.Ports {
+				have[port.Name] = true
+			}
+		}
+		for _, rule := range policy.Spec.Ingress {
+			for _, port := range rule.Ports {
+				if !have[port.Port.StrVal] {
+					t.Errorf("%s has no port %q", workload, port.Port.StrVal)
+				}
+			}
 		}
 	}
 }
@@ -371,6 +406,8 @@ func TestRefused(t *testing.T) {
 		{`{publicURL: "https://a", controll: {}}`, `controll`},
 		{`{publicURL: "https://a", edge: {extraArgs: ["listen=1"]}}`, `extraArgs`},
 		{`{publicURL: "https://a", image: {digest: "sha256:12"}}`, `digest`},
+		{`{publicURL: "https://a", networkPolicy: {gatewayFrom: [{}]}}`, `gatewayFrom`},
+		{`{publicURL: "https://a", networkPolicy: {adminFrom: [{cidr: 10.0.0.0/8}]}}`, `cidr`},
 	} {
 		var v map[string]any
 		if err := yaml.Unmarshal([]byte(c.values), &v); err != nil {

@@ -65,3 +65,6 @@ export function Select({ label, hidden = false, children, ...rest }: SelectHTMLA
 export function SearchField({ label, ...rest }: InputHTMLAttributes<HTMLInputElement> & { label: string }) {
   return <input type="search" aria-label={label} placeholder={label} className={`${look} max-w-72`} {...rest} />;
 }
+
+/** The look of a field for files: its button looks like the others. */
+export const fileClass = "max-w-full rounded-md file:mr-3 file:min-h-8 file:rounded-md file:border file:border-solid file:border-line-strong file:bg-surface file:px-3 file:font-medium file:text-text hover:file:bg-sunken";

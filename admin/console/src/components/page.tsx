@@ -38,7 +38,7 @@ export function Card({ title, actions, children, flush = false }: { title?: stri
   return (
     <section className="min-w-0 rounded-lg border border-line bg-surface shadow-card">
       {title ? (
-        <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-2.5">
+        <div className="flex flex-wrap items-center justify-between gap-2 border-b border-line px-4 py-1.5 min-h-11">
           <h2 className="font-semibold">{title}</h2>
           {actions}
         </div>

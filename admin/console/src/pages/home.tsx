@@ -40,11 +40,11 @@ function Recent({ items }: { items: Schemas["Toolset"][] }) {
     <Card title="Newest toolsets" flush actions={<Link to="/toolsets" className="text-accent underline">All</Link>}>
       <ul className="divide-y divide-line">
         {items.map((t) => (
-          <li key={t.id} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 px-4 py-2.5">
-            <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="font-medium text-accent hover:underline">
+          <li key={t.id} className="flex items-center justify-between gap-x-4 px-4 py-2.5">
+            <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="min-w-0 font-medium break-words text-accent hover:underline">
               {t.name}
             </Link>
-            <span className="flex flex-wrap items-center gap-3 text-muted">
+            <span className="flex shrink-0 flex-wrap items-center justify-end gap-x-3 gap-y-1 text-right text-muted max-sm:w-24">
               {plural(t.enabledTools, "tool")}
               <ToolsetStatus toolset={t} />
             </span>

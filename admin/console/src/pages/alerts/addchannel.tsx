@@ -5,9 +5,9 @@ import { FormDialog } from "../../components/formdialog";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { faultAt } from "../../lib/problem";
 import { toolsetsQuery } from "../../lib/queries";
-import { Secret } from "./channels";
 import { DigestFields, digestOf } from "./digest";
 import { ALERTS, type Channel } from "./queries";
+import { Secret } from "./secret";
 
 type NewChannel = Schemas["NewChannel"];
 

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "../../components/button";
-import { CodeBlock, CommandLine } from "../../components/copy";
+import { CommandLine } from "../../components/copy";
 import { Dialog } from "../../components/dialog";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
@@ -15,6 +15,7 @@ import { useCan } from "../../lib/session";
 import { AddChannel } from "./addchannel";
 import { ChangeDigest, digestWords } from "./digest";
 import { ALERTS, channelsQuery, type Channel } from "./queries";
+import { Secret } from "./secret";
 
 const kinds = { webhook: "Webhook", slack: "Slack", email: "E-mail" } as const;
 
@@ -127,16 +128,6 @@ function Actions({ channel, admin }: { channel: Channel; admin: boolean }) {
           )}
         </div>
       </Dialog>
-    </div>
-  );
-}
-
-/** The signing secret of a webhook: the API shows it once. */
-export function Secret({ secret }: { secret: string }) {
-  return (
-    <div className="space-y-2">
-      <p>Its messages are signed with this secret. Copy it now: it is not shown again.</p>
-      <CodeBlock label="the signing secret" text={secret} />
     </div>
   );
 }

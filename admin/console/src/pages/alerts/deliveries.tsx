@@ -39,7 +39,7 @@ const columns = (names: Map<string, string>, show: (d: Delivery) => void): Colum
       </button>
     ),
   },
-  { name: "Channel", cell: (d) => names.get(d.channel) ?? d.channel },
+  { name: "Channel", cell: (d) => d.channelName ?? names.get(d.channel) ?? d.channel },
   { name: "State", cell: (d) => <DeliveryState state={d.state} /> },
   { name: "Attempts", number: true, cell: (d) => d.attempts },
   { name: "Last answer", wide: true, cell: (d) => <span className="line-clamp-1">{d.fault ?? d.status ?? "–"}</span> },

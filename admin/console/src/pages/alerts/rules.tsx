@@ -57,7 +57,7 @@ const tried: Column<Rule>[] = [...columns, { name: "Action", cell: (r) => <Try r
 export function Rules() {
   const editor = useCan("editor");
   return (
-    <>
+    <div className="space-y-5">
       <OwnRules />
       <Card title="From the start" flush>
         <p className="border-b border-line p-4 text-muted">These are on from the start; those over usage are changed with the command below. Which channels are told of which kind is set at each channel.</p>
@@ -65,7 +65,7 @@ export function Rules() {
       </Card>
       <CommandLine command="sluice alert rule list" />
       <CommandLine command="sluice alert test --kind upstream.auth_failed" />
-    </>
+    </div>
   );
 }
 

@@ -10,7 +10,7 @@ import { Table, type Column } from "../../components/table";
 import type { Schemas } from "../../lib/api";
 import { count, milliseconds, saved, second } from "../../lib/format";
 import { useCan } from "../../lib/session";
-import { OutcomeBadge } from "./calls";
+import { OutcomeBadge } from "./outcome";
 import { callOf } from "./queries";
 
 type Detail = Schemas["CallDetail"];

@@ -7,23 +7,18 @@ import { More } from "../../components/more";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
-import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
 import { shellWord } from "../../lib/clients";
 import { csv, download } from "../../lib/csv";
 import { count, milliseconds, plural, saved, second } from "../../lib/format";
 import { useAnalytics } from "./analytics";
 import { CallDrawer } from "./call";
+import { OutcomeBadge } from "./outcome";
 import { callsOf, callsPage, type Call } from "./queries";
-import { outcomes, type Outcome, type Search } from "./search";
+import { outcomes, type Search } from "./search";
 
 /** So many calls are in one CSV file. */
 const EXPORTED = 10_000;
-
-export function OutcomeBadge({ call }: { call: Pick<Call, "outcome"> }) {
-  const name = outcomes[call.outcome as Outcome] ?? call.outcome;
-  return <Badge tone={call.outcome === "ok" ? "ok" : call.outcome === "cancelled" ? "plain" : "bad"}>{name}</Badge>;
-}
 
 const columns = (show: (id: string) => void): Column<Call>[] => [
   {

@@ -4,16 +4,9 @@ import { Card } from "../../components/page";
 import { Table, type Column } from "../../components/table";
 import { csv, download } from "../../lib/csv";
 import { date } from "../../lib/format";
+import type { Series } from "./points";
 
 const Plot = lazy(() => import("./plot"));
-
-export interface Series {
-  name: string;
-  /** A colour of the theme, as a CSS variable. */
-  colour: string;
-  /** null: there was nothing to measure. */
-  values: (number | null)[];
-}
 
 interface Props {
   title: string;

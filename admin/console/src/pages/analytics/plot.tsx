@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { date } from "../../lib/format";
-import type { Series } from "./chart";
+import type { Series } from "./points";
 
 const HEIGHT = 200;
 

@@ -3,6 +3,15 @@ import type { Schemas } from "../../lib/api";
 export type Point = Schemas["UsagePoint"];
 export type Usage = Schemas["UsageReportOutput"];
 
+/** One line or bar of a chart. */
+export interface Series {
+  name: string;
+  /** A colour of the theme, as a CSS variable. */
+  colour: string;
+  /** null: there was nothing to measure. */
+  values: (number | null)[];
+}
+
 /** Points that a chart can have; the API gives fewer. */
 const MOST = 5000;
 

@@ -16,8 +16,8 @@ import { entriesQuery, entryQuery, type Entry } from "./queries";
 
 const columns: Column<Schemas["EntryTool"]>[] = [
   { name: "Tool", cell: (t) => <span className="font-mono font-medium whitespace-nowrap">{t.name}</span> },
-  { name: "What it does", cell: (t) => <span className="block min-w-48 text-muted">{t.description ?? "As the vendor says"}</span> },
-  { name: "Operation", wide: true, cell: (t) => <span className="font-mono text-[0.86rem] break-words text-muted">{t.operation}</span> },
+  { name: "What it does", cell: (t) => <span className="block min-w-80 text-muted">{t.description ?? "As the vendor says"}</span> },
+  { name: "Operation", wide: true, cell: (t) => <span className="font-mono text-[0.86rem] break-all text-muted">{t.operation}</span> },
 ];
 
 export function EntryPage() {

@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useId, useState, type DragEvent, type FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CommandLine } from "../../components/copy";
-import { TextField } from "../../components/field";
+import { TextField, fileClass } from "../../components/field";
 import { Card, Page } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, type Schemas } from "../../lib/api";
@@ -144,7 +144,7 @@ function FileField({ name, error, onDrop, onFile }: { name: string; error: strin
         id={id}
         type="file"
         accept=".json,.yaml,.yml"
-        className="max-w-full"
+        className={fileClass}
         aria-invalid={error ? true : undefined}
         aria-describedby={`${id}-note`}
         onChange={(e) => onFile(e.target.files?.[0])}

@@ -280,6 +280,7 @@ function StatusBar({ run, busy, changed }: { run: Schemas["TestAnswer"] | undefi
   return (
     <div role="status" className="flex min-h-8 flex-wrap items-center gap-x-4 gap-y-1">
       {busy ? <span className="text-muted">Calling the API</span> : null}
+      {run || busy ? null : <span className="text-muted">Not run yet</span>}
       {run && !busy ? (
         <>
           {run.passed ? <Badge tone="ok">{run.deployed ? "Passed, deployed" : "Passed"}</Badge> : <Badge tone="bad">Failed</Badge>}

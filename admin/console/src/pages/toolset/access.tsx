@@ -34,8 +34,8 @@ const names: Record<keyof Fields, string> = {
   jwksUrl: "Address of its keys",
   scopes: "Scopes",
   rate: "Requests per minute",
-  burst: "Requests at once",
-  concurrent: "Requests at the same time",
+  burst: "Requests in a burst",
+  concurrent: "Requests in progress",
   requestBytes: "Bytes of a request",
 };
 

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState, type ChangeEvent } from "react";
 import { Button } from "../../components/button";
 import { CodeBlock } from "../../components/copy";
-import { TextArea } from "../../components/field";
+import { TextArea, fileClass } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Badge } from "../../components/status";
@@ -60,7 +60,7 @@ export function AddWorkflows({ slug, etag, have, close }: { slug: string; etag: 
           <label htmlFor={id} className="mb-1 block font-medium">
             File
           </label>
-          <input ref={file} id={id} type="file" accept=".yaml,.yml,.json" className="min-h-8 max-w-full" onChange={(e) => void read(e)} />
+          <input ref={file} id={id} type="file" accept=".yaml,.yml,.json" className={fileClass} onChange={(e) => void read(e)} />
         </div>
         <TextArea label="Or its text" rows={8} spellCheck={false} value={text} onChange={(e) => change(e.target.value, "")} hint="Arazzo 1.0 or 1.1, as YAML or JSON. Its steps call operations of this toolset." />
         {error ? <ProblemNote error={error} {...(error instanceof Problem && error.status === 412 ? { retry: () => void again() } : {})} /> : null}

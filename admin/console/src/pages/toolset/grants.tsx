@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
@@ -11,7 +11,6 @@ import { Skeleton } from "../../components/skeleton";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { date } from "../../lib/format";
-import { toolsetsQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 
@@ -24,19 +23,17 @@ const columns: Column<Grant>[] = [
   { name: "Since", cell: (g) => <span className="whitespace-nowrap">{date(g.createdAt)}</span> },
 ];
 
-const ofToolset = (slugs: Map<string, string>): Column<Grant> => ({
+const ofToolset: Column<Grant> = {
   name: "Toolset",
-  cell: (g) => {
-    const slug = slugs.get(g.toolset);
-    return slug ? (
-      <Link to="/toolsets/$slug/access" params={{ slug }} className="text-accent hover:underline">
-        {slug}
+  cell: (g) =>
+    g.toolsetSlug ? (
+      <Link to="/toolsets/$slug/access" params={{ slug: g.toolsetSlug }} className="text-accent hover:underline">
+        {g.toolsetSlug}
       </Link>
     ) : (
       <code className="font-mono break-all">{g.toolset}</code>
-    );
-  },
-});
+    ),
+};
 
 const action = (revoke: (g: Grant) => void): Column<Grant> => ({
   name: "Action",
@@ -53,7 +50,6 @@ export function PrivateAddresses({ slug }: { slug?: string }) {
     queryKey: ["grants", slug ?? ""],
     queryFn: () => unwrap(api.GET("/v1/grants", { params: { query: slug ? { toolset: slug } : {} } })),
   });
-  const toolsets = useInfiniteQuery({ ...toolsetsQuery, enabled: slug === undefined });
   const session = useQuery(sessionQuery);
   const [adding, setAdding] = useState(false);
   const [chosen, setChosen] = useState<Grant | null>(null);
@@ -61,8 +57,7 @@ export function PrivateAddresses({ slug }: { slug?: string }) {
   if (grants.isPending) return <Skeleton rows={1} />;
   const operator = Boolean(session.data?.workspace.operator) && can(session.data?.role, "admin");
   const { items } = grants.data;
-  const slugs = new Map((toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => [t.id, t.slug]));
-  const shown = [...(slug === undefined ? [ofToolset(slugs)] : []), ...columns, ...(operator ? [action(setChosen)] : [])];
+  const shown = [...(slug === undefined ? [ofToolset] : []), ...columns, ...(operator ? [action(setChosen)] : [])];
   return (
     <Card
       title={slug === undefined ? "Private addresses that toolsets may call" : "Private addresses that it may call"}

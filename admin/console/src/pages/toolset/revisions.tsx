@@ -24,7 +24,7 @@ const columns: Column<Revision>[] = [
   { name: "Revision", number: true, cell: (r) => r.n },
   { name: "State", cell: (r) => (r.live ? <Badge tone="ok">Live</Badge> : <Badge tone="plain">{states[r.state]}</Badge>) },
   { name: "Published", cell: (r) => <time dateTime={r.at} title={date(r.at)} className="whitespace-nowrap">{ago(r.at)}</time> },
-  { name: "By", cell: (r) => <code className="font-mono text-[0.9rem]">{r.author}</code> },
+  { name: "By", cell: (r) => r.authorName ?? <code className="font-mono text-[0.9rem]">{r.author}</code> },
   { name: "Why", wide: true, cell: (r) => r.reason ?? (r.restores ? `Rolled back to revision ${r.restores}` : r.testRunId ? "Its test passed" : "") },
   { name: "Content", wide: true, cell: (r) => <code className="font-mono text-[0.9rem] text-muted" title={r.digest}>{r.digest.slice(7, 19)}</code> },
 ];

@@ -208,7 +208,7 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
           </Card>
         ) : null}
       </SaveForm>
-      <div className="grid items-start gap-5 lg:grid-cols-3">
+      <div className="grid items-start gap-5 lg:grid-cols-[repeat(auto-fit,minmax(18rem,1fr))]">
         <Capture slug={t.slug} />
         <Labels slug={t.slug} etag={etag} />
         {single && t.source.url ? <Schedule slug={t.slug} /> : null}

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { Fragment, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { CommandLine } from "../../components/copy";
@@ -60,8 +60,11 @@ function LimitWarning({ slug, enabled }: { slug: string; enabled: number }) {
   if (!limit || toolset.data?.data.selection !== "all") return null;
   return (
     <p className="mb-4 rounded-lg border border-line bg-warn-soft px-4 py-2.5 text-warn">
-      Some applications use at most {limit} tools. Disable what is not needed, or let agents search:{" "}
-      <code className="font-mono">sluice toolset optimize {slug} --selection search</code>
+      Some applications use at most {limit} tools. Disable what is not needed, or{" "}
+      <Link to="/toolsets/$slug/optimizations" params={{ slug }} className="font-medium underline">
+        let agents find them by search
+      </Link>
+      .
     </p>
   );
 }
@@ -106,7 +109,9 @@ function Row({ slug, tool }: { slug: string; tool: Tool }) {
     <div className="flex items-start gap-4 px-4 py-3">
       <div className="min-w-0 flex-1">
         <p className="flex flex-wrap items-center gap-x-3 gap-y-1">
-          <span className={`font-mono font-medium break-all ${tool.enabled ? "" : "text-muted line-through"}`}>{tool.name}</span>
+          <span className={`font-mono font-medium break-words ${tool.enabled ? "" : "text-muted line-through"}`}>
+            <Name name={tool.name} />
+          </span>
           {tool.annotations.destructiveHint ? <Badge tone="warn">Destructive</Badge> : null}
         </p>
         <p className="line-clamp-2 text-muted">{tool.description}</p>
@@ -120,9 +125,14 @@ function Row({ slug, tool }: { slug: string; tool: Tool }) {
   );
 }
 
+/** A name that breaks after an underscore. */
+const Name = ({ name }: { name: string }) => <Broken parts={name.split(/(?<=_)/)} />;
+
 /** A path that breaks after a slash. */
-const Path = ({ path }: { path: string }) =>
-  path.split(/(?<=\/)/).map((part, i) => (
+const Path = ({ path }: { path: string }) => <Broken parts={path.split(/(?<=\/)/)} />;
+
+const Broken = ({ parts }: { parts: string[] }) =>
+  parts.map((part, i) => (
     <Fragment key={`${i} ${part}`}>
       {part}
       <wbr />
