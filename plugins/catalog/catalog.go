@@ -92,14 +92,18 @@ func Read(dir fs.FS) (list []*Entry, faults []error) {
 
 // readFile reads one entry, and no more of the file than an entry may have.
 func readFile(dir fs.FS, name string) (*Entry, error) {
+	info, err := fs.Stat(dir, name) // before it is opened: who opens a pipe waits for its other end
+	if err != nil {
+		return nil, fmt.Errorf("reading the entry %s: %w", name, err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "")
+	}
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("reading the entry %s: %w", name, err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "").Because(err)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxEntryBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the entry %s: %w", name, err)

@@ -112,7 +112,9 @@ func (c *converter) json(data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("starting the YAML reader: %w", err)
 	}
 	var top, second yaml.Node
-	if err := l.Load(&top); err != nil {
+	if err := l.Load(&top); errors.Is(err, io.EOF) {
+		return nil, c.fault(0, "", "the file is empty")
+	} else if err != nil {
 		return nil, c.fault(0, "", "the entry is no YAML: %.200s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := l.Load(&second); !errors.Is(err, io.EOF) {
