@@ -89,6 +89,36 @@ func TestMovedWithoutCredentialWaits(t *testing.T) {
 	}
 }
 
+// What waits of one connector does not go live with another one of the toolset.
+func TestMovedWaitsBesideOthers(t *testing.T) {
+	k := newOpen(t)
+	const others = "https://specs.example/others.yaml"
+	pets := strings.NewReplacer("title: Shop", "title: Pets", "listPets", "listDogs")
+	k.fetcher.put(others, pets.Replace(open("zero", k.upstream.URL, "")))
+	body := map[string]any{"name": "pets", "source": map[string]any{"openapi": map[string]any{"url": others}}}
+	made := want[change.AddedConnector](k.world, k.do("POST", "/v1/toolsets/shop/connectors", body, "Remote", "127.0.0.1:999"), 201)
+	if k.live = k.get("shop").LiveDigest; made.Toolset.Changed || len(k.get("shop").Connectors) != 2 {
+		t.Fatalf("added %+v", made.Test)
+	}
+	first := k.get("shop").Connectors[0].Name
+	k.fetcher.put(shopURL, open("zero", k.evil.URL, ""))
+	refresh := func(connector string) change.Refreshed {
+		return want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"connector": connector}), 200)
+	}
+	if r := refresh(first); r.Deployed {
+		t.Fatalf("%+v", r)
+	}
+	k.fetcher.put(others, pets.Replace(open("one", k.upstream.URL, "")))
+	if r := refresh("pets"); !r.Changed || r.Deployed || !strings.Contains(r.Waiting, k.evil.URL) {
+		t.Errorf("refreshed: %+v", r)
+	}
+	k.fetcher.put(others, pets.Replace(open("two", k.upstream.URL, "")))
+	r := want[change.AddedConnector](k.world, k.as("POST", "/v1/toolsets/shop/connectors", body), 200)
+	if n, _ := k.evil.loot(); r.Test == nil || r.Test.Passed || k.get("shop").LiveDigest != k.live || n != 0 {
+		t.Errorf("added again: %+v, %d requests went to the new address", r.Test, n)
+	}
+}
+
 // An address that the request itself names, or its authentication is for, is the word of who
 // asks; one operation's is not.
 func TestMovedToNamedAddress(t *testing.T) {
