@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestMovedWithoutCredentialWaits(t *testing.T) {
 					t.Errorf("%d requests went to the new address", n)
 				}
 				// Whoever looked at it deploys it.
-				if a := k.as("POST", "/v1/toolsets/shop/deploy", map[string]any{"reason": "they moved"}); a.StatusCode != 200 || k.get("shop").LiveDigest == k.live {
+				if a := k.as("POST", "/v1/toolsets/shop/deploy", map[string]any{"reason": "they moved"}); a.StatusCode != http.StatusOK || k.get("shop").LiveDigest == k.live {
 					t.Errorf("deployed: %s", a.body)
 				}
 			})
@@ -187,9 +188,7 @@ func newOpen(t *testing.T) *kept {
 func (k *kept) createdAgain(openapi, more map[string]any) {
 	k.t.Helper()
 	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": openapi}}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	r := want[change.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
 	if r.Test == nil || r.Test.Passed || r.Test.Possible || !strings.Contains(r.Test.Reason, k.evil.URL) {
 		k.t.Errorf("created again: %+v", r.Test)
