@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,11 +82,41 @@ func TestMovedWithoutCredentialWaits(t *testing.T) {
 					t.Errorf("%d requests went to the new address", n)
 				}
 				// Whoever looked at it deploys it.
-				if a := k.as("POST", "/v1/toolsets/shop/deploy", map[string]any{"reason": "they moved"}); a.StatusCode != 200 || k.get("shop").LiveDigest == k.live {
+				if a := k.as("POST", "/v1/toolsets/shop/deploy", map[string]any{"reason": "they moved"}); a.StatusCode != http.StatusOK || k.get("shop").LiveDigest == k.live {
 					t.Errorf("deployed: %s", a.body)
 				}
 			})
 		}
+	}
+}
+
+// What waits of one connector does not go live with another one of the toolset.
+func TestMovedWaitsBesideOthers(t *testing.T) {
+	k := newOpen(t)
+	const others = "https://specs.example/others.yaml"
+	pets := strings.NewReplacer("title: Shop", "title: Pets", "listPets", "listDogs")
+	k.fetcher.put(others, pets.Replace(open("zero", k.upstream.URL, "")))
+	body := map[string]any{"name": "pets", "source": map[string]any{"openapi": map[string]any{"url": others}}}
+	made := want[change.AddedConnector](k.world, k.do("POST", "/v1/toolsets/shop/connectors", body, "Remote", "127.0.0.1:999"), 201)
+	if k.live = k.get("shop").LiveDigest; made.Toolset.Changed || len(k.get("shop").Connectors) != 2 {
+		t.Fatalf("added %+v", made.Test)
+	}
+	first := k.get("shop").Connectors[0].Name
+	k.fetcher.put(shopURL, open("zero", k.evil.URL, ""))
+	refresh := func(connector string) change.Refreshed {
+		return want[change.Refreshed](k.world, k.as("POST", "/v1/toolsets/shop/refresh", map[string]any{"connector": connector}), 200)
+	}
+	if r := refresh(first); r.Deployed {
+		t.Fatalf("%+v", r)
+	}
+	k.fetcher.put(others, pets.Replace(open("one", k.upstream.URL, "")))
+	if r := refresh("pets"); !r.Changed || r.Deployed || !strings.Contains(r.Waiting, k.evil.URL) {
+		t.Errorf("refreshed: %+v", r)
+	}
+	k.fetcher.put(others, pets.Replace(open("two", k.upstream.URL, "")))
+	r := want[change.AddedConnector](k.world, k.as("POST", "/v1/toolsets/shop/connectors", body), 200)
+	if n, _ := k.evil.loot(); r.Test == nil || r.Test.Passed || k.get("shop").LiveDigest != k.live || n != 0 {
+		t.Errorf("added again: %+v, %d requests went to the new address", r.Test, n)
 	}
 }
 
@@ -157,9 +188,7 @@ func newOpen(t *testing.T) *kept {
 func (k *kept) createdAgain(openapi, more map[string]any) {
 	k.t.Helper()
 	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": openapi}}
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	r := want[change.CreatedToolset](k.world, k.as("POST", "/v1/toolsets", body), 200)
 	if r.Test == nil || r.Test.Passed || r.Test.Possible || !strings.Contains(r.Test.Reason, k.evil.URL) {
 		k.t.Errorf("created again: %+v", r.Test)

@@ -314,6 +314,15 @@ func TestSessionsEnd(t *testing.T) {
 	}
 	status := func(b *browser) int { return b.do("GET", "/v1/me", nil).StatusCode }
 
+	// A neighbour under the same domain plants the cookie of a session of its own beside it.
+	other := &browser{w: w}
+	_, link = w.invite("eve@example.com", "editor")
+	other.signIn(link)
+	for _, cookies := range []string{"sluice_session=" + other.cookie + "; sluice_session=" + b.cookie, "sluice_session=" + b.cookie + "; sluice_session=" + other.cookie} {
+		if a := w.do("GET", "/v1/me", nil, "Authorization", "", "Sec-Fetch-Site", "same-origin", "Cookie", cookies); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, "two sessions") {
+			t.Errorf("two sessions: %d %s", a.StatusCode, a.body)
+		}
+	}
 	// The cookie that it had before ends with another login.
 	before := b.cookie
 	renew(b)

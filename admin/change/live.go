@@ -11,19 +11,19 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// sinceLive is what makes the connector of a draft another than the one that is live. The
-// draft may have versions that wait since earlier changes, so what one change makes of the
-// draft does not say it.
+// sinceLive is what makes the connectors of a draft others than those that are live. The
+// draft may have versions that wait since earlier changes, of any of its connectors, so what
+// one change makes of the draft does not say it.
 type sinceLive struct {
-	moved    *credential.OriginChange // nil: calls go where they go now
-	breaking int                      // tools
+	moved    []credential.OriginChange // connectors whose calls go elsewhere
+	breaking int                       // tools
 }
 
 // why says why the draft waits; "": it need not.
 func (s *sinceLive) why() string {
 	switch {
-	case s.moved != nil:
-		return s.moved.Why()
+	case len(s.moved) > 0:
+		return s.moved[0].Why()
 	case s.breaking == 1:
 		return "a tool changes in a breaking way since what is live"
 	case s.breaking > 1:
@@ -32,7 +32,7 @@ func (s *sinceLive) why() string {
 	return ""
 }
 
-// sinceLive compares the draft's connector with the one that is live.
+// sinceLive compares the draft's connectors with those that are live.
 func (c *change) sinceLive(ctx context.Context) (out sinceLive, err error) {
 	d, r := c.d, c.r.Drafts
 	if d.Toolset.LiveRevision == 0 {
@@ -44,16 +44,19 @@ func (c *change) sinceLive(ctx context.Context) (out sinceLive, err error) {
 	}
 	for i := range live.Connectors {
 		ref := &live.Connectors[i]
-		if ref.Name != d.Row.Name {
-			continue
+		part := d.Named(ref.Name)
+		if part == nil || part.Row.ConnectorDigest == string(ref.Digest) && part.Row.BaseURL == ref.BaseURL {
+			continue // removed, which somebody did, or as it is
 		}
 		conn, err := r.Opened.Open(ctx, &store.ConnectorVersion{Connector: ref.Name, Digest: string(ref.Digest), Manifest: string(ref.Manifest), Repository: ref.Repository})
 		if err != nil {
 			return out, err
 		}
-		from, to := credential.CallsOf(ref.Name, ref.BaseURL, conn), d.Calls()
-		out.moved = credential.Movement(&from, &to)
-		tools, err := connector.Diff(conn.Opened, d.Conn.Opened)
+		from, to := credential.CallsOf(ref.Name, ref.BaseURL, conn), part.Calls()
+		if moved := credential.Movement(&from, &to); moved != nil {
+			out.moved = append(out.moved, *moved)
+		}
+		tools, err := connector.Diff(conn.Opened, part.Conn.Opened)
 		if err != nil {
 			return out, fmt.Errorf("comparing connector %s with what is live: %w", ref.Name, err)
 		}
@@ -89,10 +92,14 @@ func (c *change) tryAgain(ctx context.Context) (*rollout.TestRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	if moved := since.moved; moved != nil {
-		known := registry.Origins(moved.From).With(c.consented()...)
+	for i := range since.moved {
+		moved := &since.moved[i]
+		known := registry.Origins(moved.From)
+		if moved.Connector == c.d.Row.Name {
+			known = known.With(c.consented()...)
+		}
 		if elsewhere := known.Missing(moved.To); len(elsewhere) > 0 {
-			return &rollout.TestRun{Digest: c.d.Toolset.DraftDigest, At: c.ws.Now(), Reason: moved.Why(), Waits: []credential.OriginChange{*moved}}, nil
+			return &rollout.TestRun{Digest: c.d.Toolset.DraftDigest, At: c.ws.Now(), Reason: moved.Why(), Waits: since.moved[i : i+1]}, nil
 		}
 	}
 	test, _, err := c.tryOut(ctx)

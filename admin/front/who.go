@@ -90,8 +90,14 @@ func apiToken(header string) (secrets.Secret, error) {
 func (f *Room) withSession(next http.HandlerFunc) http.HandlerFunc {
 	return f.FromConsole(func(w http.ResponseWriter, r *http.Request) {
 		var secret secrets.Secret
-		if c, err := r.Cookie(SessionCookie); err == nil {
-			secret = secrets.New(c.Value)
+		for i, c := range r.CookiesNamed(SessionCookie) {
+			if next := secrets.New(c.Value); i == 0 {
+				secret = next
+			} else if !next.Equal(secret) { // one of them was set by a neighbour, for its own session
+				f.WriteProblem(w, r, problem.New(problem.Unauthenticated, "the browser has two sessions, one of which another host of this domain may have set").
+					Fix("remove the cookies of this site in the browser, and sign in again"))
+				return
+			}
 		}
 		row, as, err := f.Sessions.Resume(r.Context(), secret)
 		if err != nil {
