@@ -26,7 +26,7 @@ var plainVerbs = verbTable(
 	"abort cancel clear deactivate deauthenticate deauthorize decommission delete demote deny deprovision destroy detach disable disassociate disconnect dismiss erase evict "+
 		"expunge flush invalidate kick kill logoff logout obliterate overwrite purge reboot reject remove reset restart revoke rollback "+
 		"shutdown signoff signout suspend terminate truncate unarchive unassign unban unblock uninstall unlike unlink unpublish unregister "+
-		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister hangup "+
+		"unshare unstar unfollow unsubscribe withdraw wipe disenroll unenroll depublish deregister hangup expire disarm quarantine blacklist hibernate reimage reinstall "+
 		// German, Spanish, Portuguese, French, Italian, Dutch, as names and texts have them.
 		"löschen loeschen löscht loescht entfernen entfernt abmelden stornieren storniert deaktivieren deaktiviert widerrufen widerruft zurücksetzen beenden "+
 		"eliminar elimina borrar borra cancelar cancela anular anula revocar revoca desactivar desactiva excluir exclui apagar apaga remover desativar "+
@@ -35,7 +35,7 @@ var plainVerbs = verbTable(
 		"enqueue enroll execute failover finalize honk impersonate increment initialise initialize initiate insert invoke lock modify notify "+
 		"provision publish reactivate rebuild recalculate redeem redeliver refresh regenerate register reindex reload remind "+
 		"reissue rename renew reopen replace replay reprocess requeue rerun resend reserve restore resubmit retrigger revert rotate save send "+
-		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert vacuum "+
+		"subscribe submit toggle trigger unlock unmute unpin unsnooze upsert vacuum unpause unsuspend undelete upvote downvote escalate reassign broadcast cordon uncordon "+
 		"senden sendet versenden versendet anlegen starten startet auslösen ausloesen bestätigen bestaetigen aktivieren freigeben enviar envía envia iniciar ejecutar crear crea activar "+
 		"confirmar criar executar ativar envoyer envoie démarrer demarrer créer exécuter activer confirmer inviare invia avviare creare attivare confermare verzenden versturen",
 )
@@ -47,14 +47,15 @@ var nounVerbs = verbTable(
 	"run start begin open resume pause import install invite join leave link mark mute pin post push put process purchase pay book buy "+
 		"call charge claim clone complete copy fork follow grant hide ignore like order print release request retry schedule share "+
 		"snooze star sync synchronize train upload vote apply commit capture checkout dial launch migrate scan boot exec queue trade swap "+
-		"consume extend convert generate grab backup login logon signin signup exchange indicate perform verify make",
+		"consume extend convert play skip wake take arm drain upgrade downgrade resize scale recover reply forward bookmark favorite favourite flag touch generate grab backup login logon signin signup exchange indicate perform verify make",
 )
 
 // commands are the noun verbs that stand as the last segment of a path for what is
 // done, as in /jobs/{id}/run.
 var commands = []string{
 	"run", "start", "stop", "begin", "pause", "resume", "retry", "sync", "synchronize", "exec", "launch", "install", "apply", "join", "leave",
-	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "empty", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void",
+	"pay", "checkout", "undo", "mark", "mute", "boot", "generate", "empty", "login", "logon", "signin", "signup", "verify", "merge", "archive", "move", "clone", "migrate", "discard", "void", "update", "set", "edit",
+	"play", "skip", "wake", "drain", "upgrade", "downgrade", "resize",
 }
 
 // proofs name the parameter of a link that is sent to somebody: to call it is to do what
@@ -232,12 +233,12 @@ func ofPath(path string) found {
 			return found{verb: ws[0], force: max(x.force, acts), first: true}
 		}
 	}
-	last, ends := "", true
+	last, ends, of := "", true, false // of: it stands behind a parameter
 	for seg := range strings.SplitSeq(strings.Trim(path[:end], "/"), "/") {
 		switch {
 		case seg == "":
 		case !strings.Contains(seg, "{"):
-			last, ends = seg, true
+			of, last, ends = !ends, seg, true
 		case strings.Contains(seg, "}:"): // "{name}:cancel"
 			last, ends = seg[strings.LastIndexByte(seg, ':')+1:], true
 		default:
@@ -259,6 +260,9 @@ func ofPath(path string) found {
 	}
 	if x, ok := nounVerb(ws[0]); ok && ends && (called > 0 || slices.Contains(commands, ws[0])) {
 		return x
+	}
+	if last == "test" && of && ends { // "/webhooks/{id}/test" sends something, "/test" says that the API is there
+		return found{verb: last, force: acts}
 	}
 	x, _ := plainVerb(ws[len(ws)-1]) // "user-logout"
 	x.loose = true

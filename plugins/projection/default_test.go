@@ -130,7 +130,8 @@ func TestDefault(t *testing.T) {
 	f("/keys", obj(prop("id", integer), prop("key_url", str(""))), `{"id":1,"key_url":"https://api.x/v1/k"}`, `{"id":1}`)
 	// With more of them an object leads around in the API; one that is alone has room for more.
 	// The own address of what was made stays, and what a form or a stream is called after.
-	for most, alone := range map[int]bool{maxGiven: false, maxGivenAlone: true} {
+	for _, most := range []int{maxGiven, maxGivenAlone} {
+		alone := most == maxGivenAlone
 		many := obj(prop("id", integer), prop("rescue_link", str("")), prop("page_url", str("")))
 		for i := range most - 2 {
 			many.Properties = append(many.Properties, prop(string(rune('a'+i))+"boats_url", str("")))
