@@ -76,6 +76,15 @@ func TestScriptFaults(t *testing.T) {
 	}
 }
 
+// TestTold: calls that were made one after the other of one tool are counted.
+func TestTold(t *testing.T) {
+	n := &nested{ended: 6, last: []nestedCall{{"list", false, false}, {"list", false, false}, {"list", false, true}, {"create", true, false}, {"create", true, false}}}
+	const want = "\nBefore that 6 calls ended: list × 2, list (failed), create × 2 (changed data: do not repeat it blindly) and 1 more"
+	if got := n.told(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestWithoutExport: what a script exports is its value, or stays declared, in its column.
 func TestWithoutExport(t *testing.T) {
 	for code, want := range map[string]string{
