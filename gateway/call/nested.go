@@ -149,11 +149,18 @@ func (n *nested) told() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(n.ended, "call"))
-	for i, c := range n.last {
+	for i, times := 0, 0; i < len(n.last); i += times {
+		c := n.last[i]
+		for times = 1; i+times < len(n.last) && n.last[i+times] == c; {
+			times++
+		}
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		b.WriteString(c.tool)
+		if times > 1 {
+			fmt.Fprintf(&b, " × %d", times)
+		}
 		switch {
 		case c.changes && c.failed:
 			b.WriteString(" (failed, may have changed data)")

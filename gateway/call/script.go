@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,46 +48,7 @@ func readScript(given jsonscan.Value) (string, error) {
 	case len(code) > script.MaxCode:
 		return "", problem.New(problem.InvalidArguments, "code: %d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
 	}
-	return withoutExport(withoutFence(code)), nil
-}
-
-// withoutFence takes away the fence of a Markdown code block around a script, as models write
-// them. Lines keep their numbers.
-func withoutFence(code string) string {
-	body, closed := strings.CutSuffix(strings.TrimRight(code, " \t\r\n"), "```")
-	head, body, ok := strings.Cut(body, "```")
-	if !closed || !ok || strings.TrimSpace(head) != "" {
-		return code
-	}
-	language, body, ok := strings.Cut(body, "\n")
-	if !ok || strings.ContainsAny(language, "`;(){}") {
-		return code
-	}
-	return strings.Repeat("\n", 1+strings.Count(head, "\n")) + body
-}
-
-var exported = regexp.MustCompile(`(?m)^([ \t]*)(export[ \t]+default)\b|^([ \t]*)(export)[ \t]+(?:async|function|const|let|class)\b`)
-
-// withoutExport takes away "export" before what a script declares, and makes what it exports as
-// default its value: a function, as models write them, is called then. What stands behind it
-// keeps its column.
-func withoutExport(code string) string {
-	at := exported.FindAllStringSubmatchIndex(code, -1)
-	if at == nil {
-		return code
-	}
-	out := []byte(code)
-	for _, m := range at {
-		if strings.Count(code[:m[0]], "`")%2 == 1 { // a line of a template
-			continue
-		}
-		from, to, instead := m[4], m[5], "void 0,"
-		if from < 0 {
-			from, to, instead = m[8], m[9], ""
-		}
-		copy(out[from:to], instead+strings.Repeat(" ", to-from-len(instead)))
-	}
-	return string(out)
+	return script.Source(code), nil
 }
 
 // PrepareScripts makes the engine of scripts ready in the background: the first script of

@@ -37,7 +37,7 @@ type Function struct {
 	Path   string // how it is called, such as tools.shop.get_order
 	Text   string // a line that says what it does; "": none
 	Input  []byte // JSON Schema of the arguments, an object
-	Output []byte // JSON Schema of the answer; nil: not known
+	Output []byte // JSON Schema of the answer; nil: not known, and no type is written
 	Skip   string // an argument that is left out; "": none
 }
 
@@ -81,6 +81,9 @@ func (w *writer) function(dst []byte, f *Function) []byte {
 	if f.Text != "" {
 		dst = append(append(append(dst, "// "...), f.Text...), '\n')
 	}
+	if f.Output == nil { // "async" says that it is a promise in fewer tokens than a type of it
+		dst = append(dst, "async "...)
+	}
 	dst = append(append(dst, f.Path...), '(')
 	input := jsonscan.Trusted(f.Input)
 	if arguments := w.arguments(nil, input, f.Skip); len(arguments) > 0 {
@@ -90,12 +93,10 @@ func (w *writer) function(dst []byte, f *Function) []byte {
 		}
 		dst = append(append(append(dst, ": {"...), arguments...), '}')
 	}
-	dst = append(dst, "): Promise<"...)
 	if f.Output == nil {
-		dst = append(dst, "unknown"...)
-	} else {
-		dst = w.typ(dst, jsonscan.Trusted(f.Output), w.hint, 0)
+		return append(dst, ")\n"...)
 	}
+	dst = w.typ(append(dst, "): Promise<"...), jsonscan.Trusted(f.Output), w.hint, 0)
 	return append(dst, ">\n"...)
 }
 

@@ -14,7 +14,7 @@ func TestAppend(t *testing.T) {
 		functions []Function
 		want      string
 	}{
-		{"no arguments and an unknown answer", []Function{{Path: "tools.a.ping", Input: []byte(`{"type":"object"}`)}}, "tools.a.ping(): Promise<unknown>\n"},
+		{"no arguments and an unknown answer", []Function{{Path: "tools.a.ping", Input: []byte(`{"type":"object"}`)}}, "async tools.a.ping()\n"},
 		{"arguments", []Function{{
 			Path: "tools.a.list_items", Text: "List the items. [reads]", Skip: "fields",
 			Input: []byte(`{"type":"object","properties":{"owner":{"type":"string"},"state":{"enum":["open","closed",null],"default":"open"},"per_page":{"type":"integer","maximum":100},` +
@@ -23,7 +23,7 @@ func TestAppend(t *testing.T) {
 		}}, "// List the items. [reads]\n" +
 			`tools.a.list_items(args: {owner: string, state?: "open" | "closed" /* default "open" */, per_page?: number /* ≤ 100 */, ids?: (number | string)[], "x-y"?: boolean}): ` +
 			"Promise<{id: number, tags: string[], extra: Record<string, unknown>}[]>\n"},
-		{"only optional arguments", []Function{{Path: "tools.a.x", Input: []byte(`{"type":"object","properties":{"n":{"type":"number"}}}`)}}, "tools.a.x(args?: {n?: number}): Promise<unknown>\n"},
+		{"only optional arguments", []Function{{Path: "tools.a.x", Input: []byte(`{"type":"object","properties":{"n":{"type":"number"}}}`)}}, "async tools.a.x(args?: {n?: number})\n"},
 		{"choices", []Function{{
 			Path: "tools.a.x", Input: []byte(`{}`),
 			Output: []byte(`{"anyOf":[{"type":"string"},{"type":"null"},{"type":"string"},{"oneOf":[{"const":1},{"const":true}]},{"allOf":[{"type":"boolean"}]},true]}`),
