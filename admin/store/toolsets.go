@@ -96,7 +96,7 @@ func (t *Tx) stale(ctx context.Context, id string, version uint64) error {
 	if err != nil {
 		return err
 	}
-	return problem.New(problem.Precondition, "toolset %s has version %d, not %d", id, cur.Version, version).
+	return problem.New(problem.Precondition, "the toolset was changed meanwhile: it has version %d, not %d", cur.Version, version).
 		Fix("read it again and repeat the change").Because(ErrStale)
 }
 

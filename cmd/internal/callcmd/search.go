@@ -75,6 +75,15 @@ func (a calls) search(ctx context.Context, c *client.Client, query string, tools
 		}
 		found = append(found, f)
 	}
+	if a.Format == "name" {
+		var names strings.Builder
+		for _, f := range found {
+			for _, r := range f.Results {
+				names.WriteString(terminal.Printable(r.Name) + "\n")
+			}
+		}
+		return a.WriteResult([]byte(names.String()))
+	}
 	return a.Object(found, func(w io.Writer) {
 		for _, f := range found {
 			switch {

@@ -129,9 +129,26 @@ func on(cli *command.Session, do func(cmd *cobra.Command, e *edit, args []string
 		if err != nil {
 			return err
 		}
-		return do(cmd, e, args)
+		return inCommands(do(cmd, e, args), e.t.Slug)
 	}
 }
+
+// inCommands words the remedy of what the API refused as who types commands carries it out.
+func inCommands(err error, slug string) error {
+	p := problem.As(err)
+	switch {
+	case p == nil:
+		return err
+	case p.Kind == problem.Precondition:
+		return p.Fix("somebody else changed %s at the same moment: run the command again", slug)
+	case p.Kind == problem.TestFailed && p.Detail == noTest:
+		return p.Fix("sluice toolset test %[1]s   or deploy it untested: sluice toolset deploy %[1]s --reason TEXT", slug)
+	}
+	return err
+}
+
+// noTest is what the API says of a draft that was not tested.
+const noTest = "this draft has no passed test"
 
 // open reads the toolset that a command is about.
 func open(ctx context.Context, cli *command.Session, name string) (*edit, error) {

@@ -18,7 +18,6 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // Command is "sluice toolset", with more commands below it.
@@ -212,7 +211,7 @@ func deployCommand(cli *command.Session) *cobra.Command {
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			var out json.RawMessage
 			if err := e.Client().Post(cmd.Context(), e.path("deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
-				return withFlag(err, e.t.Slug)
+				return err
 			}
 			live, _, err := e.Client().Toolset(cmd.Context(), e.t.ID)
 			if err != nil {
@@ -225,15 +224,6 @@ func deployCommand(cli *command.Session) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it is deployed without a passed test")
 	return cmd
-}
-
-// withFlag words the remedy of a draft that was not tested as commands.
-func withFlag(err error, slug string) error {
-	p := problem.As(err)
-	if p == nil || p.Kind != problem.TestFailed {
-		return err
-	}
-	return p.Fix("sluice toolset test %[1]s   or deploy it untested: sluice toolset deploy %[1]s --reason TEXT", slug)
 }
 
 func printLive(w io.Writer, t *view.Toolset) {
