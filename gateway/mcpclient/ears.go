@@ -45,7 +45,8 @@ func (c *Client) postHeard(v *visit, x *Exchange, t *Target, m *message) error {
 	l := m.link
 	if m.hears && !l.modern && l.session != "" && !t.Endpoint.stdio && t.separate() {
 		if e := c.earOf(v, t, l); e != nil {
-			defer e.begin(&heardCall{notify: x.notify, asks: x.asks})()
+			end := e.begin(&heardCall{notify: x.notify, asks: x.asks})
+			defer end()
 		}
 	}
 	if !m.reports || l.session == "" || x.notify == nil {

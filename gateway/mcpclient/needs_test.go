@@ -102,7 +102,7 @@ func TestNeeds(t *testing.T) {
 // which stays as it came, also what has no name or one that is there twice.
 func TestBetween(t *testing.T) {
 	list := func(names string) (out []json.RawMessage) {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			if name == "-" {
 				out = append(out, json.RawMessage(`{}`))
 			} else {
