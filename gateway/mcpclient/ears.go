@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -16,6 +18,8 @@ const (
 	// earWait is how long a call waits until that stream is open: the server may ask on it
 	// at once.
 	earWait = 2 * time.Second
+	// lateAgain is after how long a stream that was not open by then is asked for again.
+	lateAgain = time.Minute
 )
 
 // ear is the stream of a session on which nobody listens but its calls. Servers send requests
@@ -41,7 +45,8 @@ func (c *Client) postHeard(v *visit, x *Exchange, t *Target, m *message) error {
 	l := m.link
 	if m.hears && !l.modern && l.session != "" && !t.Endpoint.stdio && t.separate() {
 		if e := c.earOf(v, t, l); e != nil {
-			defer e.begin(&heardCall{notify: x.notify, asks: x.asks})()
+			end := e.begin(&heardCall{notify: x.notify, asks: x.asks})
+			defer end()
 		}
 	}
 	if !m.reports || l.session == "" || x.notify == nil {
@@ -77,8 +82,8 @@ func (c *Client) earOf(v *visit, t *Target, l *link) *ear {
 	defer timer.Stop()
 	select {
 	case <-e.opened:
-	case <-timer.C: // it may still come, but no call waits for such a one again
-		v.peer.mute.Store(time.Now().Unix())
+	case <-timer.C: // it may still come; calls of other sessions do not wait for one soon
+		v.peer.mute.Store(time.Now().Add(lateAgain - lookAgain).Unix())
 	}
 	return e
 }
@@ -111,7 +116,8 @@ func (c *Client) openEar(p *peer, t *Target, l *link, e *ear) bool {
 				e.tell(method, params)
 			}
 		})
-		if problem.Is(err, problem.Unsupported) { // a call shows whatever else is wrong
+		// A call shows whatever else is wrong, as a session that the server does not know any more.
+		if s := x.Status(); problem.Is(err, problem.Unsupported) && s != fasthttp.StatusNotFound && s != fasthttp.StatusBadRequest {
 			p.mute.Store(time.Now().Unix())
 		}
 		if !open {

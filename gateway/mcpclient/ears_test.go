@@ -16,8 +16,8 @@ import (
 // asideServer is a server with sessions that asks, and logs, on the stream of the session instead of
 // that of the call: SDKs do where a tool does not say which request it means.
 type asideServer struct {
-	streams bool // it opens that stream
-	sse     bool // it is one of 2024-11-05
+	sse    bool // it is one of 2024-11-05
+	status int  // of that stream
 
 	gets    atomic.Int64
 	stream  chan string
@@ -25,9 +25,9 @@ type asideServer struct {
 	ended   chan struct{} // has a token for each stream that ended
 }
 
-func newAside(t *testing.T, streams, sse bool) (*asideServer, string) {
+func newAside(t *testing.T, status int, sse bool) (*asideServer, string) {
 	t.Helper()
-	u := &asideServer{streams: streams, sse: sse, stream: make(chan string, 64), answers: make(chan string, 1), ended: make(chan struct{}, 64)}
+	u := &asideServer{status: status, sse: sse, stream: make(chan string, 64), answers: make(chan string, 1), ended: make(chan struct{}, 64)}
 	srv := httptest.NewServer(u)
 	t.Cleanup(func() { _ = srv.Listener.Close(); srv.CloseClientConnections(); srv.Close() })
 	return u, srv.URL
@@ -44,8 +44,8 @@ func (u *asideServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result := `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"o","version":"1"}}`
 	switch {
 	case r.Method == http.MethodGet:
-		if u.gets.Add(1); !u.streams {
-			w.WriteHeader(http.StatusMethodNotAllowed)
+		if u.gets.Add(1); u.status != http.StatusOK {
+			w.WriteHeader(u.status)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -103,7 +103,7 @@ func (u *asideServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // and asks there is put to the call that runs, and the stream lives as long as the session.
 func TestAskedOnTheStreamOfTheSession(t *testing.T) {
 	for _, sse := range []bool{false, true} {
-		u, url := newAside(t, true, sse)
+		u, url := newAside(t, http.StatusOK, sse)
 		c := newClient(t, safedial.Options{AllowPrivate: true})
 		for range 2 {
 			to := target(t, url)
@@ -130,27 +130,30 @@ func TestAskedOnTheStreamOfTheSession(t *testing.T) {
 	}
 }
 
-// TestNoStreamToHear: a server that opens none is not asked at every call.
+// TestNoStreamToHear: a server that opens none is not asked at every call; one that does not
+// know the session any more is, in the next.
 func TestNoStreamToHear(t *testing.T) {
-	u, url := newAside(t, false, false)
-	c := newClient(t, safedial.Options{AllowPrivate: true})
-	for _, caller := range []string{"ada", "ada", "bob"} {
-		to := target(t, url)
-		to.Caller = caller
-		var x Exchange
-		if err := c.Call(&x, to, &Call{Tool: "x", Hears: true}); err != nil {
-			t.Fatal(err)
+	for status, want := range map[int]int64{http.StatusMethodNotAllowed: 1, http.StatusNotFound: 3, http.StatusBadRequest: 3} {
+		u, url := newAside(t, status, false)
+		c := newClient(t, safedial.Options{AllowPrivate: true})
+		for _, caller := range []string{"ada", "ada", "bob"} {
+			to := target(t, url)
+			to.Caller = caller
+			var x Exchange
+			if err := c.Call(&x, to, &Call{Tool: "x", Hears: true}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if n := u.gets.Load(); n != 1 {
-		t.Errorf("it was asked %d times", n)
+		if n := u.gets.Load(); n != want {
+			t.Errorf("HTTP %d: it was asked %d times, want %d", status, n, want)
+		}
 	}
 }
 
 // TestMaxEars: so many sessions have a stream for their calls; calls of one more do without.
 func TestMaxEars(t *testing.T) {
 	for before, want := range map[int]int64{maxEars - 1: 1, maxEars: 0} {
-		u, url := newAside(t, true, false)
+		u, url := newAside(t, http.StatusOK, false)
 		c := newClient(t, safedial.Options{AllowPrivate: true})
 		c.mu.Lock()
 		c.ears = before

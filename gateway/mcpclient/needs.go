@@ -65,30 +65,36 @@ func (c *Client) needs(out *Listing, t *Target) error {
 			}
 		}
 	}
-	out.Tools = ordered(out.Tools, whole)
+	out.Tools = between(out.Tools, more, whole)
 	return nil
 }
 
-// ordered are the tools for all, and between them those that only whole has, in its order.
-func ordered(all, whole []json.RawMessage) []json.RawMessage {
-	own := map[string]json.RawMessage{}
-	for _, raw := range all {
-		own[connector.NameMCP(raw)] = raw
+// between puts more behind what is in front of each in whole, or in front of all.
+func between(all, more, whole []json.RawMessage) []json.RawMessage {
+	const old, added = 1, 2
+	kind := make(map[string]int, len(all)+len(more))
+	for _, raw := range more {
+		kind[connector.NameMCP(raw)] = added
 	}
-	out, seen := make([]json.RawMessage, 0, len(whole)), map[string]bool{}
+	for _, raw := range all {
+		kind[connector.NameMCP(raw)] = old
+	}
+	behind, front := map[string][]json.RawMessage{}, ""
 	for _, raw := range whole {
-		name := connector.NameMCP(raw)
-		if seen[name] {
-			continue
+		switch name := connector.NameMCP(raw); kind[name] {
+		case old:
+			front = name
+		case added:
+			behind[front] = append(behind[front], raw)
+			delete(kind, name)
 		}
-		if seen[name] = true; own[name] != nil {
-			raw = own[name]
-		}
-		out = append(out, raw)
 	}
+	out := append(make([]json.RawMessage, 0, len(all)+len(more)), behind[""]...)
 	for _, raw := range all {
-		if !seen[connector.NameMCP(raw)] {
-			out = append(out, raw)
+		out = append(out, raw)
+		if name := connector.NameMCP(raw); name != "" {
+			out = append(out, behind[name]...)
+			delete(behind, name) // of a name that is there twice the first counts
 		}
 	}
 	return out

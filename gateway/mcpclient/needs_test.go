@@ -97,3 +97,30 @@ func TestNeeds(t *testing.T) {
 		})
 	}
 }
+
+// TestBetween: what a server lists only to some has its place among what it lists to all,
+// which stays as it came, also what has no name or one that is there twice.
+func TestBetween(t *testing.T) {
+	list := func(names string) (out []json.RawMessage) {
+		for name := range strings.FieldsSeq(names) {
+			if name == "-" {
+				out = append(out, json.RawMessage(`{}`))
+			} else {
+				out = append(out, json.RawMessage(`{"name":"`+name+`"}`))
+			}
+		}
+		return out
+	}
+	for _, c := range [][4]string{
+		{"a b", "x", "a x b", "a x b"},
+		{"a b", "x y", "x a b y", "x a b y"},
+		{"a b", "x", "b x a", "a b x"},
+		{"- a - a b", "x", "- a a x b", "- a x - a b"},
+		{"a - b", "x y", "- x a y y b", "x a y - b"},
+		{"", "x y", "x y", "x y"},
+	} {
+		if got, want := between(list(c[0]), list(c[1]), list(c[2])), list(c[3]); !slices.EqualFunc(got, want, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+			t.Errorf("%v: %s", c, got)
+		}
+	}
+}
