@@ -61,9 +61,14 @@ func writeNames(ctx context.Context, in *input, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	large, err := measureLarge(ctx, in.specs, in.needs, stderr)
+	if err != nil {
+		return err
+	}
 	var r report
 	r.names(all, sets, found)
 	r.apis(apis)
+	r.large(large)
 	for _, what := range r.missed {
 		fmt.Fprintln(stdout, "missed:", what)
 	}

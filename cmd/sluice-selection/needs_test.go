@@ -65,7 +65,7 @@ func TestSuggestedNeeds(t *testing.T) {
 	}
 }
 
-// TestAPINeeds: the needs of thirty APIs can be read, and held-out ones are of each of them.
+// TestAPINeeds: the needs of thirty APIs, and of large ones without an entry, can be read, and held-out ones are of each of them.
 func TestAPINeeds(t *testing.T) {
 	for file, want := range map[string]int{"needs-apis.tsv": 160, "needs-apis-held-out.tsv": 200} {
 		needs, err := readNeeds("testdata/"+file, apiSpecs, 3)
@@ -83,6 +83,11 @@ func TestAPINeeds(t *testing.T) {
 			if want == 200 && count[api] != 10 {
 				t.Errorf("%s: %d needs of %s, want 10", file, count[api], api)
 			}
+		}
+	}
+	for file, want := range map[string]int{"needs-large.tsv": 80, "needs-large-held-out.tsv": 128} {
+		if needs, err := readNeeds("testdata/"+file, largeSpecs, 3); err != nil || len(needs) != want {
+			t.Errorf("%s: %d needs and %v, want %d", file, len(needs), err, want)
 		}
 	}
 	bad := filepath.Join(t.TempDir(), "needs.tsv")

@@ -105,6 +105,89 @@ func TestSenses(t *testing.T) {
 	parseSenses("x: a1 b2") // digits part words
 }
 
+// TestDenied: what is said not to be so is looked for by its opposite.
+func TestDenied(t *testing.T) {
+	tools := []Tool{
+		{Name: "list_messages", Description: "Lists messages."},
+		{Name: "list_unread", Description: "Lists what is unread."},
+		{Name: "list_unpaid", Description: "Lists what is unpaid."},
+	}
+	s := Build(tools, nil).NewSearcher()
+	for q, want := range map[string]string{
+		"Which messages have I not yet read?":                       "list_unread",
+		"Which messages haven't they read":                          "list_unread",
+		"Nobody paid":                                               "list_unpaid",
+		"Which messages are read?":                                  "list_messages",
+		"messages not " + strings.Repeat("x ", notReach-1) + "read": "list_unread",
+		"messages not " + strings.Repeat("x ", notReach) + "read":   "list_messages", // one word too far
+	} {
+		if hits := s.Search(q, 1); len(hits) == 0 || tools[hits[0].Tool].Name != want {
+			t.Errorf("%q: %v, want %s", q, hits, want)
+		}
+	}
+	tools = nil
+	said := ""
+	for c := 'a'; c <= 'l'; c++ {
+		tools = append(tools, Tool{Name: "unx" + string(c)})
+		said += " not x" + string(c)
+	}
+	if s = Build(tools, nil).NewSearcher(); maxDenied != 8 {
+		t.Errorf("maxDenied %d, want 8", maxDenied)
+	}
+	if s.queryTerms(said[:len(" not xa")*maxDenied]); len(s.denied) != maxDenied {
+		t.Errorf("%d opposites of %d", len(s.denied), maxDenied)
+	}
+	if s.queryTerms(said[:len(" not xa")*(maxDenied+1)]); len(s.denied) != maxDenied {
+		t.Errorf("%d opposites of one more than %d", len(s.denied), maxDenied)
+	}
+}
+
+// TestVerbClass: what a tool does, by its name, and where that says nothing by its method.
+func TestVerbClass(t *testing.T) {
+	for name, want := range map[[2]string]int8{
+		{"list_users", "GET"}:           1,
+		{"get_create_volume", "GET"}:    2, // the word of the method says nothing
+		{"post_describe_hosts", "POST"}: 1,
+		{"post_modify_host", "POST"}:    3,
+		{"get_delete_volume", "GET"}:    4,
+		{"get_post_comments", "GET"}:    1, // a post is a thing here
+		{"delete_post", "DELETE"}:       4,
+		{"get_create_volume", "POST"}:   1, // it is not the word of the method
+		{"volume", "PUT"}:               3,
+		{"volume", ""}:                  0,
+	} {
+		if got := verbClass(name[0], name[1]); got != want {
+			t.Errorf("%s %s: class %d, want %d", name[1], name[0], got, want)
+		}
+	}
+}
+
+// TestFirstSentence: what a tool does counts more than what else is to be known.
+func TestFirstSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"Lists users. Needs a scope.":    "Lists users.",
+		"Lists users\nNeeds a scope. No": "Lists users",
+		"Lists v1.2 users":               "Lists v1.2 users",
+		"":                               "",
+	} {
+		first, more := firstSentence(text)
+		if first != want || first+more != text {
+			t.Errorf("%q: %q and %q, want %q", text, first, more, want)
+		}
+	}
+	s := Build([]Tool{
+		{Name: "a", Description: "Reads the report. It names the owner of each file."},
+		{Name: "b", Description: "It names the owner of each file. Reads the report."},
+	}, nil).NewSearcher()
+	words := map[int]float32{}
+	for _, h := range s.Search("report", 2) {
+		words[h.Tool] = h.Features[FeatureBM25]
+	}
+	if len(words) != 2 || words[0] <= words[1] {
+		t.Errorf("%v, want more of the tool whose first sentence says it", words)
+	}
+}
+
 // TestSenseBounds: what a stranger's request costs.
 func TestSenseBounds(t *testing.T) {
 	if maxPlaced != 48 || maxApart != 6 || maxPhrase != 5 || maxMeant != 64 || maxLet != 3 {

@@ -38,10 +38,11 @@ const (
 	fieldParamTexts
 	fieldPath
 	fieldAsked
+	fieldMore // of a description, what follows its first sentence
 	fields
 )
 
-var fieldWeight = [fields]float32{fieldName: 2, fieldDescription: 1, fieldServer: .5, fieldParamNames: .4, fieldParamTexts: .2, fieldPath: .4, fieldAsked: .6}
+var fieldWeight = [fields]float32{fieldName: 2, fieldDescription: 1, fieldServer: .5, fieldParamNames: .4, fieldParamTexts: .2, fieldPath: .4, fieldAsked: .6, fieldMore: .6}
 
 const (
 	bm25K1 = 1.0
@@ -155,7 +156,9 @@ func Build(tools []Tool, table *Table) *Index {
 		if t.Title != "" && t.Title != t.Name {
 			add(fieldDescription, t.Title)
 		}
-		add(fieldDescription, describe(t.Description))
+		first, more := firstSentence(describe(t.Description))
+		add(fieldDescription, first)
+		add(fieldMore, more)
 		add(fieldServer, t.Server)
 		add(fieldServer, t.ServerText)
 		for _, tag := range t.Tags {
@@ -198,6 +201,19 @@ func describe(s string) string {
 		}
 	}
 	return s
+}
+
+// firstSentence parts a description behind its first sentence or line: that one says what
+// a tool does, the others what else is to be known.
+func firstSentence(s string) (first, more string) {
+	end := len(s)
+	if i := strings.Index(s, ". "); i >= 0 {
+		end = i + 1
+	}
+	if i := strings.IndexByte(s[:end], '\n'); i >= 0 {
+		end = i
+	}
+	return s[:end], s[end:]
 }
 
 func cut(s string, n int) string {
@@ -260,7 +276,7 @@ func (x *Index) postings(lists [][]posting, lengths [][fields]float32, total [fi
 	}
 	// Requests are as a description is: of one that says more, a word says less. Few tools
 	// have any, so that their mean says nothing.
-	avg[fieldAsked] = max(avg[fieldDescription], 1)
+	avg[fieldAsked] = max(avg[fieldDescription]+avg[fieldMore], 1)
 	x.starts = make([]uint32, 1, len(lists)+1)
 	x.idf = make([]float32, len(lists))
 	size := 0
@@ -521,10 +537,19 @@ func init() {
 	}
 }
 
+// plainVerbs are never things: behind the word of the HTTP method they say what is done,
+// as in "get_create_volume", where "post" is a thing in "get_post_comments".
+var plainVerbs = wordSet("create add delete remove update modify edit list describe replace cancel enable disable revoke upload download fetch")
+
 // verbClass returns the class of the first verb in name, or of the method.
 func verbClass(name, method string) int8 {
 	var class int8
+	n, byMethod := 0, false
 	eachWord(name, nil, func(w []byte) {
+		if n++; n == 2 && byMethod && plainVerbs[string(w)] {
+			class = verbClasses[string(w)]
+		}
+		byMethod = byMethod || n == 1 && strings.EqualFold(string(w), method)
 		if class == 0 {
 			class = verbClasses[string(w)]
 		}

@@ -74,6 +74,9 @@ type Searcher struct {
 	placed     []placedWord // words of the last queryTerms, for phrases
 	meant      []meantTerm  // what they mean
 	means      [][]int32    // of the index
+	denied     []int32      // terms of what it says is not: unread, for "not read"
+	sinceNot   int          // words since "not"
+	opposite   []byte       // scratch
 	eachTerm   func([]byte) // takeTerm, bound once
 	words      int          // of the last queryTerms
 	fit        float32      // of the last search: how likely it is that anything fits
@@ -114,7 +117,8 @@ func (s *Searcher) SetWeights(w *Features) {
 // queryTerms fills s.terms with the distinct known terms of q and s.meant with those that
 // it means, and returns the number of words that are not stop words, known or not.
 func (s *Searcher) queryTerms(q string) int {
-	s.terms, s.placed, s.unseen, s.words = s.terms[:0], s.placed[:0], 0, 0
+	s.terms, s.placed, s.denied, s.unseen, s.words = s.terms[:0], s.placed[:0], s.denied[:0], 0, 0
+	s.sinceNot = notReach
 	s.buf = eachWord(q, s.buf, s.eachTerm)
 	s.findMeant()
 	return s.words
@@ -123,6 +127,7 @@ func (s *Searcher) queryTerms(q string) int {
 // takeTerm takes in one word of a request.
 func (s *Searcher) takeTerm(w []byte) {
 	s.place(w)
+	s.deny(w)
 	id, ok := lookup(&s.x.surface, w)
 	if !ok {
 		if id, ok = s.stems[string(w)]; !ok {

@@ -155,9 +155,39 @@ type placedWord struct {
 	particle, let bool
 }
 
+// nots say that what comes next is not so; of "haven't" the words are "haven" and "t".
+var nots = wordSet("not never no nobody none nothing haven hasn hadn isn aren wasn weren don doesn didn")
+
+const (
+	// notReach is how many words behind "not" may be what is not: "not yet been read".
+	notReach = 3
+	// maxDenied bounds the words of a request that are said not to be.
+	maxDenied = 8
+)
+
+// deny takes in one word of a request for its opposite: who asks for what is not read
+// means "unread", if tools say that.
+func (s *Searcher) deny(w []byte) {
+	if nots[string(w)] {
+		s.sinceNot = 0
+		return
+	}
+	if s.sinceNot >= notReach {
+		return
+	}
+	s.sinceNot++
+	s.opposite = append(append(s.opposite[:0], "un"...), w...)
+	if t, ok := lookup(&s.x.surface, s.opposite); ok && t >= 0 && len(s.denied) < maxDenied {
+		s.denied = append(s.denied, t)
+	}
+}
+
 // findMeant fills s.meant with the terms that the words in s.placed mean.
 func (s *Searcher) findMeant() {
 	s.meant = s.meant[:0]
+	for _, t := range s.denied {
+		s.meanTerm(t, phraseShare)
+	}
 	l := senses()
 	for i := range s.placed {
 		h := uint32(0)
@@ -183,14 +213,18 @@ func (s *Searcher) mean(l *lexicon, key uint32, share float32) {
 		return
 	}
 	for _, t := range s.means[i] {
-		if slices.Contains(s.terms, t) {
-			continue
-		}
-		if at := slices.IndexFunc(s.meant, func(m meantTerm) bool { return m.term == t }); at >= 0 {
-			s.meant[at].weight = max(s.meant[at].weight, share)
-		} else if len(s.meant) < maxMeant {
-			s.meant = append(s.meant, meantTerm{t, share})
-		}
+		s.meanTerm(t, share)
+	}
+}
+
+func (s *Searcher) meanTerm(t int32, share float32) {
+	if slices.Contains(s.terms, t) {
+		return
+	}
+	if at := slices.IndexFunc(s.meant, func(m meantTerm) bool { return m.term == t }); at >= 0 {
+		s.meant[at].weight = max(s.meant[at].weight, share)
+	} else if len(s.meant) < maxMeant {
+		s.meant = append(s.meant, meantTerm{t, share})
 	}
 }
 

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// largeSpecs names the file in the corpus of large APIs that have no entry of the catalog.
+var largeSpecs = map[string]string{
+	"aws-ec2": "aws-ec2/amazonaws.com_ec2.json", "aws-s3": "aws-s3/amazonaws.com_s3.json", "azure-keyvault": "azure-keyvault/azure.com_keyvault.json",
+	"azure-webapps": "azure-webapps/azure.com_web-WebApps.json", "bunq": "bunq/bunq.com.json", "docker-engine": "docker-engine/swagger.yaml",
+	"evetech-esi": "evetech-esi/evetech.net.json", "linode": "linode/linode.com.json", "openfec-osf": "openfec-osf/osf.io.json", "plaid": "plaid/2020-09-14.yml",
+	"postmark-server": "postmark-server/postmarkapp.com_server.json", "spacetraders": "spacetraders/reference/SpaceTraders.json",
+	"stackexchange": "stackexchange/stackexchange.com.json", "traccar": "traccar/openapi.yaml", "vercel": "vercel/vercel.com.json", "vimeo": "vimeo/vimeo.com.json",
+}
+
+// measureLarge asks the needs of large APIs without an entry: those that were seen and those
+// held out.
+func measureLarge(ctx context.Context, specs, needs string, stderr io.Writer) (map[string][2]apiFound, error) {
+	var sets [2][]need
+	for i, name := range []string{"needs-large.tsv", "needs-large-held-out.tsv"} {
+		var err error
+		if sets[i], err = readNeeds(filepath.Join(filepath.Dir(needs), name), largeSpecs, 3); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string][2]apiFound{}
+	for api, file := range largeSpecs {
+		fmt.Fprintln(stderr, "needs of", api)
+		c, err := readCatalogue(ctx, api, filepath.Join(specs, filepath.FromSlash(file)))
+		if err != nil {
+			return nil, err
+		}
+		tools, r, err := c.suggested()
+		if err != nil {
+			return nil, err
+		}
+		both, err := c.applied(tools, &r, true)
+		if err != nil {
+			return nil, err
+		}
+		var x [2]apiFound
+		for i := range sets {
+			of := slices.DeleteFunc(slices.Clone(sets[i]), func(n need) bool { return n.api != api })
+			x[i] = apiFound{generated: c.found(c.tools, of), suggested: both.found(both.tools, of)}
+			if x[i].generated.needs != len(of) {
+				return nil, fmt.Errorf("%s has operations for %d of its %d needs", api, x[i].generated.needs, len(of))
+			}
+		}
+		out[api] = x
+	}
+	return out, nil
+}
+
+func (r *report) large(got map[string][2]apiFound) {
+	r.line("\nNeeds of %d large APIs that have no entry of the catalog:\n\n| what | goal | measured | reached |\n| --- | --- | --- | --- |", len(got))
+	for k, kind := range apiKinds {
+		var all apiFound
+		for _, x := range got {
+			all.generated.add(x[k].generated)
+			all.suggested.add(x[k].suggested)
+		}
+		s, g := all.suggested, all.generated
+		r.goal(s.eight*100 >= s.needs*goalUserNamed, kind+", with names and descriptions suggested: among the first 8", fmt.Sprintf("≥ %d %%", goalUserNamed),
+			fmt.Sprintf("%s, generated %s", percent(s.eight, s.needs), percent(g.eight, g.needs)))
+		r.line("| the same, found as the first result | | %s, generated %s | |", percent(s.first, s.needs), percent(g.first, g.needs))
+	}
+	r.line("\nFound as the first result / among the first 8, of how many:\n\n| API | %s, generated | suggested | %s, generated | suggested |\n| --- | --- | --- | --- | --- |", apiKinds[0], apiKinds[1])
+	for _, api := range slices.Sorted(maps.Keys(got)) {
+		row := []string{api}
+		for _, x := range got[api] {
+			if x.generated.needs == 0 {
+				row = append(row, "", "")
+				continue
+			}
+			row = append(row, x.generated.String(), x.suggested.String())
+		}
+		r.line("| %s |", strings.Join(row, " | "))
+	}
+}
