@@ -149,12 +149,12 @@ func (n *nested) told() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(n.ended, "call"))
-	for i, times := 0, 0; i < len(n.last); i += times {
-		c := n.last[i]
-		for times = 1; i+times < len(n.last) && n.last[i+times] == c; {
+	for i := 0; i < len(n.last); {
+		c, times := n.last[i], 0
+		for ; i < len(n.last) && n.last[i] == c; i++ {
 			times++
 		}
-		if i > 0 {
+		if i > times {
 			b.WriteString(", ")
 		}
 		b.WriteString(c.tool)
