@@ -238,7 +238,7 @@ func randomRequests(t *testing.T, file string, count int, met *notes) tally {
 		}
 		n.judged++
 		if err := judge(t, doc, tool.Path, &r, c.Schemes()); err != nil {
-			if why := reason(err, &r, g.guessed); why != "" {
+			if why := reason(err, &r, args, g.guessed); why != "" {
 				met.excuses[why]++
 				n.excused++
 				continue
@@ -310,7 +310,7 @@ func judge(t *testing.T, doc *openapi3.T, path string, r *operation.Request, sch
 }
 
 // reason says why a refusal is none of ours; empty when it is.
-func reason(err error, r *operation.Request, guessed bool) string {
+func reason(err error, r *operation.Request, args []byte, guessed bool) string {
 	for _, r := range []struct{ text, why string }{
 		{"invalid serialization method", "the validator knows deepObject for objects only; Stripe declares it for arrays"},
 		{"unsupported schema of request body's property", "the validator reads no arrays of objects in forms"},
@@ -334,6 +334,15 @@ func reason(err error, r *operation.Request, guessed bool) string {
 	}
 	if strings.Contains(err.Error(), "empty value is not allowed") && !bytes.Contains(r.Target, []byte("=&")) && !bytes.HasSuffix(r.Target, []byte("=")) {
 		return "the validator reads no arrays of what allOf or $ref make complicated"
+	}
+	if strings.Contains(err.Error(), "value must be an object") && bytes.Contains(r.Target, []byte("=%7B")) {
+		return "no standard says how an object inside another is written in a query"
+	}
+	if _, name, ok := strings.Cut(err.Error(), `parameter "`); ok && strings.Contains(name, "in query has an error: value is required but missing") {
+		name, _, _ = strings.Cut(name, `"`)
+		if bytes.Contains(args, []byte(`"`+name+`":{}`)) {
+			return "an object without members writes nothing into a query"
+		}
 	}
 	if bytes.HasPrefix(r.ContentType, []byte("text/")) && strings.Contains(err.Error(), "got string, want ") {
 		return "the validator takes every text for a string"
