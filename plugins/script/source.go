@@ -35,8 +35,10 @@ func withoutExport(code string) string {
 		return code
 	}
 	out := []byte(code)
+	ticks, counted := 0, 0
 	for _, m := range at {
-		if strings.Count(code[:m[0]], "`")%2 == 1 { // a line of a template
+		ticks += strings.Count(code[counted:m[0]], "`")
+		if counted = m[0]; ticks%2 == 1 { // a line of a template
 			continue
 		}
 		from, to, instead := m[4], m[5], "void 0,"
