@@ -51,15 +51,15 @@ func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
+	inner, second := new(engine.Node), new(engine.Node)
+	w.inner, w.second = inner, second
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
 	w.byName = make(map[string]int, len(w.names))
 	for i := range w.names {
 		w.byName[w.names[i].Name] = i
 	}
-	inner := w.generic(0)
-	w.inner, w.outer = inner, w.generic(engine.KeepLone)
-	inner.Rest, w.outer.Rest = inner, w.generic(engine.KeepLone)
-	w.outer.Rest.Rest = inner
+	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
+	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
 	if !says(op.Response) {
 		return p
@@ -102,17 +102,19 @@ type place struct {
 }
 
 type walk struct {
-	api          Index
-	base         string
-	writes       bool           // the answer is of what was just made or changed
-	names        []engine.Field // by exact name; shared by the nodes that change none
-	byName       map[string]int // index of each in names
-	inner, outer *engine.Node   // for what no schema describes: deep inside, and near the top
-	made         map[place]*engine.Node
-	joined       map[pair]*operation.Schema
-	why          map[*engine.Node]map[string]string
-	kept         map[*engine.Node]map[string]bool // declared members that keep every address
-	count        int
+	api    Index
+	base   string
+	writes bool           // the answer is of what was just made or changed
+	names  []engine.Field // by exact name; shared by the nodes that change none
+	byName map[string]int // index of each in names
+	// For what no schema describes: at the top, in its members, and deeper inside.
+	outer, second, inner *engine.Node
+
+	made   map[place]*engine.Node
+	joined map[pair]*operation.Schema
+	why    map[*engine.Node]map[string]string
+	kept   map[*engine.Node]map[string]bool // declared members that keep every address
+	count  int
 }
 
 // exactNames are the fields that every node has, more of them for an answer that no
@@ -150,15 +152,16 @@ func (w *walk) exactNames(described bool) []engine.Field {
 			add(engine.Field{Name: r.name, NoPages: true})
 		}
 	}
+	// An object or a list of that name is shortened as any other.
 	for _, n := range pageNames {
-		add(engine.Field{Name: n, KeepURL: true})
+		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 	}
 	for _, n := range valueNames {
-		add(engine.Field{Name: n, KeepURL: true})
+		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 	}
 	if !described {
 		for _, n := range undescribedNames {
-			add(engine.Field{Name: n, KeepURL: true})
+			add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 		}
 		for _, n := range placeNames {
 			add(engine.Field{Name: n, Node: placesNode})
@@ -229,7 +232,7 @@ func (w *walk) generic(more engine.Rules) *engine.Node {
 // rest is the node for what a node's schema does not declare.
 func (w *walk) rest(a at) *engine.Node {
 	if a.depth == 0 {
-		return w.outer.Rest
+		return w.second
 	}
 	return w.inner
 }
@@ -240,7 +243,7 @@ func (w *walk) plain(a at) *engine.Node {
 	case 0:
 		return w.outer
 	case 1:
-		return w.outer.Rest
+		return w.second
 	}
 	return w.inner
 }

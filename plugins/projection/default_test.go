@@ -213,6 +213,12 @@ func TestDefault(t *testing.T) {
 	f("/keys", arr(obj(prop("id", integer), owned)), `[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"},"goals":{"href":"https://x/api/v1/goals"}}}]`,
 		`[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"}}}]`)
 	f("/keys", arr(obj(prop("id", integer), prop("repoId", integer), owned)), `[{"id":1,"repoId":3,"_links":{"repo":{"href":"https://x/api/v1/repos/3"}}}]`, `[{"id":1,"repoId":3}]`)
+	// What no schema describes is shortened below names whose addresses stay, too.
+	for _, name := range []string{"value", "content", "location", "default"} {
+		f("/x", nil, `{"`+name+`":[{"id":1,"k":null,"tags":[],"value":"https://api.x/v1/things/1","self_url":"https://api.x/v1/things/1","at":{"lat":1,"zip":null}}]}`,
+			`{"`+name+`":[{"id":1,"value":"https://api.x/v1/things/1","at":{"lat":1}}]}`)
+	}
+	f("/x", obj(prop("id", integer)), `{"id":1,"value":{"k":null,"v":"https://api.x/v1/things/1","w":2}}`, `{"id":1,"value":{"w":2}}`)
 	// Alternatives that have a member in common keep what each of them keeps in it.
 	oidc := obj(prop("kind", str("")), prop("endpoints", obj(prop("token", obj(prop("url", str("")))))))
 	saml := obj(prop("kind", str("")), prop("endpoints", obj(prop("sso", obj(prop("url", str("")))))))
