@@ -153,10 +153,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 	}
 	// An object or a list of that name is shortened as any other.
-	for _, n := range pageNames {
-		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
-	}
-	for _, n := range valueNames {
+	for _, n := range slices.Concat(pageNames, valueNames) {
 		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 	}
 	if !described {
