@@ -3,6 +3,7 @@ package draft
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,8 @@ func MakeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 		m.With = conn.Together[m.ID]
 		r.Methods = append(r.Methods, m)
 	}
+	// Documents declare schemes that no operation names; those that tools require come first.
+	slices.SortStableFunc(r.Methods, func(a, b credential.AuthMethod) int { return min(b.Operations, 1) - min(a.Operations, 1) })
 	for _, u := range res.Unsupported {
 		r.Unsupported = append(r.Unsupported, toolset.Unsupported(u))
 	}

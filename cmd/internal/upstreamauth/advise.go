@@ -25,6 +25,10 @@ func Advise(w io.Writer, t *view.Toolset) {
 		return
 	}
 	best, command, keys, several := suggestion(t)
+	if best != nil && best.Operations == 0 {
+		fmt.Fprintf(w, "! no tool requires authentication; if the API does: %s\n", command)
+		return
+	}
 	if best != nil {
 		what := "take a key"
 		if several {
@@ -53,7 +57,7 @@ func Command(t *view.Toolset) string {
 // those that it goes with, whether all that they lack are keys, and whether they are several.
 func suggestion(t *view.Toolset) (best *credential.AuthMethod, command string, keys, several bool) {
 	for i := range t.Methods {
-		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || effort(m.Suggestion) < effort(best.Suggestion)) {
+		if m := &t.Methods[i]; m.Suggestion != nil && (best == nil || lessWork(m, best)) {
 			best = m
 		}
 	}
@@ -68,6 +72,15 @@ func suggestion(t *view.Toolset) (best *credential.AuthMethod, command string, k
 		}
 	}
 	return best, command, keys, several
+}
+
+// lessWork says that a method is a better suggestion than another: tools require it, and
+// those that none requires come last; then what the operator has to bring decides.
+func lessWork(m, than *credential.AuthMethod) bool {
+	if used := m.Operations > 0; used != (than.Operations > 0) {
+		return used
+	}
+	return effort(m.Suggestion) < effort(than.Suggestion)
 }
 
 // effort orders suggestions by what the operator has to bring: a key, a name with

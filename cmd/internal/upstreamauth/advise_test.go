@@ -19,11 +19,15 @@ func TestAdvise(t *testing.T) {
 	}}
 	one := header("key", "X-Key")
 	one.Operations = 1
+	unused := header("old", "X-Old")
+	unused.Operations = 0
 	for _, c := range []struct {
 		methods []credential.AuthMethod
 		want    string
 	}{
 		{[]credential.AuthMethod{login, header("key", "X-Key")}, "! 3 tools take a key: sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
+		{[]credential.AuthMethod{unused, login}, "! 3 tools need authentication: sluice toolset auth acme set --auth oauth2:CLIENT_ID --grant authorization_code --authorization-url https://a.example/go --token-url https://a.example/token --api-key-file FILE"},
+		{[]credential.AuthMethod{unused}, "! no tool requires authentication; if the API does: sluice toolset auth acme set --auth header:X-Old --api-key-file FILE"},
 		{[]credential.AuthMethod{one}, "! 1 tool takes a key: sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
 		{
 			[]credential.AuthMethod{header("id", "X-Id", "secret", "gone"), header("secret", "X-Secret", "id")},

@@ -1,0 +1,29 @@
+package draft
+
+import (
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/plugins/openapi"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// TestReportMethodsThatToolsRequireFirst: a key that the document declares and no operation
+// names is not what people are asked for first.
+func TestReportMethodsThatToolsRequireFirst(t *testing.T) {
+	spec := &openapi.Result{API: &operation.API{Schemes: []operation.SecurityScheme{
+		{ID: "old", Type: "apiKey", In: "query", Name: "hapikey"},
+		{ID: "login", Type: "oauth2"},
+		{ID: "token", Type: "http", Scheme: "bearer"},
+	}}}
+	made := &toolset.Generated{Tools: []toolset.GeneratedTool{{Schemes: []string{"token", "login"}}}}
+	r := MakeReport(&publish.Connector{Spec: spec}, made, 1, 0)
+	var ids []string
+	for i := range r.Methods {
+		ids = append(ids, r.Methods[i].ID)
+	}
+	if len(ids) != 3 || ids[0] != "login" || ids[1] != "token" || ids[2] != "old" {
+		t.Errorf("order %v", ids)
+	}
+}
