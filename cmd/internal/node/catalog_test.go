@@ -248,21 +248,48 @@ func properties(t *testing.T, schema any) map[string]bool {
 func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 	t.Helper()
 	v := newVendor(t, e, document)
-	body := map[string]any{
+	body, made, calls := callEntry(t, n, e, v)
+	var originals []string
+	for i := range made.Tools {
+		if made.Tools[i].Enabled {
+			originals = append(originals, made.Tools[i].OriginalName)
+		}
+	}
+	var generated madeToolset
+	api(t, n, http.MethodPost, "/v1/toolsets", map[string]any{
+		"slug": e.ID + "-generated", "baseUrl": v.URL, "source": map[string]any{"openapi": map[string]any{"url": v.URL + "/openapi-document"}},
+		"tools": originals, "deploy": map[string]any{"skip": true},
+	}, &generated)
+	proveWorkflows(t, n, e, v, body)
+	measured := catalog.EntryVerified{Version: made.Source.Version, GeneratedTokens: generated.Tokens, Tokens: made.Tokens}
+	t.Logf("%s: %d of %d tools, %d calls, %d tokens, generated %d (%d %%)", e.ID, len(originals), made.ToolCount, calls, made.Tokens, generated.Tokens, 100*made.Tokens/generated.Tokens)
+	if e.Verified == nil || *e.Verified != measured {
+		line := fmt.Sprintf("verified: {version: %q, generatedTokens: %d, tokens: %d}", measured.Version, measured.GeneratedTokens, measured.Tokens)
+		if *updateCatalog {
+			writeVerified(t, e.ID, line)
+			return
+		}
+		t.Errorf("measured, and not what the entry says: %s", line)
+	}
+}
+
+// callEntry adds an entry from the document of a vendor, with the credential, and calls each of
+// its tools; it returns what was sent to add it, what was made, and how many calls there were.
+func callEntry(t *testing.T, n *node.Node, e *catalog.Entry, v *vendor) (body map[string]any, made madeToolset, calls int) {
+	t.Helper()
+	body = map[string]any{
 		"baseUrl": v.URL, "source": map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document", "noWorkflows": true}},
 		"deploy": map[string]any{"untestedReason": "no tool can be called without arguments"},
 	}
 	if len(e.Authentication) > 0 {
 		body["authentication"] = withKey(t, &e.Authentication[0].Settings)
 	}
-	var made madeToolset
 	api(t, n, http.MethodPost, "/v1/toolsets", body, &made)
 	if made.Status != "live" {
 		t.Fatalf("%s, test %+v", made.Status, made.Test)
 	}
 	s := session(t, made.URL)
 	var names, wanted []string
-	calls := 0
 	operations := map[string]string{}
 	for i := range e.Tools {
 		wanted = append(wanted, e.Tools[i].Name)
@@ -310,29 +337,7 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 	if calls == 0 {
 		t.Error("no tool could be called")
 	}
-
-	var originals []string
-	for i := range made.Tools {
-		if made.Tools[i].Enabled {
-			originals = append(originals, made.Tools[i].OriginalName)
-		}
-	}
-	var generated madeToolset
-	api(t, n, http.MethodPost, "/v1/toolsets", map[string]any{
-		"slug": e.ID + "-generated", "baseUrl": v.URL, "source": map[string]any{"openapi": map[string]any{"url": v.URL + "/openapi-document"}},
-		"tools": originals, "deploy": map[string]any{"skip": true},
-	}, &generated)
-	proveWorkflows(t, n, e, v, body)
-	measured := catalog.EntryVerified{Version: made.Source.Version, GeneratedTokens: generated.Tokens, Tokens: made.Tokens}
-	t.Logf("%s: %d of %d tools, %d calls, %d tokens, generated %d (%d %%)", e.ID, len(names), made.ToolCount, calls, made.Tokens, generated.Tokens, 100*made.Tokens/generated.Tokens)
-	if e.Verified == nil || *e.Verified != measured {
-		line := fmt.Sprintf("verified: {version: %q, generatedTokens: %d, tokens: %d}", measured.Version, measured.GeneratedTokens, measured.Tokens)
-		if *updateCatalog {
-			writeVerified(t, e.ID, line)
-			return
-		}
-		t.Errorf("measured, and not what the entry says: %s", line)
-	}
+	return body, made, calls
 }
 
 // proveWorkflows runs the cases of an entry's workflows as an agent does, at a vendor that
