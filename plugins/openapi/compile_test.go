@@ -162,6 +162,11 @@ func TestNames(t *testing.T) {
 	f("index", "GET", "/pets", "", "list_pets")
 	f("create", "POST", "/users/{id}/posts", "", "create_post")
 	f("search", "GET", "/pets/search", "", "search_pets")
+	f("get-/crm/v3/contacts_getPage", "GET", "/crm/v3/contacts", "Basic", "list_contacts")
+	f("get-/crm/v3/contacts/{id}_getById", "GET", "/crm/v3/contacts/{id}", "Basic", "get_contact_by_id")
+	f("post-/crm/v3/contacts/search_doSearch", "POST", "/crm/v3/contacts/search", "Search", "search_contacts")
+	f("post-/crm/v3/contacts/batch/archive_archive", "POST", "/crm/v3/contacts/batch/archive", "Batch", "archive_contact_batch")
+	f("GET /crm/v3/contacts", "GET", "/crm/v3/contacts", "", "get_crm_v3_contacts")
 	f("delete", "DELETE", "/{id}", "", "delete")
 }
 

@@ -24,7 +24,7 @@ func (n *namer) name(id, method, path string, tags []string) string {
 		n.taken = make(map[string]bool)
 	}
 	var candidates []string
-	if id != "" {
+	if id = withoutPath(id, path); id != "" {
 		words := idWords(id, method, path)
 		if said := onlyVerb(words, path); said != "" {
 			candidates = append(candidates, said, fromPath(method, path))
@@ -119,6 +119,19 @@ func cutPlain(s string, n int) string {
 // noise are words of frameworks that say nothing about an operation.
 var noise = []string{"controller", "api", "endpoint", "handler", "resource", "service"}
 
+// withoutPath is what an operationId says beyond the path that some generators write into it:
+// "post-/crm/v3/contacts/search_doSearch" says doSearch.
+func withoutPath(id, path string) string {
+	if strings.Count(path, "/") > 1 {
+		if _, rest, found := strings.Cut(id, path); found {
+			if rest = strings.Trim(rest, "_-./ "); rest != "" {
+				return rest
+			}
+		}
+	}
+	return id
+}
+
 // idWords are the words of an operationId, without the path and method that
 // FastAPI and others append.
 func idWords(id, method, path string) []string {
@@ -172,6 +185,12 @@ var vague = []string{"by", "id", "ids", "uuid", "key", "all", "one", "many", "it
 // "getById", "findAll", "index"): the verb, what the path names, and the rest.
 // It is "" when the id says more than a verb, or the path says nothing.
 func onlyVerb(ws []string, path string) string {
+	switch {
+	case len(ws) == 2 && ws[0] == "do":
+		ws = ws[1:]
+	case len(ws) == 2 && ws[0] == "get" && (ws[1] == "page" || ws[1] == "pages"):
+		ws = []string{"list"}
+	}
 	if len(ws) == 0 || slices.ContainsFunc(ws[1:], func(w string) bool { return !slices.Contains(vague, w) }) {
 		return ""
 	}
@@ -193,6 +212,9 @@ func onlyVerb(ws []string, path string) string {
 	for seg := range strings.SplitSeq(path, "/") {
 		w := wording.Split(seg)
 		if !strings.ContainsRune(seg, '{') && len(w) > 0 && !version1(w) && !slices.Equal(w, ws[:1]) {
+			if len(object) > 0 && len(w) == 1 && (w[0] == "batch" || w[0] == "bulk") {
+				w = append(singular(object), w[0])
+			}
 			object = w
 		}
 	}
