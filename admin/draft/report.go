@@ -3,6 +3,7 @@ package draft
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) credential.Au
 	}
 	switch {
 	case sc.Type == "apiKey" && sc.In == "header":
-		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name}
+		m.Suggestion = &credential.Suggest{AuthType: registry.AuthHeader, HeaderName: sc.Name, HeaderPrefix: headerPrefix(sc)}
 	case sc.Type == "apiKey" && sc.In == "query":
 		m.Suggestion = &credential.Suggest{AuthType: registry.AuthQuery, ParameterName: sc.Name}
 	case sc.Type == "apiKey" && sc.In == "cookie":
@@ -92,6 +93,23 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) credential.Au
 		m.Suggestion = suggestIssuer(sc.OpenIDURL)
 	}
 	return m
+}
+
+// authorizationExample is an example of the Authorization header in a description, such as
+// "Authorization: SSWS {API token}".
+var authorizationExample = regexp.MustCompile("[Aa]uthorization[`'\"]{0,2}(?: (?:request )?[Hh]eader)?(?: ?[:=]| to| as| is)? ?[`'\"]{0,2}" +
+	"([A-Z][A-Za-z0-9-]{1,30}|bearer|token)[ :]{1,2}[`'\"]{0,2}(?:[<{\\[$%*]|(?:your|my|api|access|token|key|secret|xx)\\b)")
+
+// headerPrefix is what a key that is declared as the whole Authorization header is sent behind
+// (RFC 9110 §11.4), where its description says so.
+func headerPrefix(sc *operation.SecurityScheme) string {
+	if !strings.EqualFold(sc.Name, "Authorization") {
+		return ""
+	}
+	if m := authorizationExample.FindStringSubmatch(sc.Description); m != nil && !slices.Contains([]string{"A", "An", "The", "Your", "This", "API"}, m[1]) {
+		return m[1] + " "
+	}
+	return ""
 }
 
 // suggestFlow chooses the flow that needs no person, then the one where a person

@@ -27,3 +27,22 @@ func TestReportMethodsThatToolsRequireFirst(t *testing.T) {
 		t.Errorf("order %v", ids)
 	}
 }
+
+// TestHeaderPrefix: what a key in the Authorization header is sent behind is read in the
+// scheme's description.
+func TestHeaderPrefix(t *testing.T) {
+	for _, c := range []struct{ name, description, want string }{
+		{"Authorization", "Pass the API token as the Authorization header value prefixed with SSWS: `Authorization: SSWS {API Token}`", "SSWS "},
+		{"authorization", "performed by setting the `Authorization` header to `Klaviyo-API-Key your-private-api-key`", "Klaviyo-API-Key "},
+		{"Authorization", "Example: 'Authorization: Bearer <token>'", "Bearer "},
+		{"Authorization", "Authorization: token XXX, or Authorization: Token [key]", "Token "},
+		{"Authorization", "The Authorization header is the API key.", ""},
+		{"Authorization", "Send Authorization: The key of your account.", ""},
+		{"Authorization", "", ""},
+		{"X-Key", "Authorization: Bearer <token>", ""},
+	} {
+		if got := headerPrefix(&operation.SecurityScheme{Name: c.name, Description: c.description}); got != c.want {
+			t.Errorf("%s, %q: %q, want %q", c.name, c.description, got, c.want)
+		}
+	}
+}

@@ -62,6 +62,7 @@ func TestHarmless(t *testing.T) {
 		"When the function is invoked, its log is kept.", "Set to true to not notify users.", "The access token must be sent in the Authorization header to https://api.example.com.",
 		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0", "0123456789abcdef0123456789abcdef01234567",
 		"Never returns more than 100 rows.", "A/B tests run in parallel.", "An assistant is a person who helps the doctor.",
+		"Whether the device has a jailbreak or is rooted.", "jailbreak", "Denies devices that are jailbroken.",
 		"anthropic_api_key", "openai_api_key: the key of the agent, such as sk-…",
 	} {
 		if f := Find(text); len(f) != 0 {
