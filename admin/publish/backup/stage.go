@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 // staged is a backup that was restored into a directory of its own.
@@ -140,6 +141,12 @@ func (s *restorer) next() (*tar.Header, error) {
 	if h.Typeflag != tar.TypeReg || path.Clean(h.Name) != h.Name {
 		return nil, damaged("it holds something that is no file", nil)
 	}
+	// A sparse file is gigabytes of zeros in a few bytes of the archive; we write none.
+	for name := range h.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return nil, damaged("it holds a sparse file", nil)
+		}
+	}
 	if h.Name != nameEnd {
 		sumHead(s.hash, h.Name, h.Size)
 	}
@@ -150,6 +157,9 @@ func (s *restorer) next() (*tar.Header, error) {
 func (s *restorer) file(h *tar.Header) (err error) {
 	if !strings.HasPrefix(h.Name, dirKeys+"/") && !strings.HasPrefix(h.Name, dirRegistry+"/") {
 		return damaged("it holds a file that does not belong there", nil)
+	}
+	if h.Size > mostOf(h.Name) {
+		return damaged("it holds a file that is larger than any of its kind", nil)
 	}
 	if err := s.root.MkdirAll(path.Dir(h.Name), 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", path.Dir(h.Name), err)
@@ -177,6 +187,14 @@ func (s *restorer) file(h *tar.Header) (err error) {
 	s.out.sum.Files++
 	s.out.sum.Bytes += n
 	return nil
+}
+
+// mostOf is the size of the largest file that there is by its name.
+func mostOf(name string) int64 {
+	if strings.HasPrefix(name, dirKeys+"/") {
+		return maxKeyFileBytes
+	}
+	return server.MaxBlobBytes // files of the index are smaller
 }
 
 // recordReader joins the entries of the records; header is the first that is none.
