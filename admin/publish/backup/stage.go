@@ -123,6 +123,9 @@ func (s *restorer) end(h *tar.Header) error {
 func (s *restorer) Read(p []byte) (int, error) {
 	n, err := s.tar.Read(p)
 	s.hash.Write(p[:n])
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = damaged("it ends early, or was changed", err)
+	}
 	return n, err
 }
 
@@ -178,7 +181,13 @@ func (s *restorer) file(h *tar.Header) (err error) {
 	if err == nil && s.durable {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if problem.As(err) != nil { // of the archive
+		return err
+	}
+	if err != nil {
 		return fmt.Errorf("restore %s: %w", h.Name, err)
 	}
 	if isContent && registry.DigestOfSum(sum.Sum(nil)).Hex() != content {
