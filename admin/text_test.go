@@ -41,6 +41,13 @@ func TestText(t *testing.T) {
 		{"an escaped backslash", "PATCH", at, `{"description":"a\\u0000b"}`, 200},
 		{"the digits alone", "PATCH", at, `{"description":"u0000"}`, 200},
 		{"three backslashes", "PATCH", at, `{"description":"\\\u0000"}`, 422},
+		{"half of a pair", "PATCH", at, `{"description":"a\ud83d"}`, 422},
+		{"the other half", "PATCH", at, `{"description":"\uDE00a"}`, 422},
+		{"the halves in the other order", "PATCH", at, `{"description":"\ude00\ud83d"}`, 422},
+		{"half of a pair before another character", "PATCH", at, `{"description":"\ud83d\u0041"}`, 422},
+		{"half of a pair in a secret", "PUT", at + "/authentication", `{"authType":"header","headerName":"X","apiKey":"k\udfff"}`, 422},
+		{"a pair", "PATCH", at, `{"description":"\ud83d\ude00"}`, 200},
+		{"half of a pair, with an escaped backslash", "PATCH", at, `{"description":"\\ud83d"}`, 200},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a := w.do(row.method, row.path, row.body, "If-Match", "*")
@@ -52,7 +59,13 @@ func TestText(t *testing.T) {
 			}
 		})
 	}
-	if got := len(w.audits()) - len(before); got != 2 { // the two that are in order
+	// The content type of the document, none, and others are no way around.
+	for _, kind := range []string{"application/merge-patch+json", "application/merge-patch+json; charset=utf-8", "application/merge-patch+json;;", ""} {
+		for _, text := range []string{`{"description":"a\u0000b"}`, "{\"description\":\"a\xffb\"}", `{"description":"a\ud800b"}`} {
+			want[front.Problem](w, w.do("PATCH", at, text, "If-Match", "*", "Content-Type", kind), http.StatusUnprocessableEntity)
+		}
+	}
+	if got := len(w.audits()) - len(before); got != 4 { // those that are in order
 		t.Errorf("%d records were written", got)
 	}
 	// Parameters of every list, with every character a database might mind.
