@@ -19,6 +19,7 @@ import (
 
 type updateEntryInput struct {
 	ToolsetInput
+	request.MatchInput
 	Body adoption.UpdateRequest
 }
 
@@ -28,10 +29,10 @@ func registerEntryUpdates(s *Server) {
 		OperationID: "update-toolset-entry", Method: http.MethodPost, Path: path, Summary: "Take over the entry of the catalog as it is now", Tags: []string{"catalog"},
 		Description: "For a connector that was made of an entry: tools, names, descriptions, answers, authentication header and addresses that are as the older version of the entry said become " +
 			"what the newer says; everything the operator edited stays. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft, " +
-			"and so does a new address of calls until its credential may be sent there.",
+			"and so does a new address of calls until its credential may be sent there. With If-Match, nothing is done when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *updateEntryInput) (*jobOutput, error) {
 		return s.run(ctx, "catalog.update", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return updateEntry(ctx, s, in.ID, &in.Body, phase)
+			return updateEntry(ctx, s, in, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), path, change.Refreshed{}, http.StatusOK)
@@ -40,7 +41,8 @@ func registerEntryUpdates(s *Server) {
 // entryTries of an update whose toolset is changed by others meanwhile.
 const entryTries = 20
 
-func updateEntry(ctx context.Context, s *Server, id string, in *adoption.UpdateRequest, phase func(string)) (*request.Done, error) {
+func updateEntry(ctx context.Context, s *Server, input *updateEntryInput, phase func(string)) (*request.Done, error) {
+	in := &input.Body
 	ws := s.workspace(ctx)
 	room := &adoption.Room{
 		Catalog: s.catalog, Drafts: s.drafts, Rollouts: s.rollouts,
@@ -49,7 +51,7 @@ func updateEntry(ctx context.Context, s *Server, id string, in *adoption.UpdateR
 		},
 	}
 	for try := 1; ; try++ {
-		d, err := s.drafts.Load(ctx, ws, id)
+		d, err := s.drafts.LoadMatching(ctx, ws, input.ID, &input.MatchInput)
 		if err != nil {
 			return nil, err
 		}

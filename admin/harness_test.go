@@ -3,9 +3,7 @@ package admin_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql" //nolint:depguard // faults are injected beside the store
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -300,37 +298,6 @@ func (w *world) credential(toolset, connector string) (*store.Credential, error)
 		return nil, err
 	}
 	return &rows[0], nil
-}
-
-// fetcher gets specifications with net/http, and fails when told to.
-type fetcher struct {
-	mu   sync.Mutex
-	docs map[string]string // guarded by mu
-	// asked are the requests so far; guarded by mu.
-	asked []source.FetchRequest
-}
-
-func (f *fetcher) put(url, doc string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.docs[url] = doc
-}
-
-// Fetch answers with a hash of the document as its ETag.
-func (f *fetcher) Fetch(_ context.Context, in source.FetchRequest) (source.Document, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	doc, ok := f.docs[in.URL]
-	if !ok {
-		return source.Document{}, problem.New(problem.Unreachable, "%s cannot be reached", in.URL).Fix("check the address")
-	}
-	f.asked = append(f.asked, in)
-	sum := sha256.Sum256([]byte(doc))
-	v := source.Validators{ETag: `"` + hex.EncodeToString(sum[:8]) + `"`}
-	if in.Since.ETag == v.ETag {
-		return source.Document{URL: in.URL, Validators: v, NotModified: true}, nil
-	}
-	return source.Document{Data: []byte(doc), URL: in.URL, Validators: v}, nil
 }
 
 const upstreamKey = "live-key-0123456789-9f3c"

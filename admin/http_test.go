@@ -228,6 +228,11 @@ func TestMultipart(t *testing.T) {
 	if p := want[front.Problem](w, post("/v1/toolsets", "file", "\xff\xfe"), 422); p.Errors[0].File != "file.yaml" {
 		t.Errorf("not UTF-8: %+v", p)
 	}
+	want[front.Problem](w, post("/v1/toolsets", "overlay", "overlay: \xff", "file", fixture(t, "pets.yaml")), 422)
+	for path, part := range map[string]string{"/v1/toolsets": "file", "/v1/plugins": "module"} {
+		named := "--x\r\nContent-Disposition: form-data; name=" + part + "; filename=\"a\xff.yaml\"\r\n\r\nabc\r\n--x--\r\n"
+		want[front.Problem](w, w.do("POST", path, named, "Content-Type", "multipart/form-data; boundary=x"), 422)
+	}
 }
 
 func TestBodyLimit(t *testing.T) {

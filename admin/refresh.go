@@ -13,6 +13,7 @@ import (
 
 type refreshInput struct {
 	ToolsetInput
+	request.MatchInput
 	Body change.RefreshRequest
 }
 
@@ -27,10 +28,11 @@ func registerRefresh(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "refresh-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/refresh", Summary: "Read the specification of a toolset again", Tags: tags,
 		Description: "Fetches it from its URL (only when the server says it changed), applies the toolset's overlays, says what changed tool by tool, " +
-			"and keeps names, descriptions and disabled tools. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft.",
+			"and keeps names, descriptions and disabled tools. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft. " +
+			"With If-Match, nothing is read when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *refreshInput) (*jobOutput, error) {
 		return s.run(ctx, "toolset.refresh", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.changes.Refresh(ctx, in.ID, &in.Body, phase)
+			return s.changes.Refresh(ctx, in.ID, &in.MatchInput, &in.Body, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), "/v1/toolsets/{id}/refresh", change.Refreshed{}, http.StatusOK)

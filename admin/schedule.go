@@ -23,6 +23,7 @@ type setScheduleInput struct {
 
 type acceptInput struct {
 	ToolsetInput
+	request.MatchInput
 	Change string `path:"change" maxLength:"64" doc:"Id of the change that waits."`
 	Body   *change.AcceptChange
 }
@@ -48,14 +49,15 @@ func registerSchedules(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "accept-change", Method: http.MethodPost, Path: accept, Summary: "Accept a change that waits", Tags: tags,
-		Description: "Reads the source again, takes over exactly what that change says, tests and deploys it. 409 when the source has changed again since.",
+		Description: "Reads the source again, takes over exactly what that change says, tests and deploys it. 409 when the source has changed again since. " +
+			"With If-Match, nothing is read when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *acceptInput) (*jobOutput, error) {
 		req, err := s.changes.Accept(ctx, in.ID, in.Change, in.Body)
 		if err != nil {
 			return nil, err
 		}
 		return s.run(ctx, "toolset.accept", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.changes.Refresh(ctx, in.ID, req, phase)
+			return s.changes.Refresh(ctx, in.ID, &in.MatchInput, req, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), accept, change.Refreshed{}, http.StatusOK)

@@ -484,7 +484,7 @@ func (s *Server) routes() {
 				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
-					"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The session of a browser, for requests of the console's own pages."},
+					"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The session of a browser, for requests of the console's own pages. Over https its name is " + front.HostPrefix + front.SessionCookie + "."},
 				},
 			},
 			Security: []map[string][]string{{"token": {}}, {"session": {}}},

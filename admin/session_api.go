@@ -14,10 +14,12 @@ import (
 )
 
 type signInInput struct {
-	Cookie    string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login."`
-	Challenge string `cookie:"sluice_passkey" maxLength:"100" doc:"Of the challenge that a passkey signed."`
-	Agent     string `header:"User-Agent"`
-	Body      session.SignIn
+	Cookie        string `cookie:"sluice_session" maxLength:"100" doc:"Of the session that ends with this login; over http, on loopback."`
+	HostCookie    string `cookie:"__Host-sluice_session" maxLength:"100" doc:"The same over https."`
+	Challenge     string `cookie:"sluice_passkey" maxLength:"100" doc:"Of the challenge that a passkey signed; over http, on loopback."`
+	HostChallenge string `cookie:"__Host-sluice_passkey" maxLength:"100" doc:"The same over https."`
+	Agent         string `header:"User-Agent"`
+	Body          session.SignIn
 }
 
 type signInOutput struct {
@@ -45,7 +47,10 @@ func registerSessions(s *Server) {
 		Description: "With the secret of a login link, with the address and password of a member, or with a passkey. The answer sets the cookie of the session. " +
 			"The request must come from a page of the console. After many failures it answers 429 with Retry-After.",
 	}, func(ctx context.Context, in *signInInput) (*signInOutput, error) {
-		out, err := s.sessions.Open(ctx, &in.Body, &session.From{Base: s.front.ConsoleURL(ctx), Old: secrets.New(in.Cookie), Kept: secrets.New(in.Challenge), Agent: in.Agent})
+		out, err := s.sessions.Open(ctx, &in.Body, &session.From{
+			Base: s.front.ConsoleURL(ctx), Agent: in.Agent,
+			Old: s.front.Own(ctx, in.HostCookie, in.Cookie), Kept: s.front.Own(ctx, in.HostChallenge, in.Challenge),
+		})
 		if err != nil {
 			return nil, s.front.Fail(ctx, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/publish/keyring"
 )
@@ -40,6 +41,13 @@ func TestText(t *testing.T) {
 		{"an escaped backslash", "PATCH", at, `{"description":"a\\u0000b"}`, 200},
 		{"the digits alone", "PATCH", at, `{"description":"u0000"}`, 200},
 		{"three backslashes", "PATCH", at, `{"description":"\\\u0000"}`, 422},
+		{"half of a pair", "PATCH", at, `{"description":"a\ud83d"}`, 422},
+		{"the other half", "PATCH", at, `{"description":"\uDE00a"}`, 422},
+		{"the halves in the other order", "PATCH", at, `{"description":"\ude00\ud83d"}`, 422},
+		{"half of a pair before another character", "PATCH", at, `{"description":"\ud83d\u0041"}`, 422},
+		{"half of a pair in a secret", "PUT", at + "/authentication", `{"authType":"header","headerName":"X","apiKey":"k\udfff"}`, 422},
+		{"a pair", "PATCH", at, `{"description":"\ud83d\ude00"}`, 200},
+		{"half of a pair, with an escaped backslash", "PATCH", at, `{"description":"\\ud83d"}`, 200},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			a := w.do(row.method, row.path, row.body, "If-Match", "*")
@@ -51,7 +59,13 @@ func TestText(t *testing.T) {
 			}
 		})
 	}
-	if got := len(w.audits()) - len(before); got != 2 { // the two that are in order
+	// The content type of the document, none, and others are no way around.
+	for _, kind := range []string{"application/merge-patch+json", "application/merge-patch+json; charset=utf-8", "application/merge-patch+json;;", ""} {
+		for _, text := range []string{`{"description":"a\u0000b"}`, "{\"description\":\"a\xffb\"}", `{"description":"a\ud800b"}`} {
+			want[front.Problem](w, w.do("PATCH", at, text, "If-Match", "*", "Content-Type", kind), http.StatusUnprocessableEntity)
+		}
+	}
+	if got := len(w.audits()) - len(before); got != 4 { // those that are in order
 		t.Errorf("%d records were written", got)
 	}
 	// Parameters of every list, with every character a database might mind.
@@ -122,5 +136,77 @@ func TestConditionalTest(t *testing.T) {
 	}
 	if a := w.do("POST", at+"/test", nil, "If-Match", now); a.StatusCode != http.StatusOK {
 		t.Errorf("with the ETag of now: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// TestConditionalChanges: nobody reads a source again, accepts what waits, takes a newer
+// entry over or adds a connector to a toolset that they have not seen.
+func TestConditionalChanges(t *testing.T) {
+	w := newWorld(t)
+	w.fetcher.put(shopURL, movable("1", "{url: "+w.upstream.URL+"}", ""))
+	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}}
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), http.StatusCreated)
+	const at = "/v1/toolsets/shop"
+	w.fetcher.put(shopURL, strings.Replace(movable("2", "{url: "+w.upstream.URL+"}", ""), "/orders", "/invoices", 1))
+	held := want[change.Refreshed](w, w.do("POST", at+"/refresh", map[string]any{"hold": true}), http.StatusOK)
+	if held.Changes == nil || !held.Changes.Waits {
+		t.Fatalf("held %+v", held.Changes)
+	}
+	seen := w.do("GET", at, nil).Header.Get("ETag")
+	if a := w.do("PATCH", at, `{"description":"changed by somebody"}`, "If-Match", seen); a.StatusCode != http.StatusOK {
+		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
+	}
+	was, reads := w.get("shop"), w.fetcher.count()
+	now := ""
+	for _, post := range []struct {
+		path string
+		body any
+	}{
+		{"/refresh", map[string]any{"force": true}},
+		{"/refresh", map[string]any{"dryRun": true}},
+		{"/changes/" + held.Changes.ID + "/accept", map[string]any{}},
+		{"/catalog-update", map[string]any{}},
+		{"/connectors", w.petsBody("more")},
+	} {
+		a := w.do("POST", at+post.path, post.body, "If-Match", seen)
+		want[front.Problem](w, a, http.StatusPreconditionFailed)
+		if now = a.Header.Get("ETag"); now == "" || now == seen {
+			t.Errorf("%s: the ETag of now is %q", post.path, now)
+		}
+	}
+	if is := w.get("shop"); is.Digest != was.Digest || is.LiveDigest != was.LiveDigest || len(is.Connectors) != 1 || w.fetcher.count() != reads {
+		t.Errorf("the toolset was changed: %+v, %d reads", is.Toolset, w.fetcher.count()-reads)
+	}
+	accepted := want[change.Refreshed](w, w.do("POST", at+"/changes/"+held.Changes.ID+"/accept", map[string]any{}, "If-Match", now), http.StatusOK)
+	if accepted.Toolset.Digest == was.Digest {
+		t.Error("with the ETag of now nothing was accepted")
+	}
+	if a := w.do("POST", at+"/refresh", map[string]any{}, "If-Match", "*"); a.StatusCode != http.StatusOK {
+		t.Errorf("with any ETag: %d %s", a.StatusCode, a.body)
+	}
+}
+
+// TestConditionalChangeMeanwhile: a change of one version is not made of the next one when
+// somebody is faster while its source is read.
+func TestConditionalChangeMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.fetcher.put(shopURL, movable("1", "{url: "+w.upstream.URL+"}", ""))
+	body := map[string]any{"slug": "shop", "source": map[string]any{"openapi": map[string]any{"url": shopURL}}}
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body, "Remote", "127.0.0.1:999"), http.StatusCreated)
+	const at = "/v1/toolsets/shop"
+	for name, tag := range map[string]string{"with an ETag": w.do("GET", at, nil).Header.Get("ETag"), "without": ""} {
+		w.fetcher.put(shopURL, movable(name, "{url: "+w.upstream.URL+"}", ""))
+		w.fetcher.during(func() {
+			if a := w.send("PATCH", at, map[string]any{"description": name}, at); a.StatusCode != http.StatusOK {
+				t.Errorf("patch: %d %s", a.StatusCode, a.body)
+			}
+		})
+		headers, status := []string{}, http.StatusOK
+		if tag != "" {
+			headers, status = []string{"If-Match", tag}, http.StatusPreconditionFailed
+		}
+		if a := w.do("POST", at+"/refresh", map[string]any{}, headers...); a.StatusCode != status {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.body)
+		}
 	}
 }

@@ -21,6 +21,7 @@ type ToolsetConnectorInput struct {
 
 type addConnectorInput struct {
 	ToolsetInput
+	request.MatchInput
 	Body change.AddConnector
 }
 
@@ -60,10 +61,11 @@ func registerToolsetConnectors(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "add-toolset-connector", Method: http.MethodPost, Path: path, Summary: "Add an API or an MCP server to a toolset", Tags: tags,
 		Description: "Makes a connector, tests one of its safe tools, and deploys when the test passes. No tool that is there is renamed: " +
-			"a new one whose name is taken gets the connector's name in front. The same source again refreshes that connector (200).",
+			"a new one whose name is taken gets the connector's name in front. The same source again refreshes that connector (200). " +
+			"With If-Match, nothing is read when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *addConnectorInput) (*jobOutput, error) {
 		return s.run(ctx, "connector.add", func(ctx context.Context, phase func(string)) (*request.Done, error) {
-			return s.changes.Add(ctx, in.ID, &in.Body, phase)
+			return s.changes.Add(ctx, in.ID, &in.MatchInput, &in.Body, phase)
 		})
 	})
 	documentJob(s.api.OpenAPI(), path, change.AddedConnector{}, http.StatusCreated, http.StatusOK)

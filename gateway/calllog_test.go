@@ -1,12 +1,17 @@
 package gateway_test
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 	"github.com/sluicegate/sluice/plugins/operation"
 	"github.com/sluicegate/sluice/registry"
@@ -89,5 +94,42 @@ func TestCallLog(t *testing.T) {
 	}
 	if metering.CaptureOf("nonsense") != metering.CaptureNothing {
 		t.Error("a setting that is not known captures")
+	}
+}
+
+// TestCallLogKeepsNoCredential: a credential of the toolset that its caller sends, because
+// somebody put it in a prompt, is in no captured argument, however it is written.
+func TestCallLogKeepsNoCredential(t *testing.T) {
+	const key = "Sk9_live+a/b=Qz7xYw3Rt5"
+	up := upstreamtest.New(t)
+	up.Handle("/one", upstreamtest.JSON(200, `{"id":1}`))
+	up.Handle("/bad", upstreamtest.JSON(404, `{}`))
+	s := start(t, gatewaytest.Options{})
+	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New(key), Version: 1, Origins: registry.Origins{up.URL}})
+	q := gatewaytest.Param("q", operation.InQuery, operation.TypeString, false)
+	for i, capture := range []string{registry.CaptureErrors, registry.CaptureAll} {
+		doc := tokens(tokenGrant("ann"))
+		doc.Capture = capture
+		in := guarded(t, up, uint64(i+1), doc, gatewaytest.Operation("one", "GET", "/one", q), gatewaytest.Operation("bad", "GET", "/bad", q))
+		in.Bundle.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Key", CredentialID: "c1"}
+		if err := s.Serve(in); err != nil {
+			t.Fatal(err)
+		}
+		for _, written := range []string{key, base64.StdEncoding.EncodeToString([]byte(key)), hex.EncodeToString([]byte(key)), url.QueryEscape(key)} {
+			for _, tool := range []string{"one", "bad"} {
+				if status, body := post(t, s.URL("acme"), callBody(tool, `{"q":"my key is `+written+`"}`), "Authorization", "Bearer slt_ann"); status != 200 {
+					t.Fatalf("%d %s", status, body)
+				}
+			}
+			u := s.Meter.Drain()
+			if len(u.Calls) != 2 || u.Calls[0].Captured != (capture == registry.CaptureAll) || !u.Calls[1].Captured {
+				t.Fatalf("%+v", u.Calls)
+			}
+			for _, c := range u.Calls {
+				if strings.Contains(c.Arguments, written[:len(written)-2]) || c.Captured && !strings.Contains(c.Arguments, "my key is") {
+					t.Errorf("%s captured %s", c.Tool, c.Arguments)
+				}
+			}
+		}
 	}
 }

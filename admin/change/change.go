@@ -33,14 +33,15 @@ const changeTries = 20
 // can fail without a trace comes first, and all records are written in one transaction:
 // a failed test leaves a draft, every other failure leaves nothing. Nothing is locked.
 // When somebody else changed the toolset before the records are written, the change
-// begins again from load.
+// begins again from load, unless it is of one version only.
 type change struct {
 	r     *Room
 	ws    *store.Workspace
-	in    *CreateToolset // what is asked for
-	add   *AddConnector  // in is a connector for the toolset of its slug; nil: it is not
-	again *refresh       // in is a source that is read again; nil: it is not
-	phase func(string)   // is told what happens now
+	in    *CreateToolset     // what is asked for
+	add   *AddConnector      // in is a connector for the toolset of its slug; nil: it is not
+	again *refresh           // in is a source that is read again; nil: it is not
+	match request.MatchInput // the version of the toolset that the change is of; empty: any
+	phase func(string)       // is told what happens now
 
 	entry    *catalog.Adoption // of the catalog, which the source is of; set by read, nil: of none
 	source   *source.Source    // set by read
@@ -95,7 +96,7 @@ func (c *change) run(ctx context.Context) (*request.Done, error) {
 		if err == nil {
 			break
 		}
-		if try == changeTries || !errors.Is(err, store.ErrStale) {
+		if try == changeTries || c.match.IfMatch != "" || !errors.Is(err, store.ErrStale) {
 			return nil, err
 		}
 	}
@@ -190,6 +191,9 @@ func (c *change) load(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
+		if err := c.match.Check(ts.Version, false); err != nil {
+			return err
+		}
 		if c.d, err = c.r.Drafts.Of(ctx, c.ws, ts); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func (r *Room) Follow(ctx context.Context, ts *store.Toolset, c *store.ToolsetCo
 		req.Accept, req.follows = true, true
 		req.Deploy = &CreateDeploy{UntestedReason: "the toolset follows its MCP server"}
 	}
-	_, err := r.Refresh(ctx, ts.ID, req, func(string) {})
+	_, err := r.Refresh(ctx, ts.ID, &request.MatchInput{}, req, func(string) {})
 	return err
 }
 

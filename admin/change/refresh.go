@@ -172,11 +172,15 @@ func (c *change) finishRefresh(ctx context.Context) (*request.Done, error) {
 	return c.answer("", refreshed, out), nil
 }
 
-// Refresh reads the source of a toolset's connector again.
-func (r *Room) Refresh(ctx context.Context, id string, req *RefreshRequest, phase func(string)) (*request.Done, error) {
+// Refresh reads the source of a toolset's connector again. The toolset must be at the
+// version that match names, until what was read is written.
+func (r *Room) Refresh(ctx context.Context, id string, match *request.MatchInput, req *RefreshRequest, phase func(string)) (*request.Done, error) {
 	ws := r.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := match.Check(ts.Version, false); err != nil {
 		return nil, err
 	}
 	d, err := draft.Outline(ctx, ws, ts)
@@ -215,5 +219,5 @@ func (r *Room) Refresh(ctx context.Context, id string, req *RefreshRequest, phas
 		}
 		in.Source.OpenAPI = &source.OpenAPISource{URL: row.SourceURL, Overlays: slices.Concat([]source.OverlaySource{}, kept)}
 	}
-	return (&change{r: r, ws: ws, in: in, again: again, phase: phase}).run(ctx)
+	return (&change{r: r, ws: ws, in: in, again: again, match: *match, phase: phase}).run(ctx)
 }

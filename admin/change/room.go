@@ -40,18 +40,22 @@ func (r *Room) Create(ctx context.Context, in *CreateToolset, phase func(string)
 	return (&change{r: r, ws: r.workspace(ctx), in: in, phase: phase}).run(ctx)
 }
 
-// Add makes a source another connector of a toolset.
-func (r *Room) Add(ctx context.Context, id string, in *AddConnector, phase func(string)) (*request.Done, error) {
+// Add makes a source another connector of a toolset, which must be at the version that
+// match names.
+func (r *Room) Add(ctx context.Context, id string, match *request.MatchInput, in *AddConnector, phase func(string)) (*request.Done, error) {
 	ws := r.workspace(ctx)
 	ts, err := ws.FindToolset(ctx, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := match.Check(ts.Version, false); err != nil {
 		return nil, err
 	}
 	whole := &CreateToolset{
 		Slug: ts.Slug, Source: in.Source, BaseURL: in.BaseURL, Tools: in.Tools, Profile: in.Profile, Auth: in.Auth, Policy: in.Policy, Stateless: in.Stateless,
 		Test: in.Test, Deploy: in.Deploy,
 	}
-	return (&change{r: r, ws: ws, in: whole, add: in, phase: phase}).run(ctx)
+	return (&change{r: r, ws: ws, in: whole, add: in, match: *match, phase: phase}).run(ctx)
 }
 
 func (r *Reader) workspace(ctx context.Context) *store.Workspace {

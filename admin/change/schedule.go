@@ -168,7 +168,7 @@ func (r *Room) checkSpecification(ctx context.Context, row *store.ToolsetSource)
 	if ts.LiveRevision == 0 { // nobody is served, so nobody is surprised either
 		return nil
 	}
-	_, fault := r.Refresh(ctx, ts.ID, &RefreshRequest{Connector: row.Connector, Hold: true}, func(string) {})
+	_, fault := r.Refresh(ctx, ts.ID, &request.MatchInput{}, &RefreshRequest{Connector: row.Connector, Hold: true}, func(string) {})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

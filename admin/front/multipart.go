@@ -56,6 +56,9 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 		if err != nil {
 			return nil, problem.New(problem.InvalidArgument, "the multipart body is broken").Because(err)
 		}
+		if bad(part.FileName()) {
+			return nil, textProblem("the name of a file has bytes that are not UTF-8")
+		}
 		switch part.FormName() {
 		case "request":
 			b, err := io.ReadAll(io.LimitReader(part, maxRequestPart+1))
@@ -81,6 +84,9 @@ func multipartToJSON(r *http.Request, body []byte) ([]byte, error) {
 			b, err := io.ReadAll(part)
 			if err != nil {
 				return nil, problem.New(problem.InvalidArgument, "the part \"overlay\" is broken").Because(err)
+			}
+			if !utf8.Valid(b) {
+				return nil, textProblem("the part \"overlay\" is not UTF-8 text")
 			}
 			overlays = append(overlays, source.OverlaySource{Document: string(b), FileName: path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))})
 		}
@@ -127,6 +133,9 @@ func pluginFromParts(r *http.Request, parts *multipart.Reader) ([]byte, error) {
 		}
 		if err != nil {
 			return nil, problem.New(problem.InvalidArgument, "the multipart body is broken").Because(err)
+		}
+		if bad(part.FileName()) || part.FormName() == "oci" && bad(string(b)) {
+			return nil, textProblem("the part %.80q has bytes that are not UTF-8 in it, or in its file name", part.FormName())
 		}
 		switch part.FormName() {
 		case "module":

@@ -14,8 +14,15 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// SessionCookie keeps the secret of a session in a browser.
+// SessionCookie keeps the secret of a session in a browser. Over https its name begins with
+// [HostPrefix].
 const SessionCookie = "sluice_session"
+
+// HostPrefix begins the names of cookies over https: browsers take such a cookie only over
+// TLS and from this host itself (RFC 6265bis §4.1.3.2), so no neighbour in the domain, and
+// nobody on a connection in the clear, can plant one. Over loopback there is no https, and
+// not every browser keeps a Secure cookie there.
+const HostPrefix = "__Host-"
 
 // SessionPath is where a browser signs in and out.
 const SessionPath = "/v1/session"
@@ -23,7 +30,8 @@ const SessionPath = "/v1/session"
 // PasskeyPath is where a browser begins to sign in with a passkey.
 const PasskeyPath = SessionPath + "/passkey"
 
-// challengeCookie keeps who asked for the challenge of a passkey.
+// challengeCookie keeps who asked for the challenge of a passkey; over https its name, too,
+// begins with [HostPrefix].
 const challengeCookie = "sluice_passkey"
 
 // MaxSignInBytes is the largest request that signs in: several times one with every member
@@ -34,7 +42,7 @@ const MaxSignInBytes = 16 << 10
 func (f *Room) Authenticated(next http.HandlerFunc) http.HandlerFunc {
 	byToken, bySession := f.WithToken(next), f.withSession(next)
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, err := r.Cookie(SessionCookie); err == nil && r.Header.Get("Authorization") == "" {
+		if _, err := r.Cookie(f.cookieName(r.Context(), SessionCookie)); err == nil && r.Header.Get("Authorization") == "" {
 			bySession(w, r)
 			return
 		}
@@ -90,7 +98,7 @@ func apiToken(header string) (secrets.Secret, error) {
 func (f *Room) withSession(next http.HandlerFunc) http.HandlerFunc {
 	return f.FromConsole(func(w http.ResponseWriter, r *http.Request) {
 		var secret secrets.Secret
-		for i, c := range r.CookiesNamed(SessionCookie) {
+		for i, c := range r.CookiesNamed(f.cookieName(r.Context(), SessionCookie)) {
 			if next := secrets.New(c.Value); i == 0 {
 				secret = next
 			} else if !next.Equal(secret) { // one of them was set by a neighbour, for its own session
@@ -135,19 +143,53 @@ func Small(next http.HandlerFunc) http.HandlerFunc {
 // Cookie keeps the secret of a session until it ends. No script reads it,
 // no page of another site sends it, and over https it is never sent in the clear.
 func (f *Room) Cookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
-	base := request.Of(ctx).Base
-	scheme, host, _ := strings.Cut(base, "://")
 	return http.Cookie{ //nolint:gosec // over loopback it is not Secure: there is no https
-		Name: SessionCookie, Value: secret.Reveal(), Path: "/", Expires: until, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		// A proxy that ends TLS passes the public name on.
-		Secure: scheme == "https" || f.PublicURL == "https://"+host,
+		Name: f.cookieName(ctx, SessionCookie), Value: secret.Reveal(), Path: "/", Expires: until, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: f.secure(ctx),
 	}
 }
 
-// ChallengeCookie keeps the secret of a challenge until it expires, where sessions begin.
+// secure reports whether a request came over https. A proxy that ends TLS passes the public
+// name on.
+func (f *Room) secure(ctx context.Context) bool {
+	scheme, host, _ := strings.Cut(request.Of(ctx).Base, "://")
+	return scheme == "https" || f.PublicURL == "https://"+host
+}
+
+// cookieName is the name that a cookie has where a request came from. One without the prefix
+// is nothing over https: anybody may have set it.
+func (f *Room) cookieName(ctx context.Context, name string) string {
+	if f.secure(ctx) {
+		return HostPrefix + name
+	}
+	return name
+}
+
+// Own is the one of two cookies of a request that counts where it came from: the one with
+// [HostPrefix], or the one without.
+func (f *Room) Own(ctx context.Context, host, plain string) secrets.Secret {
+	if f.secure(ctx) {
+		return secrets.New(host)
+	}
+	return secrets.New(plain)
+}
+
+// OldSession is the secret of the session that a browser has already; empty: none.
+func (f *Room) OldSession(r *http.Request) secrets.Secret {
+	c, err := r.Cookie(f.cookieName(r.Context(), SessionCookie))
+	if err != nil {
+		return secrets.Secret{}
+	}
+	return secrets.New(c.Value)
+}
+
+// ChallengeCookie keeps the secret of a challenge until it expires: where sessions begin, or
+// over https, where a cookie of this host only cannot have a path, at every path.
 func (f *Room) ChallengeCookie(ctx context.Context, secret secrets.Secret, until time.Time) http.Cookie {
 	c := f.Cookie(ctx, secret, until) //nolint:gosec // its attributes are those of Cookie
-	c.Name, c.Path = challengeCookie, SessionPath
+	if c.Name = f.cookieName(ctx, challengeCookie); !c.Secure {
+		c.Path = SessionPath
+	}
 	return c
 }
 

@@ -32,7 +32,7 @@ upstream answers 2xx with something that can be read; then the tested draft is
 deployed.`,
 		Args: command.Between(1, -1, "a toolset, a tool and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, t, _, err := a.Toolset(cmd.Context(), args[0])
+			c, t, etag, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ deployed.`,
 				}
 			}
 			var out admin.TestAnswer
-			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "test"), in, &out, client.Wait); err != nil {
+			if err := c.Post(cmd.Context(), client.ToolsetPath(t, "test"), in, &out, client.IfMatch(etag), client.Wait); err != nil {
 				return err
 			}
 			if err := a.Object(out, func(w io.Writer) { a.printTest(w, t.Slug, &out, show) }); err != nil {

@@ -35,6 +35,9 @@ func CaptureOf(setting string) Capture {
 	return CaptureNothing
 }
 
+// Takes reports whether arguments and answer of a call with this outcome are captured.
+func (c Capture) Takes(o Outcome) bool { return c == CaptureAll || c == CaptureFailed && o != OK }
+
 const (
 	// MaxLogged is how many calls of all tools are logged between two drains: 400 a
 	// second for the ten seconds of a flush. What is beyond is counted only. The bound
@@ -139,7 +142,7 @@ func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
 	copy(s.trace[:], c.Trace)
 	s.captured, s.arguments, s.answer = false, nil, nil
 	s.inner, s.script, s.run = c.Inner, c.Script, nil
-	if c.Capture == CaptureAll || c.Capture == CaptureFailed && c.Outcome != OK {
+	if c.Capture.Takes(c.Outcome) {
 		args, answer := c.Arguments[:min(len(c.Arguments), maxRawCapture)], c.Answer
 		if !c.Text {
 			answer = nil // an image or a sound

@@ -27,13 +27,23 @@ const (
 	chunkEnd
 )
 
+// quoteState says where in a quoted text a byte is.
+type quoteState uint8
+
+const (
+	unquoted quoteState = iota
+	quoted
+	quotedPair // behind a backslash
+)
+
 // chunks reads the framing of a chunked body (RFC 9112 §7.1).
 type chunks struct {
 	state     chunkState
 	digits    int
 	extension int
-	left      int64 // of the chunk
-	data      int64 // of all chunks
+	quote     quoteState // of the extension
+	left      int64      // of the chunk
+	data      int64      // of all chunks
 	overhead  int64
 	trailer   []byte // the line that has not ended yet
 	trailers  int
@@ -64,7 +74,7 @@ func (k *chunks) frame(c byte) error {
 			k.digits++
 			k.left = k.left<<4 | hexValue(c)
 		case k.digits > 0 && c == ';':
-			k.state, k.extension = chunkExtension, 0
+			k.state, k.extension, k.quote = chunkExtension, 0, unquoted
 		case k.digits > 0 && c == '\r':
 			k.state = chunkSizeLF
 		default:
@@ -74,10 +84,15 @@ func (k *chunks) frame(c byte) error {
 		if k.extension++; k.extension > maxExtension {
 			return errChunk
 		}
-		if c == '\r' {
-			k.state = chunkSizeLF
-		} else if class[c]&isValue == 0 {
+		switch {
+		case c == '\r' && k.quote != unquoted: // a line may end in quotes for others
 			return errChunk
+		case c == '\r':
+			k.state = chunkSizeLF
+		case class[c]&isValue == 0:
+			return errChunk
+		default:
+			k.quote = k.quote.behind(c)
 		}
 	case chunkSizeLF:
 		if c != '\n' {
@@ -98,6 +113,21 @@ func (k *chunks) frame(c byte) error {
 		return k.trailerByte(c)
 	}
 	return nil
+}
+
+// behind is where the byte behind c is, which is not its own end.
+func (q quoteState) behind(c byte) quoteState {
+	switch {
+	case q == quotedPair:
+		return quoted
+	case q == quoted && c == '\\':
+		return quotedPair
+	case c == '"' && q == unquoted:
+		return quoted
+	case c == '"':
+		return unquoted
+	}
+	return q
 }
 
 // took reports that n bytes of data were taken.

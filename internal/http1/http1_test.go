@@ -199,7 +199,7 @@ func TestHonest(t *testing.T) {
 			f("other letters", post("cOnTeNt-LeNgTh: 2\r\n")+"{}", "200 2 POST /echo {}")
 			f("chunks", post("Transfer-Encoding: chunked\r\n")+"1\r\n{\r\n1\r\n}\r\n0\r\n\r\n", "200 -1 POST /echo {}")
 			f("chunks in other letters", post("transfer-encoding: CHUNKED\r\n")+"2\r\n{}\r\n0\r\n\r\n", "200 -1 POST /echo {}")
-			f("extensions", post("Transfer-Encoding: chunked\r\n")+"2;a=b;c=\"d e\"\r\n{}\r\n0;x\r\n\r\n", "200 -1 POST /echo {}")
+			f("extensions", post("Transfer-Encoding: chunked\r\n")+"2;a=b;c=\"d e\\\"\\\\\"\r\n{}\r\n0;x\r\n\r\n", "200 -1 POST /echo {}")
 			f("an extension of the longest", post("Transfer-Encoding: chunked\r\n")+"2;"+strings.Repeat("x", 255)+"\r\n{}\r\n0\r\n\r\n", "200 -1 POST /echo {}")
 			f("a size of fifteen digits", post("Transfer-Encoding: chunked\r\n")+"000000000000002\r\n{}\r\n0\r\n\r\n", "200 -1 POST /echo {}")
 			f("trailers", post("Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n")+"2\r\n{}\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\n\r\n", "200 -1 POST /echo {}")

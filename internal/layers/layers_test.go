@@ -112,6 +112,7 @@ var within = map[string][]string{
 	"gateway/metering":                   {"gateway/mcp"},
 	"gateway/gatewaytest":                {"gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/tracing", "gateway/upstream"},
 	"cmd/internal/alertcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
+	"cmd/internal/artifacts":             {"cmd/internal/datadir"},
 	"cmd/internal/callcmd":               {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal"},
 	"cmd/internal/catalogcmd":            {"cmd/internal/artifacts", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/client":                {"cmd/internal/datadir", "cmd/internal/exit"},

@@ -84,8 +84,9 @@ func (r *Registry) Host() string { return r.host }
 // Prefix is what stands before every repository; "" nothing.
 func (r *Registry) Prefix() string { return r.prefix }
 
-// checkRedirect lets a registry send a download elsewhere, but never from https to
-// http; net/http takes the credentials off a request to another host.
+// checkRedirect lets a registry send a download elsewhere, but never from https to http,
+// and not with the credentials: net/http sends them on to another port of the host, and to
+// hosts below it.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects: // via has the first request too
@@ -94,6 +95,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		return http.ErrUseLastResponse // what is pushed goes where we were told to push
 	case via[0].URL.Scheme == "https" && req.URL.Scheme != "https":
 		return problem.New(problem.Unavailable, "the registry redirects to a place without TLS")
+	}
+	if req.URL.Scheme != via[0].URL.Scheme || !strings.EqualFold(req.URL.Host, via[0].URL.Host) {
+		req.Header.Del("Authorization")
 	}
 	return nil
 }

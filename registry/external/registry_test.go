@@ -229,7 +229,7 @@ func TestBearerTokens(t *testing.T) {
 // Downloads are followed to a store, without the password; pushes are not.
 func TestRedirects(t *testing.T) {
 	a := plugin(t, "content elsewhere")
-	leaked := ""
+	leaked, name := "", "localhost"
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leaked += r.Header.Get("Authorization")
 		_, _ = w.Write(a.Layer())
@@ -248,7 +248,7 @@ func TestRedirects(t *testing.T) {
 		case strings.Contains(r.URL.Path, "/manifests/") && r.Method == http.MethodGet:
 			_, _ = w.Write(a.Manifest())
 		case strings.Contains(r.URL.Path, "/blobs/") && r.Method == http.MethodGet:
-			http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", "localhost", 1)+"/blob", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, strings.Replace(elsewhere.URL, "127.0.0.1", name, 1)+"/blob", http.StatusTemporaryRedirect)
 		case r.Method == http.MethodPost:
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		default:
@@ -258,9 +258,14 @@ func TestRedirects(t *testing.T) {
 	defer srv.Close()
 	host := strings.TrimPrefix(srv.URL, "http://")
 	st := open(t, host, login(t, host, "user", "pass"))
-	got, err := st.Pull(t.Context(), "acme/things/x", a.Digest(), oci.KindPlugin)
-	if err != nil || !bytes.Equal(got.Layer(), a.Layer()) {
-		t.Fatalf("Pull: %v", err)
+	for _, name = range []string{"localhost", "127.0.0.1"} { // another host, and another port
+		got, err := st.Pull(t.Context(), "acme/things/x", a.Digest(), oci.KindPlugin)
+		if err != nil || !bytes.Equal(got.Layer(), a.Layer()) {
+			t.Fatalf("Pull: %v", err)
+		}
+		if leaked != "" {
+			t.Errorf("%s at another port got %q", name, leaked)
+		}
 	}
 	if err := st.Push(t.Context(), "acme/things/x", "", a); err == nil {
 		t.Error("a push was redirected")

@@ -85,6 +85,9 @@ func (h *Handler) serveManifest(w http.ResponseWriter, r *http.Request, t target
 }
 
 func (h *Handler) putManifest(w http.ResponseWriter, r *http.Request, t target) error {
+	if err := h.store.uploads.room(); err != nil {
+		return err
+	}
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxManifestBytes))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return refuse(http.StatusRequestEntityTooLarge, codeSizeInvalid, "the manifest has more than %d bytes", MaxManifestBytes)

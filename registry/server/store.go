@@ -29,6 +29,9 @@ type Options struct {
 	// Content keeps the blobs. Default: a directory below Dir.
 	Content Content
 	System  atomicfile.System // Default: the operating system's file system
+	// Free is how many bytes are free on the disk of a directory, when that is known: what
+	// is pushed leaves some to the node. Default: nobody looks.
+	Free func(dir string) (free int64, known bool)
 }
 
 // Store is a registry over content and an index. It is an oci.Backend.
@@ -69,7 +72,7 @@ func Open(opts Options) (*Store, error) {
 			return nil, err
 		}
 	}
-	if s.uploads, err = openUploads(opts.Dir, sys, s.content); err != nil {
+	if s.uploads, err = openUploads(opts.Dir, sys, s.content, opts.Free); err != nil {
 		return nil, err
 	}
 	// The marker of an OCI image layout, for people and tools that look inside.

@@ -28,6 +28,13 @@ const (
 	// maxUploadsOfOne namespace, the first part of the names of repositories, so that nobody
 	// takes all places of the others.
 	maxUploadsOfOne = 64
+	// maxUploadBytes of all open uploads together, and maxUploadBytesOfOne of those of one
+	// namespace: sixteen of the largest blobs, which is more than a push sends at a time.
+	maxUploadBytes      = 4 * maxUploadBytesOfOne
+	maxUploadBytesOfOne = 16 * MaxBlobBytes
+	// minFree is how much of the disk uploads leave to the records and to what the node
+	// publishes itself, with room for a blob that is copied from its upload.
+	minFree = 1 << 30
 )
 
 var (
@@ -45,13 +52,16 @@ type uploads struct {
 	dir     string
 	root    *os.Root // dir
 	content ContentWriter
+	free    func(dir string) (int64, bool) // as [Options.Free]
 
-	mu   sync.Mutex
-	busy map[string]bool // uploads a request is working on
+	mu    sync.Mutex
+	busy  map[string]bool  // uploads a request is working on
+	bytes map[string]int64 // of open uploads, by what namespaceOf says
+	total int64            // of bytes
 }
 
-func openUploads(root string, sys atomicfile.System, content ContentWriter) (*uploads, error) {
-	u := &uploads{dir: filepath.Join(root, "uploads"), content: content, busy: make(map[string]bool)}
+func openUploads(root string, sys atomicfile.System, content ContentWriter, free func(string) (int64, bool)) (*uploads, error) {
+	u := &uploads{dir: filepath.Join(root, "uploads"), content: content, free: free, busy: map[string]bool{}, bytes: map[string]int64{}}
 	if err := atomicfile.MkdirAll(sys, u.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -59,8 +69,30 @@ func openUploads(root string, sys atomicfile.System, content ContentWriter) (*up
 	if u.root, err = os.OpenRoot(u.dir); err != nil {
 		return nil, fmt.Errorf("open the uploads: %w", err)
 	}
-	_, _, err = u.expire("")
+	if err := u.measure(); err != nil {
+		return u, err
+	}
+	_, _, err = u.expire("") // which takes what it removes off what was measured
 	return u, err
+}
+
+// measure adds up the uploads that were open when the node was stopped.
+func (u *uploads) measure() error {
+	err := fs.WalkDir(u.root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err //nolint:wrapcheck // below
+		}
+		u.count(spaceOf(path), info.Size())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("measure the open uploads: %w", err)
+	}
+	return nil
 }
 
 // expire removes old uploads and counts the others, and those of them that are in a namespace.
@@ -74,7 +106,9 @@ func (u *uploads) expire(namespace string) (open, inside int, err error) {
 			return nil //nolint:nilerr // removed meanwhile
 		}
 		if time.Since(info.ModTime()) > uploadLifetime {
-			_ = u.root.Remove(path) // tried again at the next upload
+			if u.root.Remove(path) == nil { // else it is tried again at the next upload
+				u.count(spaceOf(path), -info.Size())
+			}
 			return nil
 		}
 		open++
@@ -94,6 +128,76 @@ func namespaceOf(repository string) string {
 	namespace, _, _ := strings.Cut(repository, "/")
 	sum := sha256.Sum256([]byte(namespace))
 	return hex.EncodeToString(sum[:8]) + "-"
+}
+
+// spaceOf is what namespaceOf says for the namespace of an upload's path.
+func spaceOf(path string) string {
+	space, _, _ := strings.Cut(path, "-")
+	return space + "-"
+}
+
+// count adds to the bytes of a namespace's open uploads.
+func (u *uploads) count(space string, n int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.add(space, n)
+}
+
+// add is count for who holds mu.
+func (u *uploads) add(space string, n int64) {
+	u.total += n
+	if u.bytes[space] += n; u.bytes[space] <= 0 {
+		delete(u.bytes, space)
+	}
+}
+
+// room fails when the disk is nearly full.
+func (u *uploads) room() error {
+	if u.free == nil {
+		return nil
+	}
+	if free, known := u.free(u.dir); known && free < minFree {
+		return problem.New(problem.Unavailable, "less than %d MiB are free on the registry's disk", minFree>>20).Fix("make room; what is pushed must leave some to the node")
+	}
+	return nil
+}
+
+// take counts bytes that an upload of a namespace is about to write, and fails when there
+// is no room for them.
+func (u *uploads) take(space string, n int64) error {
+	if err := u.room(); err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.bytes[space]+n > maxUploadBytesOfOne:
+		return problem.New(problem.Unavailable, "the open uploads of the namespace have %d MiB, which is the most", maxUploadBytesOfOne>>20).Fix("finish or cancel some, or wait")
+	case u.total+n > maxUploadBytes:
+		return problem.New(problem.Unavailable, "the open uploads have %d MiB, which is the most", maxUploadBytes>>20).Fix("finish or cancel some, or wait")
+	}
+	u.add(space, n)
+	return nil
+}
+
+// counted is the file of an upload: what is written to it is counted first.
+type counted struct {
+	u     *uploads
+	space string
+	file  *os.File
+}
+
+// Write implements [io.Writer].
+func (c *counted) Write(p []byte) (int, error) {
+	if err := c.u.take(c.space, int64(len(p))); err != nil {
+		return 0, err
+	}
+	n, err := c.file.Write(p)
+	if err != nil {
+		c.u.count(c.space, int64(n-len(p)))
+		err = fmt.Errorf("write an upload: %w", err)
+	}
+	return n, err
 }
 
 func (u *uploads) path(repository, id string) (string, error) {
@@ -177,10 +281,10 @@ func (u *uploads) appendTo(repository, id string, from int64, body io.Reader) (o
 		return 0, err
 	}
 	defer release()
-	return appendFile(path, from, body)
+	return u.appendFile(namespaceOf(repository), path, from, body)
 }
 
-func appendFile(path string, from int64, body io.Reader) (offset int64, err error) {
+func (u *uploads) appendFile(space, path string, from int64, body io.Reader) (offset int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return 0, errUploadUnknown
@@ -197,12 +301,14 @@ func appendFile(path string, from int64, body io.Reader) (offset int64, err erro
 	if from >= 0 && from != at {
 		return at, errUploadRange
 	}
-	n, err := io.Copy(f, io.LimitReader(body, MaxBlobBytes-at+1))
+	n, err := io.Copy(&counted{u, space, f}, io.LimitReader(body, MaxBlobBytes-at+1))
 	if err == nil && at+n > MaxBlobBytes {
 		err = problem.New(problem.TooLarge, "the blob has more than %d bytes", MaxBlobBytes)
 	}
 	if err != nil {
-		_ = f.Truncate(at) // the client is told that the chunk was not taken
+		if f.Truncate(at) == nil { // the client is told that the chunk was not taken
+			u.count(space, -n)
+		}
 		return at, err
 	}
 	return at + n, nil
@@ -216,7 +322,10 @@ func (u *uploads) finish(ctx context.Context, repository, id string, from int64,
 		return err
 	}
 	defer release()
-	if _, err := appendFile(path, from, body); err != nil {
+	if _, err := u.appendFile(namespaceOf(repository), path, from, body); err != nil {
+		return err
+	}
+	if err := u.room(); err != nil {
 		return err
 	}
 	f, err := os.Open(path)
@@ -226,7 +335,7 @@ func (u *uploads) finish(ctx context.Context, repository, id string, from int64,
 	defer func() { _ = f.Close() }() // only read
 	err = u.content.PutReader(ctx, d, f)
 	if err == nil || errors.Is(err, registry.ErrCorrupt) {
-		_ = os.Remove(path) // expires otherwise
+		_ = u.remove(namespaceOf(repository), path) // expires otherwise
 	}
 	return err
 }
@@ -238,8 +347,20 @@ func (u *uploads) cancel(repository, id string) error {
 		return err
 	}
 	defer release()
-	if err := os.Remove(path); err != nil {
+	if err := u.remove(namespaceOf(repository), path); err != nil {
 		return fmt.Errorf("cancel an upload: %w", err)
 	}
 	return nil
+}
+
+// remove removes the file of an upload of a namespace.
+func (u *uploads) remove(space, path string) error {
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err == nil {
+		u.count(space, -info.Size())
+	}
+	return err //nolint:wrapcheck // the callers do
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,14 +14,16 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 func testUploads(t *testing.T) *uploads {
 	t.Helper()
-	u, err := openUploads(t.TempDir(), atomicfile.OS, nil)
+	u, err := openUploads(t.TempDir(), atomicfile.OS, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +142,125 @@ func TestMaxUploads(t *testing.T) {
 	}
 	if _, err := u.start("c/d"); err != nil {
 		t.Errorf("after one ended: %v", err)
+	}
+}
+
+// TestMaxUploadBytes: the open uploads of one namespace, and of all, have so many bytes; one
+// more is refused until an upload ends, whatever broke off or was finished before.
+func TestMaxUploadBytes(t *testing.T) {
+	dir := t.TempDir()
+	content, err := OpenBlobs(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() *uploads {
+		t.Helper()
+		u, err := openUploads(dir, atomicfile.OS, content, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = u.root.Close() })
+		return u
+	}
+	u := open()
+	start := func(repository string) string {
+		t.Helper()
+		id, err := u.start(repository)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	first, second := start("ws/a"), start("ws/b")
+	if _, err := u.appendTo("ws/a", first, -1, strings.NewReader("abc")); err != nil {
+		t.Fatal(err)
+	}
+	old := start("old/a")
+	if _, err := u.appendTo("old/a", old, -1, strings.NewReader("0123456789")); err != nil {
+		t.Fatal(err)
+	}
+	path, err := u.path("old/a", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-uploadLifetime-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	u = open() // what was open before counts, and what is too old does not
+	if u.total != 3 || len(u.bytes) != 1 {
+		t.Errorf("%d bytes are open, of %d namespaces", u.total, len(u.bytes))
+	}
+	u.count(namespaceOf("ws/x"), maxUploadBytesOfOne-8)
+	for range 2 {
+		broken := io.MultiReader(strings.NewReader("de"), iotest.ErrReader(errors.New("connection reset")))
+		if _, err := u.appendTo("ws/b", second, -1, broken); err == nil {
+			t.Fatal("a broken chunk was taken")
+		}
+	}
+	if at, err := u.appendTo("ws/b", second, -1, strings.NewReader("defghi")); !problem.Is(err, problem.Unavailable) || at != 0 {
+		t.Errorf("a byte too many of a namespace: %d, %v", at, err)
+	}
+	if _, err := u.appendTo("ws/b", second, -1, strings.NewReader("defgh")); err != nil {
+		t.Errorf("the last bytes of a namespace: %v", err)
+	}
+	other := start("other/a")
+	if _, err := u.appendTo("other/a", other, -1, strings.NewReader("x")); err != nil {
+		t.Errorf("another namespace: %v", err)
+	}
+	sum := sha256.Sum256([]byte("abc"))
+	if err := u.finish(t.Context(), "ws/a", first, -1, strings.NewReader(""), registry.DigestOfSum(sum[:])); err != nil {
+		t.Fatal(err)
+	}
+	third := start("ws/c")
+	if _, err := u.appendTo("ws/c", third, -1, strings.NewReader("xyz")); err != nil {
+		t.Errorf("after one was finished: %v", err)
+	}
+	u.count(namespaceOf("third/x"), maxUploadBytes-u.total)
+	if _, err := u.appendTo("other/a", other, -1, strings.NewReader("y")); !problem.Is(err, problem.Unavailable) {
+		t.Errorf("a byte too many of all: %v", err)
+	}
+	if err := u.cancel("ws/c", third); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.appendTo("other/a", other, -1, strings.NewReader("yz1")); err != nil {
+		t.Errorf("after one was cancelled: %v", err)
+	}
+}
+
+// TestUploadsLeaveRoom: on a disk that is nearly full, nothing is uploaded, and no manifest
+// pushed; what the node publishes itself is stored.
+func TestUploadsLeaveRoom(t *testing.T) {
+	free := int64(minFree)
+	store, err := Open(Options{Dir: t.TempDir(), Free: func(string) (int64, bool) { return free, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := NewHandler(HandlerOptions{Store: store, Authorize: func(*http.Request, string, Action) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(method, path, body string) int {
+		r := httptest.NewRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", typeIndex)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	sum := sha256.Sum256([]byte("abc"))
+	d := registry.DigestOfSum(sum[:])
+	blob := "/v2/a/b/blobs/uploads/?digest=" + string(d)
+	const manifest = `{"schemaVersion":2,"mediaType":"` + typeIndex + `","manifests":[]}`
+	for _, want := range []bool{true, false} {
+		if got := push(http.MethodPost, blob, "abc"); (got == http.StatusCreated) != want || !want && got != http.StatusTooManyRequests {
+			t.Errorf("%d bytes are free: the blob is answered %d", free, got)
+		}
+		if got := push(http.MethodPut, "/v2/a/b/manifests/v1", manifest); (got == http.StatusCreated) != want || !want && got != http.StatusTooManyRequests {
+			t.Errorf("%d bytes are free: the manifest is answered %d", free, got)
+		}
+		free = minFree - 1
+	}
+	if err := store.PutBlob(t.Context(), "a/b", d, []byte("abc")); err != nil {
+		t.Errorf("what the node stores: %v", err)
 	}
 }
 

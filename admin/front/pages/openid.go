@@ -31,7 +31,7 @@ const (
 // this host itself, so no neighbour in the domain can plant one.
 func (p *Room) openIDLogin(ctx context.Context) login.Cookie {
 	if strings.HasPrefix(p.Front.ConsoleURL(ctx), "https:") {
-		return login.Cookie{Name: "__Host-" + openIDCookie, Path: "/", Secure: true}
+		return login.Cookie{Name: front.HostPrefix + openIDCookie, Path: "/", Secure: true}
 	}
 	return login.Cookie{Name: openIDCookie, Path: OpenIDCallback}
 }
@@ -75,12 +75,9 @@ func (p *Room) ReturnFromOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, q := r.Context(), r.URL.Query()
 	cookie := p.openIDLogin(ctx)
-	var kept, old secrets.Secret
+	var kept secrets.Secret
 	if c, err := r.Cookie(cookie.Name); err == nil {
 		kept = secrets.New(c.Value)
-	}
-	if c, err := r.Cookie(front.SessionCookie); err == nil {
-		old = secrets.New(c.Value)
 	}
 	cookie.Set(w, secrets.Secret{}, -1) // a login ends once, however it ends
 	login, err := p.OpenID.Finish(ctx, p.Front.ConsoleURL(ctx)+OpenIDCallback, kept, q)
@@ -88,7 +85,7 @@ func (p *Room) ReturnFromOpenID(w http.ResponseWriter, r *http.Request) {
 		p.signInPage(w, r, err)
 		return
 	}
-	opened, err := p.Sessions.OpenMember(ctx, login.Workspace, login.Member, old, r.UserAgent())
+	opened, err := p.Sessions.OpenMember(ctx, login.Workspace, login.Member, p.Front.OldSession(r), r.UserAgent())
 	if err != nil {
 		p.signInPage(w, r, err)
 		return

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 // staged is a backup that was restored into a directory of its own.
@@ -122,6 +123,9 @@ func (s *restorer) end(h *tar.Header) error {
 func (s *restorer) Read(p []byte) (int, error) {
 	n, err := s.tar.Read(p)
 	s.hash.Write(p[:n])
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = damaged("it ends early, or was changed", err)
+	}
 	return n, err
 }
 
@@ -140,6 +144,12 @@ func (s *restorer) next() (*tar.Header, error) {
 	if h.Typeflag != tar.TypeReg || path.Clean(h.Name) != h.Name {
 		return nil, damaged("it holds something that is no file", nil)
 	}
+	// A sparse file is gigabytes of zeros in a few bytes of the archive; we write none.
+	for name := range h.PAXRecords {
+		if strings.HasPrefix(name, "GNU.sparse.") {
+			return nil, damaged("it holds a sparse file", nil)
+		}
+	}
 	if h.Name != nameEnd {
 		sumHead(s.hash, h.Name, h.Size)
 	}
@@ -150,6 +160,9 @@ func (s *restorer) next() (*tar.Header, error) {
 func (s *restorer) file(h *tar.Header) (err error) {
 	if !strings.HasPrefix(h.Name, dirKeys+"/") && !strings.HasPrefix(h.Name, dirRegistry+"/") {
 		return damaged("it holds a file that does not belong there", nil)
+	}
+	if h.Size > mostOf(h.Name) {
+		return damaged("it holds a file that is larger than any of its kind", nil)
 	}
 	if err := s.root.MkdirAll(path.Dir(h.Name), 0o700); err != nil {
 		return fmt.Errorf("make %s: %w", path.Dir(h.Name), err)
@@ -168,7 +181,13 @@ func (s *restorer) file(h *tar.Header) (err error) {
 	if err == nil && s.durable {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if problem.As(err) != nil { // of the archive
+		return err
+	}
+	if err != nil {
 		return fmt.Errorf("restore %s: %w", h.Name, err)
 	}
 	if isContent && registry.DigestOfSum(sum.Sum(nil)).Hex() != content {
@@ -177,6 +196,14 @@ func (s *restorer) file(h *tar.Header) (err error) {
 	s.out.sum.Files++
 	s.out.sum.Bytes += n
 	return nil
+}
+
+// mostOf is the size of the largest file that there is by its name.
+func mostOf(name string) int64 {
+	if strings.HasPrefix(name, dirKeys+"/") {
+		return maxKeyFileBytes
+	}
+	return server.MaxBlobBytes // files of the index are smaller
 }
 
 // recordReader joins the entries of the records; header is the first that is none.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/registry"
@@ -36,7 +37,7 @@ func (o Opener) openEmbedded(ctx context.Context, dir, blobs string) (*server.St
 	case blobs == "" && known != "":
 		return nil, problem.New(problem.InvalidArgument, "the contents of this registry are at %s", known).Fix("start with --blobs '%s'", known)
 	case blobs == "":
-		return server.Open(server.Options{Dir: dir})
+		return server.Open(server.Options{Dir: dir, Free: datadir.Free})
 	case known != "" && bucketOf(known) != bucketOf(blobs):
 		return nil, problem.New(problem.Conflict, "the contents of this registry are at %s, not at %s", bucketOf(known), bucketOf(blobs)).
 			Fix("copy them there with a tool of the store, then write the new URL into %s", filepath.Join(dir, contentFile))
@@ -55,7 +56,7 @@ func (o Opener) openEmbedded(ctx context.Context, dir, blobs string) (*server.St
 			return nil, err
 		}
 	}
-	return server.Open(server.Options{Dir: dir, Content: bucket})
+	return server.Open(server.Options{Dir: dir, Content: bucket, Free: datadir.Free})
 }
 
 // contentOf is where the contents of a registry are; "" in its directory.

@@ -141,7 +141,10 @@ func (o *Options) complete() error {
 			errs = append(errs, errors.New("node: EdgeOptions.ControlPlane and Name are required"))
 		}
 		if o.Edge.Client == nil {
-			o.Edge.Client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()} //nolint:forcetypeassert // it is one
+			o.Edge.Client = &http.Client{
+				Transport:     http.DefaultTransport.(*http.Transport).Clone(), //nolint:forcetypeassert // it is one
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			}
 		}
 	default:
 		errs = append(errs, problem.New(problem.InvalidArgument, "the role %.20q is not one of all, control, edge", o.Role))

@@ -50,12 +50,13 @@ origins). The vendor's document is not read again: sluice toolset refresh does t
 }
 
 func updateEntries(ctx context.Context, cli *command.Session, name string, in *adoption.UpdateRequest) error {
-	t, _, err := cli.Client().Toolset(ctx, name)
+	c := cli.Client()
+	t, etag, err := c.Toolset(ctx, name)
 	if err != nil {
 		return err
 	}
 	if in.Connector != "" || len(t.Connectors) == 1 {
-		return updateEntry(ctx, cli, t, in, "")
+		return updateEntry(ctx, cli, t, etag, in, "")
 	}
 	made := 0
 	for i := range t.Connectors {
@@ -63,7 +64,10 @@ func updateEntries(ctx context.Context, cli *command.Session, name string, in *a
 			made++
 			next := *in
 			next.Connector = one.Name
-			if err := updateEntry(ctx, cli, t, &next, one.Name+": "); err != nil {
+			if _, etag, err = c.Toolset(ctx, t.ID); err != nil { // the update before changed it
+				return err
+			}
+			if err := updateEntry(ctx, cli, t, etag, &next, one.Name+": "); err != nil {
 				return err
 			}
 		}
@@ -74,9 +78,10 @@ func updateEntries(ctx context.Context, cli *command.Session, name string, in *a
 	return nil
 }
 
-// updateEntry updates one connector; title goes before what is printed.
-func updateEntry(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, in *adoption.UpdateRequest, title string) error {
-	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "catalog-update"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
+// updateEntry updates one connector of a toolset that has the ETag; title goes before
+// what is printed.
+func updateEntry(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, etag string, in *adoption.UpdateRequest, title string) error {
+	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "catalog-update"), In: in, IfMatch: etag, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s has its entry as the catalog has it\n", t.Slug)

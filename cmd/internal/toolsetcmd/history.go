@@ -36,7 +36,7 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("rollback"), In: in}, func(w io.Writer, out *view.Toolset) {
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("rollback"), In: in, IfMatch: e.etag}, func(w io.Writer, out *view.Toolset) {
 				fmt.Fprintf(w, "%s is at revision %d, with the content of an older one; it was %d\n", out.Slug, out.Revision, e.t.Revision)
 			})
 		},

@@ -61,18 +61,21 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 
 func refresh(ctx context.Context, cli *command.Session, name string, in *change.RefreshRequest) error {
 	c := cli.Client()
-	t, _, err := c.Toolset(ctx, name)
+	t, etag, err := c.Toolset(ctx, name)
 	if err != nil {
 		return err
 	}
 	if in.Connector != "" || len(t.Connectors) == 1 {
-		return refreshOne(ctx, cli, t, in, "")
+		return refreshOne(ctx, cli, t, etag, in, "")
 	}
 	for i := range t.Connectors { // an uploaded document cannot be read again
 		if one := &t.Connectors[i]; one.Source.URL != "" {
 			next := *in
 			next.Connector = one.Name
-			if err := refreshOne(ctx, cli, t, &next, one.Name+": "); err != nil {
+			if _, etag, err = c.Toolset(ctx, t.ID); err != nil { // the refresh before changed it
+				return err
+			}
+			if err := refreshOne(ctx, cli, t, etag, &next, one.Name+": "); err != nil {
 				return err
 			}
 		}
@@ -80,13 +83,14 @@ func refresh(ctx context.Context, cli *command.Session, name string, in *change.
 	return nil
 }
 
-// refreshOne refreshes one connector; title goes before what is printed.
-func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, in *change.RefreshRequest, title string) error {
+// refreshOne refreshes one connector of a toolset that has the ETag; title goes before
+// what is printed.
+func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail, etag string, in *change.RefreshRequest, title string) error {
 	of := ""
 	if in.Connector != "" {
 		of = " --connector " + in.Connector
 	}
-	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
+	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, IfMatch: etag, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
 			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)

@@ -91,7 +91,7 @@ deployed when the test passes. When the source has changed again since, nothing 
 			if reason != "" {
 				in.Deploy = &change.CreateDeploy{UntestedReason: reason}
 			}
-			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("changes", s.Waiting.ID, "accept"), In: in, Wait: true}, func(w io.Writer, out *change.Refreshed) {
+			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("changes", s.Waiting.ID, "accept"), In: in, IfMatch: e.etag, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 				if out.Deployed {
 					printLive(w, &out.Toolset)
 				} else {

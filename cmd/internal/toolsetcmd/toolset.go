@@ -210,7 +210,7 @@ func deployCommand(cli *command.Session) *cobra.Command {
 		Long: "Make the draft live. A draft that has no passed test needs --reason, which is recorded in the audit log.",
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
 			var out json.RawMessage
-			if err := e.Client().Post(cmd.Context(), e.path("deploy"), admin.DeployRequest{Reason: reason}, &out, client.Wait); err != nil {
+			if err := e.Client().Post(cmd.Context(), e.path("deploy"), admin.DeployRequest{Reason: reason}, &out, client.IfMatch(e.etag), client.Wait); err != nil {
 				return err
 			}
 			live, _, err := e.Client().Toolset(cmd.Context(), e.t.ID)
