@@ -42,6 +42,35 @@ func forPrograms(raw []byte) bool {
 	return apiPath(rest)
 }
 
+// addressNames are ends of names that say that the value is an address, and not the
+// thing itself, or which way it leads: each of at most 8 bytes.
+var addressNames = [...]string{"url", "urls", "uri", "uris", "iri", "href", "hrefs", "link", "links", "self", "ref", "@id", "first", "last", "prev", "previous", "parent", "avatar", "icon"}
+
+// addressName tells whether a decoded name ends as one that says so.
+func addressName(name []byte) bool {
+	if len(name) > MaxName {
+		return false
+	}
+	for _, w := range addressNames {
+		n := len(name) - len(w)
+		if n < 0 {
+			continue
+		}
+		same := true
+		for i := range len(w) {
+			c := name[n+i]
+			if c >= 'A' && c <= 'Z' {
+				c |= 0x20
+			}
+			same = same && c == w[i]
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
 // hostEnd is where a host or a segment of a path ends. A backslash is in front of
 // a slash.
 func hostEnd(b []byte) int {

@@ -80,6 +80,40 @@ static int api_path(const u8 *s, const u8 *e) {
   }
 }
 
+INLINE int says_end(u64 t, u64 w, u32 n) { return !((t ^ w) << (64 - 8 * n)); }
+
+// address_name tells whether a name ends as one that says that its value is an address.
+// The last letter is compared first, so it is the lowest byte.
+NOINLINE int address_name(const u8 *name, u32 n) {
+  u64 t = 0;
+  if (n > MAX_NAME) return 0;
+  for (u32 i = 0; i < 8 && i < n; i++) {
+    u8 c = name[n - 1 - i];
+    if ((u8)(c - 'A') < 26) c |= 0x20;
+    t |= (u64)c << (8 * i);
+  }
+  if (says_end(t, 0x75726cull, 3)) return 1; // url
+  if (says_end(t, 0x75726c73ull, 4)) return 1; // urls
+  if (says_end(t, 0x757269ull, 3)) return 1; // uri
+  if (says_end(t, 0x75726973ull, 4)) return 1; // uris
+  if (says_end(t, 0x697269ull, 3)) return 1; // iri
+  if (says_end(t, 0x68726566ull, 4)) return 1; // href
+  if (says_end(t, 0x6872656673ull, 5)) return 1; // hrefs
+  if (says_end(t, 0x6c696e6bull, 4)) return 1; // link
+  if (says_end(t, 0x6c696e6b73ull, 5)) return 1; // links
+  if (says_end(t, 0x73656c66ull, 4)) return 1; // self
+  if (says_end(t, 0x726566ull, 3)) return 1; // ref
+  if (says_end(t, 0x406964ull, 3)) return 1; // @id
+  if (says_end(t, 0x6669727374ull, 5)) return 1; // first
+  if (says_end(t, 0x6c617374ull, 4)) return 1; // last
+  if (says_end(t, 0x70726576ull, 4)) return 1; // prev
+  if (says_end(t, 0x70726576696f7573ull, 8)) return 1; // previous
+  if (says_end(t, 0x706172656e74ull, 6)) return 1; // parent
+  if (says_end(t, 0x617661746172ull, 6)) return 1; // avatar
+  if (says_end(t, 0x69636f6eull, 4)) return 1; // icon
+  return 0;
+}
+
 // for_programs tells whether the URL from s to e, which is_url accepted, is one that
 // programs follow and people do not open.
 NOINLINE int for_programs(const u8 *s, const u8 *e) {

@@ -9,12 +9,17 @@ import (
 // make upgrade begins with, newest first. The programs of one version mean the same to each; only
 // the code that stands before them in a module differs, and that is never run. Before the code
 // of a released engine changes, its engine.wasm is copied there.
-var earlier = map[int][][]byte{1: {engineV1a}}
+var earlier = map[int][][]byte{1: {engineV1b, engineV1a}}
 
 // engineV1a is what engine.c of commit 73487eb2 gives.
 //
 //go:embed earlier/1-1.wasm
 var engineV1a []byte
+
+// engineV1b is what engine.c of commit ae9bc7ff gives.
+//
+//go:embed earlier/1-2.wasm
+var engineV1b []byte
 
 //go:embed engine.wasm
 var engineV1 []byte

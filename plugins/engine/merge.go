@@ -147,6 +147,12 @@ func (m *merger) members(n, a, b *Node) {
 	if n.Rules&DropURL != 0 && !a.keepsPages() && !b.keepsPages() {
 		n.Rules &^= KeepPages // of a node that drops no address it meant nothing
 	}
+	switch named := a.onlyNamed() || b.onlyNamed(); {
+	case !named:
+		n.Rules &^= OnlyNamed // as above
+	case a.Rules&b.Rules&DropURL != 0 && (a.Rules^b.Rules)&OnlyNamed != 0:
+		m.refuse("only one of the two looks at names of addresses")
+	}
 	n.DropRest = a.DropRest || b.DropRest
 	if !n.DropRest {
 		n.Rest = m.node(a.Rest, b.Rest)
@@ -216,6 +222,9 @@ func (n *Node) suffixed(name string) bool {
 
 // keepsPages reports whether a node drops addresses but those of pages.
 func (n *Node) keepsPages() bool { return n.Rules&(DropURL|KeepPages) == DropURL|KeepPages }
+
+// onlyNamed reports whether a node does so only under names that say what they are.
+func (n *Node) onlyNamed() bool { return n.keepsPages() && n.Rules&OnlyNamed != 0 }
 
 // noPages reports whether a node drops the address of a page in the field called name.
 func (n *Node) noPages(name string) bool {

@@ -47,6 +47,11 @@ const (
 	// Without DropURL it means nothing.
 	KeepPages Rules = 1 << 5
 
+	// OnlyNamed narrows DropURL, where KeepPages does, to members whose names say that
+	// their values are addresses (docs/response-programs.md §1). Without KeepPages it
+	// means nothing.
+	OnlyNamed Rules = 1 << 6
+
 	// KeyLinks leaves out hypermedia by name: "_links", "*_url". Only members that
 	// no field names are concerned. It is shorthand: Compile writes a dropped
 	// field and a suffix.
@@ -55,7 +60,7 @@ const (
 
 const (
 	dropBits = DropNull | DropEmpty | DropURL | DropFalse
-	ruleBits = dropBits | KeepLone | KeepPages
+	ruleBits = dropBits | KeepLone | KeepPages | OnlyNamed
 )
 
 // Program says what to keep of an answer.

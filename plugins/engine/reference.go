@@ -214,6 +214,9 @@ func (r *run) object(node int) bool {
 		} else if child != childDrop && x.suffixes > 0 && r.t.dropSuffix(&x, name) {
 			child, byName = childDrop, true
 		}
+		if rules&(KeepPages|OnlyNamed) == KeepPages|OnlyNamed && !addressName(name) {
+			rules &^= DropURL
+		}
 		address := byName && n.rules&KeepLone != 0 && first && r.dropped(DropURL)
 		if child != childDrop && rules != 0 && !exempt && r.dropped(rules) {
 			child = childDrop

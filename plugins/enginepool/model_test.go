@@ -138,6 +138,9 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 				} else {
 					child = n.Rest
 				}
+				if rules&(engine.KeepPages|engine.OnlyNamed) == engine.KeepPages|engine.OnlyNamed && (len(name) > engine.MaxName || !addressName.MatchString(name)) {
+					rules &^= engine.DropURL
+				}
 				if !exempt && m.dropped(v, rules) {
 					if m.dropped(v, engine.DropURL) {
 						lone = append(lone, string(raw)+":"+string(v.raw))
@@ -233,6 +236,7 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 
 // What docs/response-programs.md says of addresses that programs follow, as patterns.
 var (
+	addressName = regexp.MustCompile(`(?s)([Uu][Rr][LlIi][Ss]?|[Ii][Rr][Ii]|[Hh][Rr][Ee][Ff][Ss]?|[Ll][Ii][Nn][Kk][Ss]?|[Ss][Ee][Ll][Ff]|[Rr][Ee][Ff]|@[Ii][Dd]|[Ff][Ii][Rr][Ss][Tt]|[Ll][Aa][Ss][Tt]|[Pp][Rr][Ee][Vv]([Ii][Oo][Uu][Ss])?|[Pp][Aa][Rr][Ee][Nn][Tt]|[Aa][Vv][Aa][Tt][Aa][Rr]|[Ii][Cc][Oo][Nn])$`)
 	template    = regexp.MustCompile(`^https?://[^/?#]*[/?#]([^{}]*[{}])`)
 	pageHost    = regexp.MustCompile(`^https?://(doc|develop|help|support)`)
 	forPrograms = regexp.MustCompile(`^https?://(([^/?#]*[.:-])?(api([.:-][^/?#]*)?|(avatar|gravatar)[^/?#]*)([/?#]|$)` +

@@ -12,7 +12,7 @@ import (
 )
 
 var names = []string{
-	"a", "b", "c", "id", "url", "html_url", "_links", "name", "", "na\"me", "ключ", "exactly8", "ninebytes", "sixteen_bytes_16",
+	"a", "b", "c", "id", "url", "html_url", "_links", "name", "", "na\"me", "ключ", "baseURI", "@id", "exactly8", "ninebytes", "sixteen_bytes_16",
 	"customer_billing_address_line", "customer_mailing_address_line", "repository_aa", "repository_bb", strings.Repeat("n", engine.MaxName), strings.Repeat("m", engine.MaxName+1),
 }
 
@@ -49,7 +49,7 @@ func randomProgram(seed uint64) *engine.Program {
 		}
 		n.Rest, n.DropRest = pick(), r.IntN(2) == 0
 		if r.IntN(2) == 0 {
-			n.Rules = engine.Rules(r.IntN(64))
+			n.Rules = engine.Rules(r.IntN(128))
 			if r.IntN(3) == 0 {
 				n.Rules |= engine.KeyLinks
 			}

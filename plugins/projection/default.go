@@ -3,7 +3,6 @@ package projection
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -109,6 +108,8 @@ type walk struct {
 	byName map[string]int // index of each in names
 	// For what no schema describes: at the top, in its members, and deeper inside.
 	outer, second, inner *engine.Node
+	// For an object that a schema declares and of which it says no more; made when one is met.
+	open *engine.Node
 
 	made   map[place]*engine.Node
 	joined map[pair]*operation.Schema
@@ -245,6 +246,23 @@ func (w *walk) plain(a at) *engine.Node {
 	return w.inner
 }
 
+// unsaid is the node of an object of which a schema says nothing but that it is one: its
+// bare addresses stay, as those of an answer that no schema describes.
+func (w *walk) unsaid() *engine.Node {
+	if w.open == nil {
+		w.open = new(engine.Node)
+		*w.open = *w.generic(0)
+		w.open.Fields = slices.Clone(w.names)
+		for _, n := range openNames {
+			if _, by := w.byName[n]; !by {
+				w.open.Fields = append(w.open.Fields, engine.Field{Name: n, KeepURL: true})
+			}
+		}
+		w.open.Rest = w.open
+	}
+	return w.open
+}
+
 // node returns the node for a schema: a plain one where it says nothing more.
 func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	for range 2 * maxDepth {
@@ -255,6 +273,9 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	}
 	if s == nil || a.depth > maxDepth || w.count >= maxNodes {
 		return w.plain(a)
+	}
+	if !says(s) && !leaf(s) && !w.stored(s, a.resource) {
+		return w.unsaid()
 	}
 	p := place{s: s, resource: a.resource, lone: a.depth < 2, places: a.places, many: a.many}
 	if n, ok := w.made[p]; ok {
@@ -267,37 +288,6 @@ func (w *walk) node(s *operation.Schema, a at) *engine.Node {
 	n := w.object(s, a, p)
 	w.made[p] = n
 	return n
-}
-
-// named tells that one of the words of a name is in a set.
-func named(name string, in map[string]struct{}) bool {
-	return slices.ContainsFunc(words(name), func(word string) bool { _, is := in[word]; return is })
-}
-
-// bare are the names under which the address of an object is the picture, the file or the
-// target that the object stands for, by what it hangs on or by what is beside the
-// address; or under which it is that of what was asked for, or of one of them, and the
-// object has no better one: in a list it follows from the row in most cases, and costs little.
-func (w *walk) bare(members []operation.Property, a at) []string {
-	if named(a.resource, thingWords) {
-		return thingNames
-	}
-	some := a.depth < 2 // what the answer is of
-	for _, m := range members {
-		if slices.Contains(linkNames, m.Name) {
-			return nil // the better ones are there
-		}
-		some = some || slices.Contains(fileNames, fold(m.Name))
-		if all := words(m.Name); len(all) > 1 && page(m.Name) && !named(m.Name, pictureWords) && w.mayBeAddress(m.Schema) {
-			if _, address := addressWords[all[len(all)-1]]; address {
-				return nil // a better one
-			}
-		}
-	}
-	if !some {
-		return nil
-	}
-	return bareNames
 }
 
 func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
@@ -318,7 +308,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	special := n.Rest != w.rest(a)
 	if len(members) == 0 && w.stored(s, a.resource) {
 		n.Rules &^= engine.DropURL | engine.KeepPages
-		special = true
+		n.Rest, special = w.unsaid(), true
 	}
 	united := len(s.AnyOf) > 1
 	own, bare := w.hasID(s, a.resource), w.bare(members, a)
@@ -349,7 +339,8 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			special = w.keepLinked(change(i), m.Schema, members) || special
 			continue
 		}
-		if by && !identifier && n.Fields[i].Node != filesNode {
+		inside := by && n.Fields[i].Node == w.second && m.Schema != nil && !leaf(m.Schema) // what its schema says of that
+		if by && !identifier && n.Fields[i].Node != filesNode && !inside {
 			// By name, whatever the schema says of it, but for what a tool takes.
 			switch {
 			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
@@ -364,6 +355,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			continue
 		}
 		f, why := w.member(m, a, own, united, bare)
+		f.KeepURL = f.KeepURL || inside
 		switch {
 		case f.Drop:
 			reasons[m.Name] = why
@@ -476,99 +468,10 @@ func (w *walk) member(m operation.Property, a at, own, united bool, bare []strin
 	return f, ""
 }
 
-// page tells that a member's name calls its address a page, a file or a place to
-// go, or says of no address at all, as "content" does: then it is the thing itself.
-func (w *walk) page(m operation.Property) bool {
-	if page(m.Name) || named(m.Name, givenWords) {
-		return true
-	}
-	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" && !w.refers(m) {
-		return false
-	}
-	all := words(m.Name)
-	if len(all) == 0 {
-		return false
-	}
-	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
-	return !address && !picture(all)
-}
-
-// given tells that a text near the top is an address with a name of its own, as
-// recovery_link is: one that is called after a part of the API (comments_url) leads to what
-// a tool gives, but that of what was just made (agreement_url) may be all that it is for.
-func (w *walk) given(m operation.Property, a at) bool {
-	all := words(m.Name)
-	last := len(all) - 1
-	if a.depth >= givenDepth || !calledAddress(m, all) {
-		return false
-	}
-	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
-		return true // its own, however many lead around
-	}
-	return !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
-		_, way := wayWords[word]
-		way = way && !(w.writes && word == "delete") // who made it is told once how to take it back
-		_, part := w.api.parts[Singular(word)]
-		return way || part
-	})
-}
-
-// calledAddress tells that a text has a name of more than one word that ends as that of an
-// address.
-func calledAddress(m operation.Property, all []string) bool {
-	if len(all) < 2 || m.Schema == nil || m.Schema.Type&operation.TypeString == 0 {
-		return false
-	}
-	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
-	return address
-}
-
-// crowded tells that an object has more members that are called addresses than are given.
-func crowded(members []operation.Property, many bool) bool {
-	n, most := 0, maxGivenAlone
-	if many {
-		most = maxGiven
-	}
-	for _, m := range members {
-		if calledAddress(m, words(m.Name)) {
-			n++
-		}
-	}
-	return n > most
-}
-
-// refers tells that the address that a text may hold stands for another thing, as an
-// identifier does: it is called after what the API has, or its description says so.
-func (w *walk) refers(m operation.Property) bool {
-	if m.Schema.Type != operation.TypeString || m.Schema.Format != "" || len(m.Schema.Enum) > 0 {
-		return false
-	}
-	if _, is := w.api.resources[fold(m.Name)]; is {
-		return true
-	}
-	d := m.Schema.Description
-	return strings.Contains(d, "URL") || strings.Contains(d, "URI")
-}
-
-// picture tells that one of the words of a name is of pictures that are left out.
-func picture(all []string) bool {
-	return slices.ContainsFunc(all, func(word string) bool {
-		return slices.ContainsFunc(rules.words, func(r wordRule) bool { return r.word == word })
-	})
-}
-
 // identifies tells that a member is what a tool takes, as a member of what it
 // hangs on or of what the operation is about.
 func (w *walk) identifies(a at, name string, t operation.Type) bool {
 	return w.api.Identifies(a.resource, name, t) || w.api.Identifies(w.base, name, t)
-}
-
-// mayBeAddress tells that a member may hold a URL by its schema.
-func (w *walk) mayBeAddress(s *operation.Schema) bool {
-	if s == nil || s.Type == 0 {
-		return true
-	}
-	return s.Type&operation.TypeString != 0 && len(s.Enum) == 0 && s.Format != "date" && s.Format != "date-time"
 }
 
 // left gives the reason to leave a declared member out, "" to keep it.

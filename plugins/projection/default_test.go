@@ -118,8 +118,27 @@ func TestDefault(t *testing.T) {
 	f("/files", obj(prop("count_url", integer), prop("a", str(""))), `{"a":"b","count_url":7}`, `{"a":"b","count_url":7}`)
 	// What a tool takes stays, whatever it holds: by its name, behind its resource's
 	// name, and where no schema speaks of it.
-	f("/repos", arr(obj(prop("id", str("")), prop("name", str("")))), `[{"id":"https://api.x/1","name":"https://api.x"}]`, `[{"id":"https://api.x/1"}]`)
-	f("/trips", nil, `[{"id":1,"origin":"https://api.x/1","goal":"https://api.x/2","links":{"origin":"https://api.x/1","self":"https://x"}}]`,
+	f("/repos", arr(obj(prop("id", str("")), prop("name", str("")))), `[{"id":"https://api.x/1","name_url":"https://api.x"}]`, `[{"id":"https://api.x/1"}]`)
+	// An address of an API under a name that does not say so is what is told of the thing: of its zone, its source.
+	f("/machines", obj(prop("id", integer), prop("zone", str("")), prop("log", obj(prop("id", integer), prop("source", str(""))))),
+		`{"id":1,"zone":"https://api.x/v1/zones/a","more":"https://api.x/v1","zoneLink":"https://api.x/v1/z","log":{"id":2,"source":"https://api.y/v1/log","Self":"https://api.x/v1/log"}}`,
+		`{"id":1,"zone":"https://api.x/v1/zones/a","more":"https://api.x/v1","log":{"id":2,"source":"https://api.y/v1/log"}}`)
+	// The bare address of what nothing recognizes as a thing of the API is content, however deep; of
+	// what has an id or a name it is where the API has it.
+	deep := func(s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop("c", s)))))) }
+	f("/rows", deep(obj(prop("label", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`)
+	f("/rows", deep(obj(prop("label", str("")), prop("href", str("")))), `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`)
+	f("/rows", deep(obj(prop("name", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"name":"Open","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"name":"Open"}}}}`)
+	f("/rows", deep(obj(prop("status_code", integer), prop("url", str("")))), `{"a":{"b":{"c":{"status_code":5,"url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"status_code":5,"url":"https://api.y/v1/go"}}}}`)
+	f("/rows", deep(obj(prop("code", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"code":"x","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"code":"x"}}}}`)
+	f("/rows", deep(obj(prop("id", integer), prop("format", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"id":1,"format":"CSV","url":"https://api.y/v1/rows"}}}}`, `{"a":{"b":{"c":{"id":1,"format":"CSV","url":"https://api.y/v1/rows"}}}}`)
+	// Of an object of which its schema says nothing more, too, and of what is below a stored one.
+	f("/rows", deep(&operation.Schema{Type: operation.TypeObject}), `{"a":{"b":{"c":{"d":{"id":1,"URL":"https://api.y/v1/go","edit_link":"https://api.y/v1/e"}}}}}`, `{"a":{"b":{"c":{"d":{"id":1,"URL":"https://api.y/v1/go"}}}}}`)
+	f("/rows", obj(prop("id", integer), prop("fields", &operation.Schema{Type: operation.TypeObject})), `{"id":1,"fields":{"Button":{"id":2,"url":"https://api.y/v1/go"}}}`, `{"id":1,"fields":{"Button":{"id":2,"url":"https://api.y/v1/go"}}}`)
+	// What a schema says of a list called value counts, as in answers of OData.
+	f("/sites", obj(prop("value", arr(obj(prop("id", integer), prop("definition", obj(prop("agreement_url", str("")), prop("avatar", str("")))))))),
+		`{"value":[{"id":1,"definition":{"agreement_url":"https://api.y/v1/a","avatar":"x"}}]}`, `{"value":[{"id":1,"definition":{"agreement_url":"https://api.y/v1/a"}}]}`)
+	f("/trips", nil, `[{"id":1,"origin":"https://api.x/1","goal_link":"https://api.x/2","links":{"origin":"https://api.x/1","self":"https://x"}}]`,
 		`[{"id":1,"origin":"https://api.x/1","links":{"origin":"https://api.x/1"}}]`)
 	// An address with a name of its own is what an answer gives, near the top: not one that
 	// leads to what a tool gives, but for that of what was just made.
@@ -159,13 +178,13 @@ func TestDefault(t *testing.T) {
 	f("/sources", arr(obj(prop("id", integer), prop("url", str("")), prop("html_url", str("")))), `[{"id":1,"url":"https://api.x/v1/"}]`, `[{"id":1}]`)
 	// What callers have stored under names of their own is content, and so is a value.
 	texts := &operation.Schema{Type: operation.TypeObject, Additional: str("")}
-	f("/x", obj(prop("images", texts), prop("more", obj())), `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1,"a":"https://api.x/v1/i"}}`, `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1}}`)
+	f("/x", obj(prop("images", texts), prop("more", obj())), `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1,"a_link":"https://api.x/v1/i"}}`, `{"images":{"1:2":"https://api.x/v1/i"},"more":{"id":1}}`)
 	f("/x", arr(obj(prop("id", integer), prop("fields", obj()), prop("parameters", arr(obj(prop("name", str("")), prop("value", str(""))))))),
 		`[{"id":1,"fields":{"Link":"https://api.x/v1/i","author":{"self":"https://api.x/v1/a","id":2}},"parameters":[{"name":"to","value":"https://api.x/v1/t"}]}]`,
 		`[{"id":1,"fields":{"Link":"https://api.x/v1/i","author":{"id":2}},"parameters":[{"name":"to","value":"https://api.x/v1/t"}]}]`)
 	f("/x", nil, `{"fields":{"site":{"stringValue":"https://api.x/v1/"}}}`, `{"fields":{"site":{"stringValue":"https://api.x/v1/"}}}`)
 	method = "POST"
-	f("/keys", obj(prop("id", integer), prop("key_url", str("")), prop("deleteUrl", str("")), prop("next_url2", str(""))), `{"id":1,"key_url":"https://api.x/v1/k","deleteUrl":"https://api.x/v1/d","next_url2":"https://api.x/v1/n"}`,
+	f("/keys", obj(prop("id", integer), prop("key_url", str("")), prop("deleteUrl", str("")), prop("next_page_link", str(""))), `{"id":1,"key_url":"https://api.x/v1/k","deleteUrl":"https://api.x/v1/d","next_page_link":"https://api.x/v1/n"}`,
 		`{"id":1,"key_url":"https://api.x/v1/k","deleteUrl":"https://api.x/v1/d"}`)
 	method = ""
 	f("/keys", obj(prop("id", integer), prop("deleteUrl", str(""))), `{"id":1,"deleteUrl":"https://api.x/v1/d"}`, `{"id":1}`)
@@ -179,8 +198,8 @@ func TestDefault(t *testing.T) {
 	f("/hooks", arr(hook), `[{"id":1,"url":"https://api.mine","keys_url":"https://api.x","repo":{"name":"r","homepage":"https://h"}}]`,
 		`[{"id":1,"url":"https://api.mine","repo":{"name":"r","homepage":"https://h"}}]`)
 	f("/hooks", arr(hook), `[{"id":1,"url":null}]`, `[{"id":1}]`)
-	f("/keys", arr(obj(prop("id", integer), prop("provider", obj(prop("config", obj(prop("host", str("")), prop("origin_host", str("")), prop("area", str("")))))))),
-		`[{"id":1,"provider":{"config":{"host":"https://api-1.two.example","area":"https://api-1.two.example"}}}]`, `[{"id":1,"provider":{"config":{"host":"https://api-1.two.example"}}}]`)
+	f("/keys", arr(obj(prop("id", integer), prop("provider", obj(prop("config", obj(prop("host", str("")), prop("origin_host", str("")), prop("parent", str("")))))))),
+		`[{"id":1,"provider":{"config":{"host":"https://api-1.two.example","parent":"https://api-1.two.example"}}}]`, `[{"id":1,"provider":{"config":{"host":"https://api-1.two.example"}}}]`)
 	// The way to the next page stays.
 	f("/files", nil, `{"next":"https://x?page=2","previous":"https://api.x?page=0","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`,
 		`{"next":"https://x?page=2","links":{"next":"https://x?c=1"},"_links":{"next":{"href":"https://x?c=2"}}}`)
@@ -208,7 +227,7 @@ func TestDefault(t *testing.T) {
 	born := &operation.Schema{Type: operation.TypeString, Description: "The URL of the planet."}
 	f("/people", arr(obj(prop("id", integer), prop("hook", str("")), prop("homeworld", born), prop("goal", str("")), prop("page_url", born))),
 		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1","goal":"https://api.x/v1/goals/1","page_url":"https://api.x/v1/planets/1"}]`,
-		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1"}]`)
+		`[{"id":1,"hook":"https://api.x/v1/hooks/3","homeworld":"https://api.x/v1/planets/1","goal":"https://api.x/v1/goals/1"}]`)
 	owned := prop("_links", obj(prop("repo", obj(prop("href", str("")))), prop("goals", obj(prop("href", str(""))))))
 	f("/keys", arr(obj(prop("id", integer), owned)), `[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"},"goals":{"href":"https://x/api/v1/goals"}}}]`,
 		`[{"id":1,"_links":{"repo":{"href":"https://x/api/v1/repos/3"}}}]`)
@@ -218,7 +237,7 @@ func TestDefault(t *testing.T) {
 		f("/x", nil, `{"`+name+`":[{"id":1,"k":null,"tags":[],"value":"https://api.x/v1/things/1","self_url":"https://api.x/v1/things/1","at":{"lat":1,"zip":null}}]}`,
 			`{"`+name+`":[{"id":1,"value":"https://api.x/v1/things/1","at":{"lat":1}}]}`)
 	}
-	f("/x", obj(prop("id", integer)), `{"id":1,"value":{"k":null,"v":"https://api.x/v1/things/1","w":2}}`, `{"id":1,"value":{"w":2}}`)
+	f("/x", obj(prop("id", integer)), `{"id":1,"value":{"k":null,"v_link":"https://api.x/v1/things/1","w":2}}`, `{"id":1,"value":{"w":2}}`)
 	// Alternatives that have a member in common keep what each of them keeps in it.
 	oidc := obj(prop("kind", str("")), prop("endpoints", obj(prop("token", obj(prop("url", str("")))))))
 	saml := obj(prop("kind", str("")), prop("endpoints", obj(prop("sso", obj(prop("url", str("")))))))

@@ -36,7 +36,7 @@ var rules = struct {
 	values: []valueRule{
 		{engine.DropNull, "null says what a missing member says, in four more tokens"},
 		{engine.DropEmpty, "an empty string, list or object says what a missing member says"},
-		{engine.DropURL | engine.KeepPages, "an address that programs follow: of the API itself, a template, the picture of a person; the ids beside it are what tools take"},
+		{engine.DropURL | engine.KeepPages | engine.OnlyNamed, "an address that programs follow, under a name that says so: of the API itself, a template, the picture of a person; the ids beside it are what tools take"},
 	},
 	names: []nameRule{
 		{"etag", "a version for conditional requests, which no tool takes"},
@@ -222,13 +222,13 @@ var givenWords = set(`sign signing esign signature activate activation accept de
 var pictureWords = set(`image photo picture cover banner poster logo artwork screenshot thumbnail thumbnails thumb thumbs badge icon documentation docs help faq guide privacy terms license support`)
 
 // valueNames hold what a caller has stored: an address there is content, as all else is.
-var valueNames = strings.Fields(`value Value stringValue string_value oldValue old_value newValue new_value default defaultValue default_value`)
+var valueNames = strings.Fields(`value Value stringValue string_value oldValue old_value newValue new_value default defaultValue default_value valueUri valueUrl valueCanonical`)
 
 // thingWords name things of which the address is all: one that is called no more than
 // url is the picture, the file or the target itself.
 var thingWords = set(`webhook hook callback redirect monitor bookmark article feed image photo picture cover banner poster logo artwork
 	screenshot thumbnail thumb video audio file attachment document qr qrcode label form ui website homepage token authorization userinfo jwks sso slo acs
-	download upload export report invoice receipt statement pdf preview request result setting config configuration`)
+	download upload export report invoice receipt statement pdf preview request result setting config configuration link site button`)
 
 // storedWords name objects whose members callers have named and filled, where no schema
 // declares any.
@@ -237,6 +237,12 @@ var storedWords = set(`field property custom customfield metadata meta variable 
 // placeWords name objects whose members are addresses, each a place to go or to send
 // to: the addresses are what the object is for, also those of an API.
 var placeWords = set(`dsn endpoint url uri`)
+
+// identityWords are last words of names that tell a thing from others of its kind.
+var identityWords = set(`id ids uuid guid uid sid key sha hash name login username slug number count`)
+
+// codeNames do so when they are all of a name: a status_code is no code of a thing.
+var codeNames = []string{"code", "no", "ref", "reference", "rel"}
 
 // bareNames are names of addresses that say nothing else, folded as fileNames are.
 var bareNames = []string{"url", "uri", "link"}
@@ -253,7 +259,7 @@ var (
 )
 
 // fileNames are members of files, beside whose url the file is.
-var fileNames = []string{"filename", "mimetype", "contenttype"}
+var fileNames = []string{"filename", "mimetype", "contenttype", "mediatype", "filetype", "doctype", "format"}
 
 // iconNames hold pictures for a page, or the name of one.
 var iconNames = []string{"icon", "icons"}
@@ -275,8 +281,15 @@ var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback c
 	photo photo_url picture image image_url imageUrl thumbnail thumbnail_url thumbnailUrl thumb_url upload export preview preview_url previewUrl report_url reportUrl export_url exportUrl
 	sso_url single_sign_on_url login_url loginUrl signup_url registration_url confirmation_url verification_url verify_url payment_url approval_url cancel_url return_url success_url
 	recording_url recordingUrl stream_url streamUrl qr qr_code calendar feed homepage website Website status_url result_url media_url pdf tracking tracking_url play_url
-	public_url share_url label_url logo logo_url cover cover_url tarball url uri link
-	install_url installUrl setup_url setupUrl guide_url guideUrl invite_url inviteUrl iss`)
+	public_url share_url label_url logo logo_url cover cover_url tarball url uri link URL URI
+	install_url installUrl setup_url setupUrl guide_url guideUrl invite_url inviteUrl iss
+	external_url externalUrl signature_url signatureUrl sign_url signUrl signing_url signingUrl attachment_url attachmentUrl document_url documentUrl file_uri fileUrl
+	receiptUrl invoice_url invoiceUrl pdf_url pdfUrl csv_url csvUrl joinUrl join_uri video_url videoUrl audio_url audioUrl media_uri mediaUrl source_url sourceUrl
+	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl`)
+
+// openNames are bare addresses in objects that a schema declares and says no more of: few, as
+// each program with such an object has them.
+var openNames = []string{"url", "Url", "URL", "uri", "link"}
 
 // pageRels are relations of hypermedia that people follow, though their addresses be
 // relative or look like those of an API.

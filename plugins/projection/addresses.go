@@ -1,0 +1,147 @@
+package projection
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// Which declared members hold an address that somebody wants.
+
+// named tells that one of the words of a name is in a set.
+func named(name string, in map[string]struct{}) bool {
+	return slices.ContainsFunc(words(name), func(word string) bool { _, is := in[word]; return is })
+}
+
+// bare are the names under which the address of an object is the picture, the file or the
+// target that the object stands for, by what it hangs on or by what is beside the
+// address; or under which it is that of what was asked for, or of one of them, and the
+// object has no better one: in a list it follows from the row in most cases, and costs little.
+func (w *walk) bare(members []operation.Property, a at) []string {
+	if named(a.resource, thingWords) {
+		return thingNames
+	}
+	some := a.depth < 2 || !recognized(members) // what the answer is of, or no thing of the API
+	for _, m := range members {
+		if slices.Contains(linkNames, m.Name) {
+			return nil // the better ones are there
+		}
+		some = some || slices.Contains(fileNames, fold(m.Name))
+		if all := words(m.Name); len(all) > 1 && page(m.Name) && !named(m.Name, pictureWords) && w.mayBeAddress(m.Schema) {
+			if _, address := addressWords[all[len(all)-1]]; address {
+				return nil // a better one
+			}
+		}
+	}
+	if !some {
+		return nil
+	}
+	if a.depth > 1 {
+		return thingNames
+	}
+	return bareNames
+}
+
+// recognized tells that one of the members tells an object from others of its kind, so that
+// its address may be where an API has it.
+func recognized(members []operation.Property) bool {
+	return slices.ContainsFunc(members, func(p operation.Property) bool {
+		all := words(p.Name)
+		if len(all) == 0 {
+			return false
+		}
+		last := all[len(all)-1]
+		_, id := identityWords[last]
+		return id || len(all) == 1 && slices.Contains(codeNames, last)
+	})
+}
+
+// page tells that a member's name calls its address a page, a file or a place to
+// go, or says of no address at all, as "content" does: then it is the thing itself.
+func (w *walk) page(m operation.Property) bool {
+	if page(m.Name) || named(m.Name, givenWords) {
+		return true
+	}
+	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" && !w.refers(m) {
+		return false
+	}
+	all := words(m.Name)
+	if len(all) == 0 {
+		return false
+	}
+	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
+	return !address && !picture(all)
+}
+
+// given tells that a text near the top is an address with a name of its own, as
+// recovery_link is: one that is called after a part of the API (comments_url) leads to what
+// a tool gives, but that of what was just made (agreement_url) may be all that it is for.
+func (w *walk) given(m operation.Property, a at) bool {
+	all := words(m.Name)
+	last := len(all) - 1
+	if a.depth >= givenDepth || !calledAddress(m, all) {
+		return false
+	}
+	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
+		return true // its own, however many lead around
+	}
+	return !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
+		_, way := wayWords[word]
+		way = way && !(w.writes && word == "delete") // who made it is told once how to take it back
+		_, part := w.api.parts[Singular(word)]
+		return way || part
+	})
+}
+
+// calledAddress tells that a text has a name of more than one word that ends as that of an
+// address.
+func calledAddress(m operation.Property, all []string) bool {
+	if len(all) < 2 || m.Schema == nil || m.Schema.Type&operation.TypeString == 0 {
+		return false
+	}
+	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
+	return address
+}
+
+// crowded tells that an object has more members that are called addresses than are given.
+func crowded(members []operation.Property, many bool) bool {
+	n, most := 0, maxGivenAlone
+	if many {
+		most = maxGiven
+	}
+	for _, m := range members {
+		if calledAddress(m, words(m.Name)) {
+			n++
+		}
+	}
+	return n > most
+}
+
+// refers tells that the address that a text may hold stands for another thing, as an
+// identifier does: it is called after what the API has, or its description says so.
+func (w *walk) refers(m operation.Property) bool {
+	if m.Schema.Type != operation.TypeString || m.Schema.Format != "" || len(m.Schema.Enum) > 0 {
+		return false
+	}
+	if _, is := w.api.resources[fold(m.Name)]; is {
+		return true
+	}
+	d := m.Schema.Description
+	return strings.Contains(d, "URL") || strings.Contains(d, "URI")
+}
+
+// picture tells that one of the words of a name is of pictures that are left out.
+func picture(all []string) bool {
+	return slices.ContainsFunc(all, func(word string) bool {
+		return slices.ContainsFunc(rules.words, func(r wordRule) bool { return r.word == word })
+	})
+}
+
+// mayBeAddress tells that a member may hold a URL by its schema.
+func (w *walk) mayBeAddress(s *operation.Schema) bool {
+	if s == nil || s.Type == 0 {
+		return true
+	}
+	return s.Type&operation.TypeString != 0 && len(s.Enum) == 0 && s.Format != "date" && s.Format != "date-time"
+}
