@@ -107,8 +107,17 @@ func testCallerTimes(t *testing.T, h harness) {
 			t.Fatalf("applied %v, %v", applied, err)
 		}
 	}
+	// An edge that says the most of each call, in each of many, makes no sum that cannot be read.
+	most := call("eve", registry.MaxUsageCount, registry.MaxUsageCount)
+	most.TokensAfter = registry.MaxUsageCount
+	for i := range 3 {
+		r := &registry.UsageReport{Epoch: "F", Sequence: uint64(i) + 1, Oldest: 1, Minute: now.Truncate(time.Minute).Unix(), Posted: now, Calls: slices.Repeat([]registry.UsageCall{most}, 4096)}
+		if applied, err := s.ApplyUsage(t.Context(), "edge", r); err != nil || !applied {
+			t.Fatalf("applied %v, %v", applied, err)
+		}
+	}
 	rows, err := s.Workspace("one").MinuteCallers(t.Context(), now.Truncate(time.Minute).Unix())
-	if err != nil || len(rows) != 2 {
+	if err != nil || len(rows) != 3 || rows[2].Tokens != 3*registry.MaxUsageCount || rows[2].Duration != 3*registry.MaxUsageCount {
 		t.Fatalf("%+v, %v", rows, err)
 	}
 	var took, waited, bob rollup.Histogram

@@ -133,11 +133,18 @@ func rowOf(rows map[cellKey]*callerRow, ws string, at int64, k cellKey) *callerR
 	return row
 }
 
+// count adds a call. What a report adds up to is bounded as its counters are: a column overflows
+// where thousands of calls say the most that one may.
 func (row *callerRow) count(c *registry.UsageCall) {
-	if row.Calls, row.Tokens = row.Calls+1, row.Tokens+c.TokensAfter; c.Outcome != "ok" {
+	if row.Calls++; c.Outcome != "ok" {
 		row.Errors++
 	}
-	row.Duration, row.Upstream = row.Duration+c.Duration, row.Upstream+c.Upstream
+	for _, sum := range []struct {
+		of *uint64
+		n  uint64
+	}{{&row.Tokens, c.TokensAfter}, {&row.Duration, c.Duration}, {&row.Upstream, c.Upstream}} {
+		*sum.of = min(*sum.of+sum.n, registry.MaxUsageCount)
+	}
 }
 
 // minuteSums are the rows that calls add to those of a minute. Their histograms are with what
