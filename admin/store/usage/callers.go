@@ -193,7 +193,7 @@ func minuteSums(ctx context.Context, tx bun.Tx, ws string, minute int64, calls [
 
 // micros is a number of microseconds; one that no duration can hold is the longest.
 func micros(n uint64) time.Duration {
-	return time.Duration(min(n, uint64(math.MaxInt64/int64(time.Microsecond)))) * time.Microsecond //nolint:gosec // it is below
+	return time.Duration(min(n, uint64(math.MaxInt64/int64(time.Microsecond)))) * time.Microsecond
 }
 
 // insertCallers adds rows to those of a table; only minutes have times.
