@@ -51,6 +51,9 @@ const (
 	// EdgeRenewalSkew is how far the clock of an edge that renews its token may be
 	// off: such a request is good for this long, and no longer.
 	EdgeRenewalSkew = 10 * time.Minute
+	// EdgeClockSkew is how far the clock of an edge may be off before it is told of: as far
+	// as the expiry of a JSON Web Token is forgiven.
+	EdgeClockSkew = time.Minute
 )
 
 // EdgeEnrolment asks for an identity. SignKey signs the whole message, which
@@ -120,9 +123,43 @@ type EdgeStatus struct {
 	Cache     string    `json:"cache,omitempty"`     // what is wrong with its cache
 	Secrets   string    `json:"secrets,omitempty"`   // what keeps it from its credentials
 	Usage     string    `json:"usage,omitempty"`     // what keeps it from posting usage
+	Disk      string    `json:"disk,omitempty"`      // how little is free on its disk
 	// Trials says that the node reads releases with candidates on trial; one from before
 	// them refuses such a release.
 	Trials bool `json:"trials,omitempty"`
+	// Time is the clock of the node when it told this; zero: of a version before this field.
+	Time time.Time `json:"time,omitzero"`
+}
+
+// ClockOff is how far the clock of the node is ahead of that of the control plane, which took
+// the report at a time; negative: behind. known: the node says what its clock is.
+func (s *EdgeStatus) ClockOff(taken time.Time) (off time.Duration, known bool) {
+	if s.Time.IsZero() {
+		return 0, false
+	}
+	return s.Time.Sub(taken).Round(time.Second), true
+}
+
+// Faults are what the node says is wrong with it.
+func (s *EdgeStatus) Faults() []string {
+	var out []string
+	for _, text := range []string{s.Following, s.Cache, s.Disk, s.Secrets, s.Usage} {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	if s.Expired {
+		out = append(out, "serving a release past its expiry")
+	}
+	return out
+}
+
+// Ahead says how far a clock is off: 20m0s ahead of, 5s behind.
+func Ahead(off time.Duration) string {
+	if off < 0 {
+		return off.Abs().String() + " behind"
+	}
+	return off.String() + " ahead of"
 }
 
 // SealedCredentials are the credentials of an edge's toolsets, sealed with HPKE

@@ -33,9 +33,9 @@ func TestMaxEdgeWait(t *testing.T) {
 func TestMaxStatusText(t *testing.T) {
 	at := strings.Repeat("x", maxStatusText)
 	for in, want := range map[string]string{at: at, at + "y": at, at[1:] + "\u00e4": at[1:], "a\xffb": "ab"} {
-		s := registry.EdgeStatus{Version: in, Following: in, Cache: in, Secrets: in, Usage: in}
+		s := registry.EdgeStatus{Version: in, Following: in, Cache: in, Disk: in, Secrets: in, Usage: in}
 		clipStatus(&s)
-		for name, got := range map[string]string{"version": s.Version, "following": s.Following, "cache": s.Cache, "secrets": s.Secrets, "usage": s.Usage} {
+		for name, got := range map[string]string{"version": s.Version, "following": s.Following, "cache": s.Cache, "disk": s.Disk, "secrets": s.Secrets, "usage": s.Usage} {
 			if got != want {
 				t.Errorf("%s of %d bytes: %d are kept, want %d", name, len(in), len(got), len(want))
 			}

@@ -88,14 +88,10 @@ func (r *Room) Show(row *store.Edge) (Edge, error) {
 		}
 	}
 	e.Version, e.Ready, e.Epoch, e.Revision, e.Toolsets, e.Saved = st.Version, st.Ready, st.Epoch, st.Revision, st.Toolsets, st.Saved
-	for _, text := range []string{st.Following, st.Cache, st.Secrets, st.Usage} {
-		if text != "" {
-			e.Errors = append(e.Errors, text)
-		}
+	if off, _ := st.ClockOff(row.SeenAt.Time); off.Abs() > registry.EdgeClockSkew {
+		e.Errors = append(e.Errors, "its clock is "+registry.Ahead(off)+" that of the control plane")
 	}
-	if st.Expired {
-		e.Errors = append(e.Errors, "serving a release past its expiry")
-	}
+	e.Errors = append(e.Errors, st.Faults()...)
 	if rel := r.o.Publisher.Newest(row.Group); rel != nil {
 		e.Newest = rel.Release().Revision
 		if e.Newest > e.Revision {

@@ -240,7 +240,7 @@ func (r *Room) status(ctx context.Context, e *store.Edge, in *registry.EdgeStatu
 
 // clipStatus cuts what an edge says of itself.
 func clipStatus(in *registry.EdgeStatus) {
-	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Secrets, &in.Usage} {
+	for _, text := range []*string{&in.Version, &in.Following, &in.Cache, &in.Disk, &in.Secrets, &in.Usage} {
 		*text = strings.ToValidUTF8((*text)[:min(len(*text), maxStatusText)], "")
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/store/usage"
+	"github.com/sluicegate/sluice/internal/rollup"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -87,5 +89,45 @@ func testCallers(t *testing.T, h harness) {
 	report(call("jwt", "u999999", "list", ""))
 	if got, want := text(w.CallerTotals(ctx, hour.Add(time.Hour), now)), " jwt u999999: 1 0 10"; got != want {
 		t.Errorf("the next hour has %s, want %s", got, want)
+	}
+}
+
+// testCallerTimes: how long the calls of a caller took in a minute is added up from report to
+// report, and of waiting only what waited.
+func testCallerTimes(t *testing.T, h harness) {
+	now := time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	call := func(caller string, took, waited uint64) registry.UsageCall {
+		return registry.UsageCall{Workspace: "one", Toolset: "ts_1", Tool: "get", At: now, Outcome: "ok", CallerKind: "jwt", Caller: caller, Duration: took, Upstream: waited}
+	}
+	slow, cached := call("ann", 3_000_000, 2_000_000), call("ann", 1000, 0)
+	for i, calls := range [][]registry.UsageCall{{slow}, {slow, cached, slow, call("bob", 1000, 900)}, {call("bob", 1<<61, 1)}} {
+		r := &registry.UsageReport{Epoch: "E", Sequence: uint64(i) + 1, Oldest: 1, Minute: now.Truncate(time.Minute).Unix(), Posted: now, Calls: calls}
+		if applied, err := s.ApplyUsage(t.Context(), "edge", r); err != nil || !applied {
+			t.Fatalf("applied %v, %v", applied, err)
+		}
+	}
+	// An edge that says the most of each call, in each of many, makes no sum that cannot be read.
+	most := call("eve", registry.MaxUsageCount, registry.MaxUsageCount)
+	most.TokensAfter = registry.MaxUsageCount
+	for i := range 3 {
+		r := &registry.UsageReport{Epoch: "F", Sequence: uint64(i) + 1, Oldest: 1, Minute: now.Truncate(time.Minute).Unix(), Posted: now, Calls: slices.Repeat([]registry.UsageCall{most}, 4096)}
+		if applied, err := s.ApplyUsage(t.Context(), "edge", r); err != nil || !applied {
+			t.Fatalf("applied %v, %v", applied, err)
+		}
+	}
+	rows, err := s.Workspace("one").MinuteCallers(t.Context(), now.Truncate(time.Minute).Unix())
+	if err != nil || len(rows) != 3 || rows[2].Tokens != 3*registry.MaxUsageCount || rows[2].Duration != 3*registry.MaxUsageCount {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	var took, waited, bob rollup.Histogram
+	if err := errors.Join(took.MergeBinary(rows[0].Latency), waited.MergeBinary(rows[0].UpstreamLatency), bob.MergeBinary(rows[1].Latency)); err != nil {
+		t.Fatal(err)
+	}
+	if r := &rows[0]; r.Duration != 9_001_000 || r.Upstream != 6_000_000 || took.Count() != 4 || waited.Count() != 3 || waited.Quantile(0.5).Round(time.Second) != 2*time.Second {
+		t.Errorf("%+v: %d took %s, %d waited %s", r, took.Count(), took.Quantile(0.9), waited.Count(), waited.Quantile(0.5))
+	}
+	if r := &rows[1]; r.Calls != 2 || bob.Count() != 2 || bob.Quantile(1) < 1000*time.Second {
+		t.Errorf("%+v: the longest of %d took %s", r, bob.Count(), bob.Quantile(1))
 	}
 }

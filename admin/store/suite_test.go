@@ -125,6 +125,7 @@ func suite(t *testing.T, h harness) {
 	f("alerts", testAlerts)
 	f("alert rules", testAlertRules)
 	f("callers", testCallers)
+	f("times of callers", testCallerTimes)
 	f("connector requests", testConnectorRequests)
 	f("channels", testChannels)
 	f("domains", testDomains)

@@ -402,6 +402,7 @@ func (r *Remote) Artifact(ctx context.Context, repository string, d registry.Dig
 
 // Report tells the control plane about this node.
 func (r *Remote) Report(ctx context.Context, s registry.EdgeStatus) error {
+	s.Time = r.opts.Now().UTC()
 	return r.post(ctx, registry.EdgeStatusPath, true, s, nil)
 }
 

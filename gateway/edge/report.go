@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,9 @@ const (
 	reportCheck = time.Second
 	// reportTimeout of one report.
 	reportTimeout = 10 * time.Second
+	// lowSpace of a node is told of: a release, the code compiled of it and the usage of a day
+	// need less.
+	lowSpace = 128 << 20
 )
 
 // Reporter tells the control plane how this node is.
@@ -24,7 +28,9 @@ type Reporter struct {
 	Vault    *Vault
 	Version  string
 	// Usage is what keeps the node from posting its usage; nil func or nil: nothing.
-	Usage  func() error
+	Usage func() error
+	// Space is how many bytes are free on the disk of the node; nil func: it is not watched.
+	Space  func() (free int64, known bool)
 	Logger *slog.Logger
 }
 
@@ -47,6 +53,12 @@ func (r *Reporter) State() registry.EdgeStatus {
 	}
 	if err := r.Remote.Fault(); err != nil && out.Following == "" {
 		out.Following = text(err)
+	}
+	if r.Space != nil {
+		// The number is not said: a report is sent when anything in it changes.
+		if free, known := r.Space(); known && free < lowSpace {
+			out.Disk = fmt.Sprintf("less than %d MB are free on the disk of its data directory", lowSpace>>20)
+		}
 	}
 	if r.Usage != nil {
 		out.Usage = text(r.Usage())

@@ -25,6 +25,9 @@ const (
 	// maxPrincipal is how many one principal may hold: the oldest goes first,
 	// so that no caller pushes the others' out.
 	maxPrincipal = 64
+	// maxUnshared results are remembered that other nodes did not get: the newest, which are
+	// the likeliest to be asked for.
+	maxUnshared = 256
 	// answerBytes is what an answer costs beside its bytes.
 	answerBytes = 512
 )
@@ -65,6 +68,8 @@ type Store struct {
 	order []string          // guarded by mu: by age, oldest first
 	bytes int               // guarded by mu
 	count map[Owner]int     // guarded by mu
+
+	unshared []unshared // guarded by mu: oldest first
 }
 
 // New makes a store of that many bytes; 0: [DefaultBytes]. pool is nil where no other node has a
@@ -86,8 +91,7 @@ func randomHex(n int) string {
 func (r *Store) Put(ctx context.Context, h *Answer) string {
 	id := r.keep(h)
 	if id != "" && r.pool != nil {
-		// Where that fails this node knows the result alone: then others say so.
-		_ = r.pool.Put(ctx, h.Owner.String(), id, h.appendShared(nil), TTL)
+		r.share(ctx, id, h)
 	}
 	return id
 }

@@ -191,3 +191,49 @@ func TestRoom(t *testing.T) {
 		t.Error("sizes of stores")
 	}
 }
+
+// TestUnshared: results that other nodes did not get are shared with later ones, the newest
+// first, as long as they are held; so many are remembered.
+func TestUnshared(t *testing.T) {
+	p := &shared{values: map[string][]byte{}}
+	here, there := New(1<<20, p), New(1<<20, p)
+	start := time.Now()
+	here.now, there.now = func() time.Time { return start }, func() time.Time { return start }
+	put := func(owner string) (Owner, string) {
+		o := Owner{"t", owner}
+		return o, here.Put(t.Context(), &Answer{Owner: o, Doc: []byte("1"), Made: made})
+	}
+	p.err = errors.New("it took too long")
+	gone, goneID := put("gone")
+	here.now = func() time.Time { return start.Add(TTL / 2) }
+	first, firstID := put("first")
+	last, lastID := put("last")
+	clear(p.values)
+	p.err = nil
+	if _, err := there.Get(t.Context(), firstID, first); !problem.Is(err, problem.NotFound) || !strings.Contains(err.Error(), "could not share it") {
+		t.Errorf("what was not shared: %v", err)
+	}
+	put("a")
+	if _, err := there.Get(t.Context(), lastID, last); err != nil || p.ttl != TTL {
+		t.Errorf("the newest: %v, for %v", err, p.ttl)
+	}
+	here.now = func() time.Time { return start.Add(TTL) }
+	put("b")
+	if _, err := there.Get(t.Context(), firstID, first); err != nil || p.ttl != TTL/2 {
+		t.Errorf("the one before: %v, for %v", err, p.ttl)
+	}
+	put("c")
+	if _, err := there.Get(t.Context(), goneID, gone); !problem.Is(err, problem.NotFound) || len(here.unshared) != 0 {
+		t.Errorf("one that is not held any more: %v, %d wait", err, len(here.unshared))
+	}
+	p.err = pool.ErrAway
+	for n := range maxUnshared + 1 {
+		put(fmt.Sprint("u", n))
+		if len(here.unshared) != min(n+1, maxUnshared) {
+			t.Fatalf("%d of %d are remembered", len(here.unshared), n+1)
+		}
+	}
+	if here.unshared[0].owner.Principal != "u1" {
+		t.Errorf("%+v is the oldest", here.unshared[0])
+	}
+}

@@ -52,6 +52,43 @@ func readShared(b []byte, who Owner) *Answer {
 	}
 }
 
+// unshared is a result that this node knows alone.
+type unshared struct {
+	id    string
+	owner Owner
+}
+
+// share gives a result to the other nodes, and behind it one that they did not get before: when
+// what they share was away, or slow, each call that succeeds makes good for one.
+func (r *Store) share(ctx context.Context, id string, h *Answer) {
+	if r.pool.Put(ctx, h.Owner.String(), id, h.appendShared(nil), TTL) != nil {
+		r.later(unshared{id, h.Owner})
+		return
+	}
+	r.mu.Lock()
+	var old unshared
+	if n := len(r.unshared); n > 0 {
+		old, r.unshared = r.unshared[n-1], r.unshared[:n-1]
+	}
+	r.mu.Unlock()
+	if old.id == "" {
+		return
+	}
+	if h := r.own(old.id, old.owner); h != nil && r.pool.Put(ctx, old.owner.String(), old.id, h.appendShared(nil), h.expires.Sub(r.now())) != nil {
+		r.later(old)
+	}
+}
+
+// later remembers what could not be shared.
+func (r *Store) later(u unshared) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.unshared) == maxUnshared {
+		r.unshared = append(r.unshared[:0], r.unshared[1:]...)
+	}
+	r.unshared = append(r.unshared, u)
+}
+
 // ofPool finds what another node holds. See [Store.Get].
 func (r *Store) ofPool(ctx context.Context, id string, who Owner) (*Answer, error) {
 	b, err := r.pool.Get(ctx, who.String(), id)
@@ -64,6 +101,6 @@ func (r *Store) ofPool(ctx context.Context, id string, who Owner) (*Answer, erro
 		return nil, problem.New(problem.Unavailable, "another node of the gateway holds this result, and what the nodes share cannot be reached now").
 			Fix("ask again in some seconds, or call the tool again")
 	}
-	return nil, problem.New(problem.NotFound, "this result has expired: results are held for %d minutes, while there is room", int(TTL.Minutes())).
+	return nil, problem.New(problem.NotFound, "this result has expired, or the node that holds it could not share it: results are held for %d minutes, while there is room", int(TTL.Minutes())).
 		Fix("call the tool again")
 }

@@ -123,7 +123,7 @@ func (h *Histogram) MergeBinary(b []byte) error {
 	next := *h
 	for last := -1; len(b) > 0; {
 		step, n := binary.Uvarint(b)
-		if n <= 0 || step == 0 || step >= Buckets || last+int(step) >= Buckets {
+		if n <= 0 || step == 0 || step > Buckets || last+int(step) >= Buckets {
 			return ErrEncoding
 		}
 		b = b[n:]

@@ -135,3 +135,15 @@ func BenchmarkLive(b *testing.B) {
 		l.Add(1234567)
 	}
 }
+
+// TestEachBucketAlone: what is in one bucket only is read again, in the last one, too, which is
+// as far from the beginning as a step can be.
+func TestEachBucketAlone(t *testing.T) {
+	for i := range Buckets {
+		var h, got Histogram
+		h[i] = 3
+		if err := got.MergeBinary(h.AppendBinary(nil)); err != nil || got != h {
+			t.Errorf("bucket %d: %v", i, err)
+		}
+	}
+}

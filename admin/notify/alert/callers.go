@@ -35,6 +35,7 @@ func cellsOf(rows []store.CallerUsage) []rule.CallerCell {
 		}
 		out = append(out, rule.CallerCell{
 			Toolset: r.ToolsetID, Tool: r.Tool, Caller: rule.Caller{Kind: r.CallerKind, ID: r.Caller}, Totals: rule.Totals{Calls: r.Calls, Errors: r.Errors, Tokens: r.Tokens},
+			Took: r.Duration, Waited: r.Upstream, Latency: r.Latency, Upstream: r.UpstreamLatency,
 		})
 	}
 	return out

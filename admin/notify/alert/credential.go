@@ -168,15 +168,36 @@ func (r *Room) refusedCredential(ctx context.Context, ws *store.Workspace, h hol
 	d.Remedy = "replace the key, or look at the name and the prefix it is sent with"
 	d.Command = "sluice toolset auth " + ts.Slug + " rotate --api-key-file FILE"
 	if len(creds) > 0 && oauthType(creds[0].AuthType) {
-		d.Remedy, d.Command = "log in again, or look at the client and its scopes", "sluice toolset auth "+ts.Slug+" login"
+		d.Remedy, d.Command = renewal(&creds[0], ts.Slug)
+	} else if len(creds) > 0 && credentialShapeOf(&creds[0]).Certificate != nil {
+		d.Remedy, d.Command = "replace the client certificate", certificateCommand(ts.Slug)
 	}
-	if h.connector != ts.ConnectorName {
-		d.Command += " --connector " + h.connector
-	}
+	d.Command += other(ts, h.connector)
 	return &condition{
 		key: h.key(), kind: KindAuthFailed, severity: notify.Critical, toolset: h.toolset, since: d.FirstAt,
 		title: fmt.Sprintf("%s refuses the credential of toolset %s", name, ts.Slug), details: d,
 	}, nil
+}
+
+// renewal is what mends a credential whose authorization server gives no token that is taken.
+func renewal(cred *store.Credential, toolset string) (remedy, command string) {
+	if credentialShapeOf(cred).Grant == "client_credentials" { // nobody logs in
+		return "replace the client secret, or look at the client and its scopes at the authorization server", "sluice toolset auth " + toolset + " rotate --api-key-file FILE"
+	}
+	return "log in again, or look at the client and its scopes", "sluice toolset auth " + toolset + " login"
+}
+
+// certificateCommand sets a client certificate.
+func certificateCommand(toolset string) string {
+	return "sluice toolset auth " + toolset + " set --auth mtls --client-cert FILE --client-key FILE"
+}
+
+// other names the connector in a command, when it is not the first of the toolset.
+func other(ts *store.Toolset, connector string) string {
+	if connector == "" || connector == ts.ConnectorName {
+		return ""
+	}
+	return " --connector " + connector
 }
 
 // forbidden reports whether a connector was answered with nothing but 403 lately.
@@ -207,6 +228,7 @@ type credentialShape struct {
 	ParameterName string `json:"parameterName"`
 	CookieName    string `json:"cookieName"`
 	MemberName    string `json:"memberName"`
+	Grant         string `json:"grant"`
 	PerUser       bool   `json:"perUser"`
 	Certificate   *struct {
 		Subject  string    `json:"subject"`

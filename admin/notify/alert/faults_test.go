@@ -21,7 +21,7 @@ type injection struct {
 	ts    *store.Toolset
 	other *store.Toolset // of the same host
 	step  int
-	says  func(registry.EdgeStatus)
+	says  map[string]func(registry.EdgeStatus) // by the name of an edge
 }
 
 // fail reports a few calls of two tools that end in a cause.
@@ -41,15 +41,18 @@ func (x *injection) once(fn func(ctx context.Context, tx *store.Tx) error) {
 }
 
 // edge has an edge say something.
-func (x *injection) edge(st registry.EdgeStatus) {
-	if x.says == nil {
-		x.says = x.h.edge()
+func (x *injection) edge(st registry.EdgeStatus) { x.edgeOf("eu-1", st) }
+
+// edgeOf has the edge of a name say something.
+func (x *injection) edgeOf(name string, st registry.EdgeStatus) {
+	if x.says[name] == nil {
+		x.says[name] = x.h.edge(name)
 	}
 	st.Ready, st.Epoch = true, 1
 	if st.Revision == 0 {
 		st.Revision = 7
 	}
-	x.says(st)
+	x.says[name](st)
 }
 
 // TestFaults injects one fault after the other, for six minutes each with usage, edges and
@@ -66,7 +69,7 @@ func TestFaults(t *testing.T) {
 			if strings.HasPrefix(kind, "disk.") || strings.HasPrefix(kind, "backup.") {
 				h.ws = h.st.Workspace(request.Operator)
 			}
-			x := &injection{t: t, h: h, ts: h.toolset("shop")}
+			x := &injection{t: t, h: h, ts: h.toolset("shop"), says: map[string]func(registry.EdgeStatus){}}
 			var told []store.Event
 			for x.step = range 12 {
 				inject(x)
@@ -189,8 +192,27 @@ func TestFaults(t *testing.T) {
 		x.edge(registry.EdgeStatus{Following: "blob is damaged"})
 	})
 	f("disk of an edge full", KindEdgeFault, "no space left", func(x *injection) { x.edge(registry.EdgeStatus{Cache: "no space left on device"}) })
-	f("clock of an edge is off", KindEdgeFault, "clock", func(x *injection) {
-		x.edge(registry.EdgeStatus{Secrets: "the clock of this machine is 20 minutes off"})
+	f("disk of an edge nearly full", KindEdgeFault, "128 MB are free", func(x *injection) {
+		x.edge(registry.EdgeStatus{Disk: "less than 128 MB are free on the disk of its data directory"})
+	})
+	f("disk of an edge full, for its usage too", KindEdgeFault, "no space left", func(x *injection) {
+		x.edge(registry.EdgeStatus{Cache: "no space left on device", Usage: "3 usage reports were dropped"})
+	})
+	f("clock of an edge is ahead", KindEdgeFault, "its clock is 20m0s ahead of that of the control plane", func(x *injection) {
+		x.edge(registry.EdgeStatus{Time: x.h.now().Add(20 * time.Minute)})
+	})
+	f("clock of an edge is behind, so that its token is not renewed", KindEdgeFault, "its clock is 20m0s behind that of the control plane; renew the token", func(x *injection) {
+		x.edge(registry.EdgeStatus{Time: x.h.now().Add(-20 * time.Minute), Following: "renew the token of this edge: the clock of the edge is 20m0s off"})
+	})
+	f("token of an edge that is not renewed", KindEdgeFault, "renew the token", func(x *injection) {
+		x.edge(registry.EdgeStatus{Time: x.h.now(), Following: "renew the token of this edge: refused"})
+	})
+	f("release past its expiry", KindEdgeFault, "past its expiry", func(x *injection) { x.edge(registry.EdgeStatus{Expired: true}) })
+	f("clock of the control plane is off", KindClock, "it is 5m0s behind those of 3 of 4 edges", func(x *injection) {
+		for i, off := range []time.Duration{5 * time.Minute, 5*time.Minute + 50*time.Second, 5*time.Minute - 40*time.Second} {
+			x.edgeOf(fmt.Sprint("eu-", i), registry.EdgeStatus{Time: x.h.now().Add(off)})
+		}
+		x.edgeOf("old", registry.EdgeStatus{}) // of a version that does not say its time
 	})
 	f("usage that cannot be posted", KindUsageLate, "does not answer", func(x *injection) { x.edge(registry.EdgeStatus{Usage: "the control plane does not answer"}) })
 	f("usage dropped", KindUsageLate, "dropped", func(x *injection) { x.edge(registry.EdgeStatus{Usage: "3 usage reports were dropped"}) })

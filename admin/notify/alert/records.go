@@ -9,7 +9,6 @@ import (
 	"github.com/sluicegate/sluice/admin/notify"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
-	"github.com/sluicegate/sluice/registry"
 )
 
 // Kinds of alerts whose cause is in the records.
@@ -20,7 +19,8 @@ const (
 	KindLogin       = "login.needed"         // an authorization server gives no tokens any more
 	KindEdgeSilent  = "edge.silent"          // an edge does not report
 	KindEdgeBehind  = "edge.behind"          // an edge serves an older release
-	KindEdgeFault   = "edge.fault"           // an edge says that something is wrong with it
+	KindEdgeFault   = "edge.fault"           // an edge says that something is wrong with it, or its clock is
+	KindClock       = "clock.wrong"          // the clock of the control plane is off
 	KindDiskLow     = "disk.low"             // the disk of the records is nearly full
 	KindBackupOld   = "backup.old"           // no backup was made for long
 	KindUsageLate   = "usage.late"           // an edge cannot report its usage
@@ -31,7 +31,7 @@ const (
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindPasskey: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindPasskey: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindClock: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -115,20 +115,20 @@ func when(now, due time.Time) string {
 // keys are the keys and certificates of toolsets that end, or should be replaced.
 func keys(ctx context.Context, ws *store.Workspace) (out []condition, err error) {
 	now := ws.Now()
-	slugs := map[string]string{}
-	slug := func(id string) (string, error) {
-		if s, ok := slugs[id]; ok {
-			return s, nil
+	known := map[string]*store.Toolset{}
+	toolset := func(id string) (*store.Toolset, error) {
+		ts := known[id]
+		if ts != nil {
+			return ts, nil
 		}
 		ts, err := ws.Toolset(ctx, id)
 		if problem.Is(err, problem.NotFound) {
-			return id, nil
+			return &store.Toolset{ID: id, Slug: id}, nil
 		}
 		if err == nil {
-			slugs[id] = ts.Slug
-			return ts.Slug, nil
+			known[id] = ts
 		}
-		return "", err
+		return ts, err
 	}
 	err = pages(ctx, ws.Credentials, func(row *store.Credential) error {
 		c := condition{kind: KindRotationDue, toolset: row.ToolsetID, details: Details{Connector: row.Connector, Sent: sent([]store.Credential{*row}), DueAt: row.RotatedAt.Add(rotationAge)}}
@@ -142,22 +142,24 @@ func keys(ctx context.Context, ws *store.Workspace) (out []condition, err error)
 		if c.stage, c.severity = reminder(now, c.details.DueAt); c.stage == "" {
 			return nil
 		}
-		var err error
-		if c.details.Toolset, err = slug(row.ToolsetID); err != nil {
+		ts, err := toolset(row.ToolsetID)
+		if err != nil {
 			return err
 		}
 		d := &c.details
+		d.Toolset = ts.Slug
 		c.key = c.kind + "/" + row.ID
 		if d.Command = "sluice toolset auth " + d.Toolset + " rotate --api-key-file FILE"; c.kind == KindCertificate {
 			if c.stage == "due" {
 				c.severity = notify.Critical
 			}
 			c.title = fmt.Sprintf("the client certificate of toolset %s ends %s", d.Toolset, when(now, d.DueAt))
-			d.Cause, d.Remedy, d.Command = "certificate "+sh.Certificate.Subject, "get a new certificate and set it", ""
+			d.Cause, d.Remedy, d.Command = "certificate "+sh.Certificate.Subject, "get a new certificate and set it", certificateCommand(d.Toolset)
 		} else {
 			c.title = fmt.Sprintf("the key of toolset %s is due for rotation %s", d.Toolset, when(now, d.DueAt))
 			d.Cause, d.Remedy = fmt.Sprintf("the key is %d days old", int(now.Sub(row.RotatedAt.Time)/(24*time.Hour))), "make a new key where the API is, and set it here"
 		}
+		d.Command += other(ts, row.Connector)
 		out = append(out, c)
 		return nil
 	})
@@ -233,74 +235,16 @@ func logins(ctx context.Context, ws *store.Workspace) (out []condition, err erro
 		if err != nil {
 			return nil, err
 		}
+		remedy, command := renewal(cred, ts.Slug)
 		out = append(out, condition{
 			key: KindLogin + "/" + t.CredentialID, kind: KindLogin, severity: notify.Critical, toolset: ts.ID, since: t.ErrorAt.Time,
 			title: fmt.Sprintf("toolset %s needs a login: its authorization server gives no access token", ts.Slug),
 			details: Details{
-				Cause: t.Error, Remedy: "log in again, or look at the client and its scopes", Command: "sluice toolset auth " + ts.Slug + " login", Toolset: ts.Slug, Connector: cred.Connector,
+				Cause: t.Error, Remedy: remedy, Command: command + other(ts, cred.Connector), Toolset: ts.Slug, Connector: cred.Connector,
 			},
 		})
 	}
 	return out, nil
-}
-
-// edges are edges that say nothing, serve an older release, or say what is wrong.
-func (r *Room) edges(ctx context.Context, ws *store.Workspace, have open) (out []condition, err error) {
-	now := ws.Now()
-	err = pages(ctx, ws.Edges, func(e *store.Edge) error {
-		if !e.RevokedAt.IsZero() || e.Status == "" {
-			return nil
-		}
-		var st registry.EdgeStatus
-		if err := json.Unmarshal([]byte(e.Status), &st); err != nil {
-			return fmt.Errorf("reading the status of edge %s: %w", e.ID, err)
-		}
-		c := condition{severity: notify.Critical, details: Details{Edge: e.Name, LastAt: e.SeenAt.Time}}
-		// Edges say nothing while no control plane runs; one that was silent before stays so.
-		heard := e.SeenAt.Time
-		if r.began.After(heard) && have[KindEdgeSilent+"/"+e.ID] == nil {
-			heard = r.began
-		}
-		epoch, revision, err := r.Store.ReleaseMark(ctx, e.Group)
-		if err != nil {
-			return err
-		}
-		fault := ""
-		for _, text := range []string{st.Secrets, st.Cache} {
-			if fault == "" {
-				fault = text
-			}
-		}
-		switch {
-		case now.Sub(heard) >= edgeSilence:
-			c.kind, c.since, c.title = KindEdgeSilent, e.SeenAt.Time, fmt.Sprintf("edge %s says nothing", e.Name)
-			c.details.Cause = "its last report came at " + e.SeenAt.Format(time.RFC3339)
-			c.details.Remedy = "look whether its machine and process run, and reach this control plane; it serves its last release meanwhile"
-			c.details.Command = "sluice edge list"
-		case now.Sub(e.SeenAt.Time) >= edgeSilence:
-			return nil // this control plane just began to listen
-		case st.Epoch < epoch || st.Epoch == epoch && st.Revision < revision:
-			c.kind, c.hold, c.title = KindEdgeBehind, edgeHold, fmt.Sprintf("edge %s does not serve the newest release", e.Name)
-			c.details.Cause = fmt.Sprintf("it serves %d.%d, the newest is %d.%d", st.Epoch, st.Revision, epoch, revision)
-			if st.Following != "" {
-				c.details.Cause += ": " + st.Following
-			}
-			c.details.Remedy, c.details.Command = "look at what it says; until then callers there get the older toolsets", "sluice edge list -o wide"
-		case fault != "":
-			c.kind, c.hold, c.severity, c.title = KindEdgeFault, edgeHold, notify.Warning, fmt.Sprintf("edge %s says that something is wrong", e.Name)
-			c.details.Cause, c.details.Remedy, c.details.Command = fault, "look at the machine of the edge: its disk, clock and network", "sluice edge list -o wide"
-		case st.Usage != "":
-			c.kind, c.hold, c.severity, c.title = KindUsageLate, edgeHold, notify.Warning, fmt.Sprintf("usage of edge %s is late or lost", e.Name)
-			c.details.Cause, c.details.Command = st.Usage, "sluice edge list -o wide"
-			c.details.Remedy = "look at its disk and its way to the control plane; what is on its disk comes when it is mended. Until then alerts of usage may come late"
-		default:
-			return nil
-		}
-		c.key = c.kind + "/" + e.ID
-		out = append(out, c)
-		return nil
-	})
-	return out, err
 }
 
 // sources are sources of toolsets that changed and wait, or cannot be read.
@@ -322,7 +266,7 @@ func sources(ctx context.Context, ws *store.Workspace) (out []condition, err err
 		if err != nil {
 			return nil, err
 		}
-		severity := notify.Info
+		at, severity := other(ts, row.Connector), notify.Info
 		if report.Breaking > 0 {
 			severity = notify.Warning
 		}
@@ -331,7 +275,7 @@ func sources(ctx context.Context, ws *store.Workspace) (out []condition, err err
 			title: fmt.Sprintf("the source of toolset %s changed, and the change waits to be accepted", ts.Slug),
 			details: Details{
 				Cause:  fmt.Sprintf("%d tools added, %d removed, %d changed, %d of them breaking", report.Added, report.Removed, report.Changed, report.Breaking),
-				Remedy: "look at the change, then accept it", Command: "sluice toolset diff " + ts.Slug + "; sluice toolset accept " + ts.Slug, Toolset: ts.Slug, Connector: row.Connector,
+				Remedy: "look at the change, then accept it", Command: "sluice toolset diff " + ts.Slug + at + "; sluice toolset accept " + ts.Slug + at, Toolset: ts.Slug, Connector: row.Connector,
 			},
 		})
 	}
@@ -349,7 +293,7 @@ func sources(ctx context.Context, ws *store.Workspace) (out []condition, err err
 			key: KindUnreadable + "/" + row.ToolsetID + "/" + row.Connector, kind: KindUnreadable, severity: notify.Warning, toolset: ts.ID,
 			title: fmt.Sprintf("the source of toolset %s cannot be read", ts.Slug),
 			details: Details{
-				Cause: row.Fault, Remedy: "look at its address; what is live stays as it is", Command: "sluice toolset refresh " + ts.Slug, Toolset: ts.Slug, Connector: row.Connector,
+				Cause: row.Fault, Remedy: "look at its address; what is live stays as it is", Command: "sluice toolset refresh " + ts.Slug + other(ts, row.Connector), Toolset: ts.Slug, Connector: row.Connector,
 			},
 		})
 	}

@@ -26,13 +26,14 @@ type Room struct {
 	began   time.Time            // when this process began to listen
 	looked  map[string]time.Time // when the records of a workspace were looked through; of Run
 	ledgers map[string]*ledger   // of workspaces; of Run
+	late    map[string]bool      // workspaces some of whose usage is late, as the records say; of Run
 }
 
 // New makes a room. The fields of o do not change after it.
 func New(o Room) *Room {
 	r := o
 	r.wake, r.looked, r.began = make(chan struct{}, 1), map[string]time.Time{}, o.Store.Now()
-	r.ledgers = map[string]*ledger{}
+	r.ledgers, r.late = map[string]*ledger{}, map[string]bool{}
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}

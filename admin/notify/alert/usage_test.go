@@ -91,12 +91,12 @@ func TestDeadUpstream(t *testing.T) {
 }
 
 // edge enrols an edge and returns what it says of itself.
-func (h *hall) edge() func(registry.EdgeStatus) {
+func (h *hall) edge(name string) func(registry.EdgeStatus) {
 	h.t.Helper()
-	e := &store.Edge{Name: "eu-1", SealKey: []byte{1}, SignKey: []byte{2}, TokenHash: []byte{3}}
+	e := &store.Edge{Name: name, SealKey: []byte{1}, SignKey: []byte{2}, TokenHash: []byte("token of " + name)}
 	e.SetLabels("one", nil)
 	h.update(func(ctx context.Context, tx *store.Tx) error {
-		join := &store.JoinToken{Name: "j", Hash: []byte{9}}
+		join := &store.JoinToken{Name: "j", Hash: []byte("join of " + name)}
 		return errors.Join(tx.AddJoinToken(ctx, join), tx.Enrol(ctx, join.ID, e))
 	})
 	return func(st registry.EdgeStatus) {
@@ -112,7 +112,7 @@ func (h *hall) edge() func(registry.EdgeStatus) {
 func TestLateUsage(t *testing.T) {
 	h := newHall(t)
 	ts := h.toolset("shop")
-	says := h.edge()
+	says := h.edge("eu-1")
 	says(registry.EdgeStatus{Ready: true})
 	h.used(ts, "list", 20, "http_500")
 	h.told()

@@ -3,14 +3,17 @@ package usage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/sluicegate/sluice/admin/store/table"
+	"github.com/sluicegate/sluice/internal/rollup"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -42,7 +45,19 @@ type callerRow struct {
 	Calls      uint64 `bun:"calls"`
 	Errors     uint64 `bun:"errors"`
 	Tokens     uint64 `bun:"tokens"`
+	callerTimes
 }
+
+// callerTimes are how long the calls of a minute took; hours have none.
+type callerTimes struct {
+	Duration        uint64 `bun:"duration"` // microseconds: of whole calls, and of waiting for the upstream
+	Upstream        uint64 `bun:"upstream"`
+	Latency         []byte `bun:"latency"` // encoded histograms of both
+	UpstreamLatency []byte `bun:"upstream_latency"`
+}
+
+// timeColumns are those of callerTimes.
+var timeColumns = []string{"duration", "upstream", "latency", "upstream_latency"}
 
 // CallerUsage is the usage of a caller at a tool, or of all tools of a toolset.
 type CallerUsage struct {
@@ -53,6 +68,7 @@ type CallerUsage struct {
 	Calls      uint64 `bun:"calls"`
 	Errors     uint64 `bun:"errors"`
 	Tokens     uint64 `bun:"tokens"` // that the caller got
+	callerTimes
 }
 
 // addCallers adds the calls of a report to the usage of those who made them. Calls of
@@ -71,40 +87,132 @@ func addCallers(ctx context.Context, tx bun.Tx, r *registry.UsageReport) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range []struct {
-			table string
-			at    int64
-			tools bool
-		}{{"caller_minutes", r.Minute, true}, {"caller_hours", hour, false}} {
-			sums := map[callerRow]*callerRow{}
-			for _, c := range calls {
-				k := callerRow{InWorkspace: table.InWorkspace{WorkspaceID: ws}, Minute: t.at, ToolsetID: c.Toolset, CallerKind: CallerOther}
-				if t.tools {
-					k.Tool = c.Tool
-				}
-				if apart[callerKey{c.CallerKind, c.Caller}] {
-					k.CallerKind, k.Caller = c.CallerKind, c.Caller
-				}
-				sum := sums[k]
-				if sum == nil {
-					row := k
-					sum = &row
-					sums[k] = sum
-				}
-				if sum.Calls, sum.Tokens = sum.Calls+1, sum.Tokens+c.TokensAfter; c.Outcome != "ok" {
-					sum.Errors++
-				}
+		sums, err := minuteSums(ctx, tx, ws, r.Minute, calls, apart)
+		if err != nil {
+			return err
+		}
+		if err := insertCallers(ctx, tx, "caller_minutes", sums, true); err != nil {
+			return err
+		}
+		hours := map[cellKey]*callerRow{}
+		for _, c := range calls {
+			k := cellOf(c, apart)
+			k.tool = ""
+			rowOf(hours, ws, hour, k).count(c)
+		}
+		if err := insertCallers(ctx, tx, "caller_hours", hours, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cellKey is what is counted by itself in a minute or an hour.
+type cellKey struct {
+	toolset, tool string
+	callerKey
+}
+
+// cellOf is where a call is counted.
+func cellOf(c *registry.UsageCall, apart map[callerKey]bool) cellKey {
+	k := cellKey{c.Toolset, c.Tool, callerKey{c.CallerKind, c.Caller}}
+	if !apart[k.callerKey] {
+		k.callerKey = callerKey{kind: CallerOther}
+	}
+	return k
+}
+
+// rowOf is the row of a key, which is made when it is not there.
+func rowOf(rows map[cellKey]*callerRow, ws string, at int64, k cellKey) *callerRow {
+	row := rows[k]
+	if row == nil {
+		row = &callerRow{InWorkspace: table.InWorkspace{WorkspaceID: ws}, Minute: at, ToolsetID: k.toolset, Tool: k.tool, CallerKind: k.kind, Caller: k.caller}
+		row.Latency, row.UpstreamLatency = []byte{}, []byte{}
+		rows[k] = row
+	}
+	return row
+}
+
+// count adds a call. What a report adds up to is bounded as its counters are: a column overflows
+// where thousands of calls say the most that one may.
+func (row *callerRow) count(c *registry.UsageCall) {
+	if row.Calls++; c.Outcome != "ok" {
+		row.Errors++
+	}
+	for _, sum := range []struct {
+		of *uint64
+		n  uint64
+	}{{&row.Tokens, c.TokensAfter}, {&row.Duration, c.Duration}, {&row.Upstream, c.Upstream}} {
+		*sum.of = min(*sum.of+sum.n, registry.MaxUsageCount)
+	}
+}
+
+// minuteSums are the rows that calls add to those of a minute. Their histograms are with what
+// is there already, which SQL cannot add.
+func minuteSums(ctx context.Context, tx bun.Tx, ws string, minute int64, calls []*registry.UsageCall, apart map[callerKey]bool) (map[cellKey]*callerRow, error) {
+	sums := map[cellKey]*callerRow{}
+	took, waited := map[cellKey]*rollup.Histogram{}, map[cellKey]*rollup.Histogram{}
+	for _, c := range calls {
+		k := cellOf(c, apart)
+		if sums[k] == nil {
+			took[k], waited[k] = new(rollup.Histogram), new(rollup.Histogram)
+		}
+		rowOf(sums, ws, minute, k).count(c)
+		took[k].Add(micros(c.Duration))
+		if c.Upstream > 0 {
+			waited[k].Add(micros(c.Upstream))
+		}
+	}
+	callers := map[string]bool{}
+	for k := range sums {
+		callers[k.caller] = true
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(callers)), table.Chunk) {
+		var have []CallerUsage
+		err := tx.NewSelect().Table("caller_minutes").Column("toolset_id", "tool", "caller_kind", "caller", "latency", "upstream_latency").
+			Where("workspace_id = ?", ws).Where("minute = ?", minute).Where("caller IN (?)", bun.List(chunk)).Scan(ctx, &have)
+		if err != nil {
+			return nil, err
+		}
+		for i := range have {
+			h := &have[i]
+			k := cellKey{h.ToolsetID, h.Tool, callerKey{h.CallerKind, h.Caller}}
+			if sums[k] == nil {
+				continue
 			}
-			rows := slices.Collect(maps.Values(sums))
-			for chunk := range slices.Chunk(rows, table.Chunk) {
-				q := tx.NewInsert().Model(&chunk).ModelTableExpr(t.table + " AS u").On("CONFLICT (workspace_id, minute, toolset_id, tool, caller_kind, caller) DO UPDATE")
-				for _, c := range []string{"calls", "errors", "tokens"} {
-					q = q.Set("? = u.? + EXCLUDED.?", bun.Ident(c), bun.Ident(c), bun.Ident(c))
-				}
-				if _, err := q.Exec(ctx); err != nil {
-					return err
-				}
+			if err := errors.Join(took[k].MergeBinary(h.Latency), waited[k].MergeBinary(h.UpstreamLatency)); err != nil {
+				return nil, err
 			}
+		}
+	}
+	for k, row := range sums {
+		row.Latency, row.UpstreamLatency = took[k].AppendBinary(row.Latency), waited[k].AppendBinary(row.UpstreamLatency)
+	}
+	return sums, nil
+}
+
+// micros is a number of microseconds; one that no duration can hold is the longest.
+func micros(n uint64) time.Duration {
+	return time.Duration(min(n, uint64(math.MaxInt64/int64(time.Microsecond)))) * time.Microsecond
+}
+
+// insertCallers adds rows to those of a table; only minutes have times.
+func insertCallers(ctx context.Context, tx bun.Tx, into string, sums map[cellKey]*callerRow, times bool) error {
+	rows := slices.Collect(maps.Values(sums))
+	for chunk := range slices.Chunk(rows, table.Chunk) {
+		q := tx.NewInsert().Model(&chunk).ModelTableExpr(into + " AS u").On("CONFLICT (workspace_id, minute, toolset_id, tool, caller_kind, caller) DO UPDATE")
+		added := []string{"calls", "errors", "tokens"}
+		if times {
+			added = append(added, "duration", "upstream")
+			q = q.Set("latency = EXCLUDED.latency").Set("upstream_latency = EXCLUDED.upstream_latency")
+		} else {
+			q = q.ExcludeColumn(timeColumns...)
+		}
+		for _, c := range added {
+			q = q.Set("? = u.? + EXCLUDED.?", bun.Ident(c), bun.Ident(c), bun.Ident(c))
+		}
+		if _, err := q.Exec(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -158,7 +266,7 @@ func callersApart(ctx context.Context, tx bun.Tx, ws string, hour int64, calls [
 // tool and caller.
 func (r *Reader) MinuteCallers(ctx context.Context, minute int64) ([]CallerUsage, error) {
 	var out []CallerUsage
-	err := r.db.NewSelect().Table("caller_minutes").Column("toolset_id", "tool", "caller_kind", "caller", "calls", "errors", "tokens").
+	err := r.db.NewSelect().Table("caller_minutes").Column("toolset_id", "tool", "caller_kind", "caller", "calls", "errors", "tokens").Column(timeColumns...).
 		Where("workspace_id = ?", r.workspace).Where("minute = ?", minute).Order("toolset_id", "tool", "caller_kind", "caller").Scan(ctx, &out)
 	if err != nil {
 		return nil, fmt.Errorf("reading the usage of callers: %w", err)

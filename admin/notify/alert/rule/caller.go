@@ -13,6 +13,8 @@ type CallerCell struct {
 	Toolset, Tool string
 	Caller        Caller
 	Totals
+	Took, Waited      uint64 // microseconds: of whole calls, and of waiting for the upstream; of minutes
+	Latency, Upstream []byte // encoded histograms of both
 }
 
 // Callers is the usage of callers in the last minutes, by the second at which each begins.
@@ -79,6 +81,10 @@ func (e *evaluation) countCallers(r *Rule, cells []CallerCell, out map[Scope]*gr
 			g.tools = []string{c.Tool}
 		}
 		g.cell.Calls, g.cell.Errors, g.cell.Tokens = g.cell.Calls+c.Calls, g.cell.Errors+c.Errors, g.cell.Tokens+c.Tokens
+		if r.histograms() {
+			g.cell.Took, g.cell.Waited = g.cell.Took+c.Took, g.cell.Waited+c.Waited
+			g.parts = append(g.parts, &Cell{latency: [][]byte{c.Latency}, upstream: [][]byte{c.Upstream}})
+		}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/rollup"
 )
 
 // TestCallerRules: rules over single callers count each by itself, or one of them, by toolset,
@@ -64,4 +66,66 @@ func TestCallerRules(t *testing.T) {
 	f("error rate", Settings{Metric: ErrorRate, Threshold: num(90), Each: EachCaller, MinCalls: &few}, "", "rule.fired act_1 bank 100")
 	f("budget of a day", Settings{Metric: Tokens, Threshold: num(18000), Each: EachCaller, Window: Day}, "", "budget.spent ann@a.example bank+shop 18000")
 	f("hours", Settings{Metric: Tokens, Threshold: num(500), Each: EachCaller, Window: "6h"}, "bank", "rule.fired act_1 bank 500", "rule.fired ann@a.example bank 2500")
+}
+
+// TestCallerLatency: the latency of a caller is that of all of its calls in the window, of what
+// a rule looks at.
+func TestCallerLatency(t *testing.T) {
+	took := func(caller, tool string, ms ...int) CallerCell {
+		c := CallerCell{Toolset: "shop", Tool: tool, Caller: Caller{"jwt", caller}}
+		var whole, waited rollup.Histogram
+		for _, n := range ms {
+			d := time.Duration(n) * time.Millisecond
+			whole.Add(d)
+			waited.Add(d / 2)
+			c.Calls, c.Took, c.Waited = c.Calls+1, c.Took+uint64(d.Microseconds()), c.Waited+uint64(d.Microseconds())/2
+		}
+		c.Latency, c.Upstream = whole.AppendBinary(nil), waited.AppendBinary(nil)
+		return c
+	}
+	at := clock.Truncate(time.Minute)
+	few := uint64(4)
+	for _, c := range []struct {
+		name string
+		set  Settings
+		want []string
+	}{
+		{"each caller", Settings{Metric: LatencyP95, Each: EachCaller}, []string{"ann"}},
+		{"upstream", Settings{Metric: UpstreamP95, Each: EachCaller}, nil},
+		{"upstream from less", Settings{Metric: UpstreamP95, Each: EachCaller, Threshold: new(900.0)}, []string{"ann"}},
+		{"the half", Settings{Metric: LatencyP50, Each: EachCaller}, nil},
+		{"of a tool", Settings{Metric: LatencyP50, Each: EachCaller, Tool: "slow"}, []string{"ann"}},
+		{"one caller", Settings{Metric: LatencyP95, Caller: "bob"}, nil},
+	} {
+		s := newStage()
+		if c.set.MinCalls = &few; c.set.Threshold == nil {
+			c.set.Threshold = new(1500.0)
+		}
+		s.Set.Put(own(t, "slow", "", c.set))
+		s.Callers = Callers{
+			at.Unix():                       {took("ann", "list", 10, 10, 10, 10, 10, 10), took("ann", "slow", 2000, 2000), took("bob", "list", 10, 20, 30, 40)},
+			at.Add(-3 * time.Minute).Unix(): {took("ann", "slow", 2000, 2000), took("cyd", "slow", 9000)},
+		}
+		found, err := Evaluate(&s.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range found {
+			if found[i].Kind != KindRule {
+				continue
+			}
+			got = append(got, found[i].Caller.ID)
+			want := 2000.0
+			if c.set.Metric == UpstreamP95 {
+				want = 1000
+			}
+			if v := found[i].Value; v < 0.86*want || v > 1.14*want {
+				t.Errorf("%s: %g ms, want about %g", c.name, v, want)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: found %q, want %q", c.name, got, c.want)
+		}
+	}
 }

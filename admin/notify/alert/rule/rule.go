@@ -199,9 +199,6 @@ func (r *Rule) take(s *Settings) error {
 	if len(r.Caller) > MaxCaller {
 		return fault("/caller", "the name of a caller has at most %d bytes", MaxCaller)
 	}
-	if r.ByCaller() && r.histograms() {
-		return fault("/metric", "latencies are not counted by caller").Fix("use calls, errors, error_rate or tokens")
-	}
 	var err error
 	if r.For, err = span(s.For); err != nil || r.For < 0 || r.For > MaxFor {
 		return fault("/for", "%.20q is no time between 0s and %s", s.For, MaxFor)

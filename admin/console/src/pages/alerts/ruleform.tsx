@@ -118,13 +118,11 @@ export function AddRule({ open, close }: { open: boolean; close: () => void }) {
       <TextField label="Name" name="name" required maxLength={63} hint="Lower-case letters, digits and hyphens" error={error("/name")} />
       <div className="grid gap-4 sm:grid-cols-2">
         <Select label="Measured" name="metric" defaultValue="error_rate">
-          {Object.entries(metrics)
-            .filter(([metric]) => !byCaller || !metric.includes("_p"))
-            .map(([metric, words]) => (
-              <option key={metric} value={metric}>
-                {words}
-              </option>
-            ))}
+          {Object.entries(metrics).map(([metric, words]) => (
+            <option key={metric} value={metric}>
+              {words}
+            </option>
+          ))}
         </Select>
         <Select label="An alert for" name="each" value={each} onChange={(e) => setEach(e.target.value as keyof typeof eaches)}>
           {Object.entries(eaches).map(([value, words]) => (
