@@ -41,7 +41,7 @@ func TestDocumentedLines(t *testing.T) {
 			body := strings.Join(b.lines, "\n")
 			prose = strings.Replace(prose, body, "", 1)
 			transcript := strings.HasPrefix(body, "$ ") || strings.Contains(body, "\n$ ")
-			for _, line := range strings.Split(strings.ReplaceAll(body, "\\\n", " "), "\n") {
+			for line := range strings.SplitSeq(strings.ReplaceAll(body, "\\\n", " "), "\n") {
 				if transcript && !strings.HasPrefix(line, "$ ") {
 					continue // what a command prints
 				}
