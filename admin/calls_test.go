@@ -26,6 +26,37 @@ func (w *world) logged(ws, toolset string, sequence uint64, tools ...string) *re
 	return r
 }
 
+// TestCallNames: an access token is called by its name, as long as its toolset is there.
+func TestCallNames(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Pets", "pets.yaml")
+	made := want[access.CreatedAccessToken](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/access-tokens", map[string]any{"name": "ci"}), 201)
+	report := w.logged("default", ts.ID, 1, "a", "b", "c")
+	report.Calls[0].Caller, report.Calls[1].Caller = made.ID, made.ID
+	report.Calls[1].CallerKind = "jwt" // a subject that looks like a token
+	want[registry.UsageReceipt](w, w.enrolEdge(`{}`).usage(report), 200)
+
+	caller := func() map[string]usage.CallCaller {
+		out := map[string]usage.CallCaller{}
+		for _, c := range want[admin.Calls](w, w.do("GET", "/v1/calls", nil), 200).Items {
+			out[c.Tool] = c.Caller
+		}
+		return out
+	}
+	by := caller()
+	if by["a"] != (usage.CallCaller{Kind: "token", ID: made.ID, Name: "ci"}) || by["b"].Name != "" || by["c"].Name != "" {
+		t.Errorf("%+v", by)
+	}
+	one := want[usage.CallDetail](w, w.do("GET", "/v1/calls/call_1", nil), 200)
+	if one.Caller.Name != "ci" {
+		t.Errorf("%+v", one.Caller)
+	}
+	want[struct{}](w, w.do("DELETE", "/v1/toolsets/"+ts.ID, nil, "If-Match", "*"), 204)
+	if by := caller(); by["a"] != (usage.CallCaller{Kind: "token", ID: made.ID}) {
+		t.Errorf("of a deleted toolset: %+v", by["a"])
+	}
+}
+
 func TestCallLog(t *testing.T) {
 	w := newWorld(t)
 	ts := w.create("Pets", "pets.yaml")

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -132,7 +133,11 @@ func isConnector(ctx context.Context, s *Server, ws *store.Workspace, name strin
 	if _, err := s.catalog.Show(name); err == nil {
 		return true, nil
 	}
-	_, err := ws.Toolset(ctx, name)
+	find := ws.ToolsetBySlug
+	if strings.HasPrefix(name, "ts_") {
+		find = ws.Toolset
+	}
+	_, err := find(ctx, name)
 	if problem.Is(err, problem.NotFound) {
 		return false, nil
 	}

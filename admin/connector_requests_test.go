@@ -156,6 +156,19 @@ func TestSimilarConnectorRequests(t *testing.T) {
 	}
 }
 
+// TestConnectorRequestOfToolset: what a request led to may be a toolset, by its slug or its id.
+func TestConnectorRequestOfToolset(t *testing.T) {
+	w := newAlertWorld(t)
+	toolset := w.create("Pets", "pets.yaml")
+	for i, entry := range []string{toolset.Slug, toolset.ID} {
+		wish := w.wish([]string{"Acme", "Zenith"}[i])
+		a := w.do("PATCH", "/v1/connector-requests/"+wish.ID, map[string]any{"state": "published", "entry": entry})
+		if a.StatusCode != 200 || !strings.Contains(a.body, `"entry":"`+entry+`"`) {
+			t.Errorf("%s: %d %s", entry, a.StatusCode, a.body)
+		}
+	}
+}
+
 // TestConnectorRequestOutcome: a request is published with a connector that exists, or
 // declined with a reason, and the channels are told once.
 func TestConnectorRequestOutcome(t *testing.T) {

@@ -493,9 +493,9 @@ func (a *app) adviseCount(w io.Writer, t *view.Toolset) {
 		fmt.Fprintf(w, "! the server has no tools: only applications that show prompts or resources can use %s; see: sluice toolset items %s\n", t.Slug, t.Slug)
 	case t.Selection == "search":
 	case t.EnabledTools > requestTakes:
-		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; choose some: sluice toolset tools %s enable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
+		fmt.Fprintf(w, "! %s: VS Code and the OpenAI API take 128 at most; leave some out: sluice toolset tools %s disable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
 	case t.EnabledTools > cursorShows:
-		fmt.Fprintf(w, "! %s: Cursor shows about 40; choose some: sluice toolset tools %s enable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
+		fmt.Fprintf(w, "! %s: Cursor shows about 40; leave some out: sluice toolset tools %s disable GLOB…\n", terminal.Plural(t.EnabledTools, "tool"), t.Slug)
 	}
 }
 

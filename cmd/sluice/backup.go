@@ -77,7 +77,7 @@ Who opens the file has every key of the control plane.`,
 	fs.StringVar(&database, "database", "", "PostgreSQL database of the records (default: as sluice serve)")
 	fs.BoolVar(&verify, "verify", false, "restore FILE on trial and check it")
 	fs.StringVar(&identityFile, "identity", "", "verify: file with the age secret key of a recipient, - for stdin")
-	fs.StringVar(&temp, "temp", "", "verify: directory for the trial, with room for all of the backup (default: the system's)")
+	fs.StringVar(&temp, "temp", "", "verify: `DIR` for the trial, with room for all of the backup (default: the system's)")
 	return cmd
 }
 

@@ -120,6 +120,41 @@ func TestEveryCommand(t *testing.T) {
 	w.table(docs)
 }
 
+// TestListExamples: what --help proposes for --filter and --sort is taken by that list.
+func TestListExamples(t *testing.T) {
+	exe := program(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("HOME", dir)
+	startNode(t, exe)
+	if code, _, text := sluice(t.Context(), []string{"member", "add", "ada@example.com"}); code != 0 {
+		t.Fatal(text)
+	}
+	of := map[string]string{"toolset tools": "demo", "member passkey list": "ada@example.com"}
+	example := func(usage string) string {
+		_, rest, _ := strings.Cut(usage, "such as '")
+		value, _, _ := strings.Cut(rest, "'")
+		return value
+	}
+	lists := 0
+	forEachCommand((&app{}).rootCommand(), func(c *cobra.Command) {
+		filter, sort := c.Flags().Lookup("filter"), c.Flags().Lookup("sort")
+		if filter == nil || sort == nil {
+			return
+		}
+		lists++
+		path := strings.TrimPrefix(c.CommandPath(), "sluice ")
+		args := append(strings.Fields(path), strings.Fields(of[path])...)
+		args = append(args, "--filter", example(filter.Usage), "--sort", example(sort.Usage))
+		if code, _, text := sluice(t.Context(), args); code != 0 || example(filter.Usage) == "" || example(sort.Usage) == "" {
+			t.Errorf("sluice %s: exit code %d\n%s", strings.Join(args, " "), code, text)
+		}
+	})
+	if lists < 19 {
+		t.Errorf("only %d lists are filtered", lists)
+	}
+}
+
 // startNode runs the demonstration in ./sluice-data until the test ends.
 func startNode(t *testing.T, exe string) {
 	t.Helper()
@@ -193,7 +228,7 @@ func (w *walker) output(what, format string, code int, out, text string) {
 	w.t.Helper()
 	switch format {
 	case "name":
-		if code > 1 && code != 5 && !strings.HasPrefix(text, "✗ ") && !strings.Contains(text, "\n✗ ") {
+		if code > 1 && !strings.HasPrefix(text, "✗ ") && !strings.Contains(text, "\n✗ ") {
 			w.t.Errorf("sluice %s -o name: the error is %q", what, text)
 		}
 		for line := range strings.Lines(out) {
@@ -218,13 +253,16 @@ func (w *walker) output(what, format string, code int, out, text string) {
 	if code < 2 || code == 5 || strings.HasPrefix(what, "openapi check ") {
 		return // the result says what is the matter
 	}
-	var p struct{ Type, Title, Detail, Code string }
+	var p struct{ Type, Title, Detail, Code, Remedy string }
 	last := out
 	if format == "jsonl" {
 		last = out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:]
 	}
 	if json.Unmarshal([]byte(last), &p) == nil && (p.Type == "" || p.Title == "" || p.Detail == "" || !strings.HasSuffix(p.Type, "#"+p.Code)) {
 		w.t.Errorf("sluice %s -o %s: the error is no problem document: %s", what, format, out)
+	}
+	if strings.Contains(p.Detail, "\nsee: ") || strings.Contains(p.Detail, "\nDid you mean") {
+		w.t.Errorf("sluice %s -o %s: the remedy stands in the detail: %s", what, format, out)
 	}
 }
 

@@ -58,7 +58,7 @@ func (a *app) connectorList() *cobra.Command {
 			}, func(c view.Connector) string { return c.Name })
 		},
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "source:openapi updatedAt:>=7d", "-updatedAt,name")
 	return cmd
 }
 

@@ -306,7 +306,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 	case t.Test.Possible:
 		remedy := "sluice toolset test " + t.Slug + " " + t.Test.Tool + " --show"
 		if t.Test.UpstreamStatus == http.StatusUnauthorized || t.Test.UpstreamStatus == http.StatusForbidden {
-			remedy = "set the key: " + setAuthentication(&t.Toolset)
+			remedy = cmp.Or(mend(ctx, c, t, t.Test.Tool), setAuthentication(&t.Toolset))
 		}
 		d.fail("test", t.Test.Tool+": "+t.Test.Reason, remedy)
 	}

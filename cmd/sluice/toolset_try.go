@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
@@ -16,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/internal/toolsetcmd"
+	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
 	"github.com/sluicegate/sluice/plugins/engine"
 )
 
@@ -60,6 +63,7 @@ deployed.`,
 				return err
 			}
 			if !out.Passed {
+				a.sayRefused(cmd.Context(), c, t, &out)
 				return exit.SilentError(exit.Failed)
 			}
 			return nil
@@ -95,6 +99,32 @@ func sayUnmatched(w io.Writer, tool string, names []engine.Unmatched) {
 		}
 		fmt.Fprintf(w, "! %s: the mask names %s, which this answer has nowhere%s\n", tool, terminal.Printable(n.Path), hint)
 	}
+}
+
+// sayRefused names the command that replaces the credential which the API refused.
+func (a *app) sayRefused(ctx context.Context, c *client.Client, t *view.ToolsetDetail, out *admin.TestAnswer) {
+	tool, status := out.Tool, out.UpstreamStatus
+	for _, more := range out.More {
+		if !refused(status) && !more.Passed {
+			tool, status = more.Tool, more.UpstreamStatus
+		}
+	}
+	if !refused(status) {
+		return
+	}
+	if command := mend(ctx, c, t, tool); command != "" {
+		a.Say("  next   %s", command)
+	}
+}
+
+// mend is the command that replaces the credential, or sets the one, with which a tool is
+// called; "" where nothing says what that is.
+func mend(ctx context.Context, c *client.Client, t *view.ToolsetDetail, tool string) string {
+	var known toolset.Tool
+	if c.Get(ctx, client.ToolsetPath(t, "tools", tool), &known) != nil {
+		return "" // it was renamed or removed since
+	}
+	return upstreamauth.Mend(&t.Toolset, known.Operation.Connector)
 }
 
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {

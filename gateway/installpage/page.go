@@ -32,7 +32,7 @@ type Page struct {
 }
 
 // style adapts to what the reader prefers; there are no images and no fonts to load.
-const style = `:root{color-scheme:light dark;--line:#8886;--soft:#8881}
+const style = `:root{color-scheme:light dark;background:Canvas;color:CanvasText;--line:#8886;--soft:#8881}
 body{font:16px/1.5 system-ui,sans-serif;margin:0;padding:2rem 1rem}
 main{max-width:50rem;margin:auto;overflow-wrap:anywhere}
 h1{font-size:1.6rem;margin:0 0 .5rem}h2{font-size:1.15rem;margin:2rem 0 .5rem}

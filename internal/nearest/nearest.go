@@ -24,14 +24,16 @@ const (
 // shortest; a change is a letter more, less, other, or two neighbours swapped (the optimal
 // string alignment distance). Where no name is that close, the first with the same words in another
 // order is ("orders_list", "list_orders"), then the first that begins with
-// what was typed, three letters or more. Of equals the first counts. Names over 64
-// bytes, and what follows 5,000 names, are not looked at.
+// what was typed, three letters or more, then the first that has it elsewhere ("museum",
+// "redocly-museum"). Of equals the first counts. Names over 64 bytes, and what follows
+// 5,000 names, are not looked at.
 func Name(name string, names iter.Seq[string]) string {
 	if len(name) > maxName {
 		return ""
 	}
 	typed := fold(name)
-	best, least, begins, reordered := "", max(len(typed)/3, 1)+1, "", ""
+	best, least := "", max(len(typed)/3, 1)+1
+	begins, holds, reordered := "", "", ""
 	parts := words(name)
 	tries := 0
 	for n := range names {
@@ -51,8 +53,11 @@ func Name(name string, names iter.Seq[string]) string {
 		if begins == "" && len(typed) > 2 && strings.HasPrefix(known, typed) {
 			begins = n
 		}
+		if holds == "" && len(typed) > 2 && strings.Contains(known, typed) {
+			holds = n
+		}
 	}
-	return cmp.Or(best, reordered, begins)
+	return cmp.Or(best, reordered, begins, holds)
 }
 
 // words are the words of a name with separators, in alphabetical order.

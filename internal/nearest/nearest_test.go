@@ -14,6 +14,7 @@ func TestName(t *testing.T) {
 		"created_at": "createdAt", "naem": "name", "perpage": "per_page",
 		"di": "id", "ix": "id", // one change of two letters
 		"list": "list_orders", "tools": "toolset", // what it begins with
+		"orders": "list_orders", "page": "per_page", // what it has elsewhere
 		"orders_list": "list_orders", "Order.Get": "get_order", // the same words
 		"qq": "", "": "", "delete_user": "", "li": "",
 	} {

@@ -1,4 +1,4 @@
-import { expect, test } from "./fixture";
+import { expect, expectAccessibleEverywhere, test } from "./fixture";
 
 test("a viewer reads everything, and is shown nothing that the API refuses", async ({ page, browser, baseURL }) => {
   const headers = { Origin: baseURL ?? "" };
@@ -8,12 +8,18 @@ test("a viewer reads everything, and is shown nothing that the API refuses", asy
   const viewer = await context.newPage();
   await viewer.goto((await link.json()).url);
   await expect(viewer.getByText("viewer in Default")).toBeVisible();
+  await expect(viewer.getByText("Your login link is used up")).toBeVisible();
+  await expectAccessibleEverywhere(viewer, "first-login");
+  await expect(viewer.getByRole("link", { name: "Create toolset" })).toHaveCount(0);
 
   const hidden = async (path: string, shows: string, ...buttons: string[]) => {
     await viewer.goto(path);
     await expect(viewer.getByText(shows).first()).toBeVisible();
     for (const name of buttons) await expect(viewer.getByRole("button", { name })).toHaveCount(0);
   };
+  for (const path of ["/toolsets/new", "/toolsets/new/mcp", "/toolsets/new/refused/test"]) {
+    await hidden(path, "Creating a toolset needs the role editor", "Continue", "Test Connection", "Run the test");
+  }
   await hidden("/alerts/channels", "sluice notify channel list", "Add a channel");
   await hidden("/alerts/rules", "upstream.auth_failed", "Send a test");
   await hidden("/alerts", "refuses the credential", "Acknowledge");
@@ -33,6 +39,15 @@ test("a viewer reads everything, and is shown nothing that the API refuses", asy
   await hidden("/analytics/calls", "list_things");
   await viewer.getByRole("button", { name: /call_/ }).first().click();
   await expect(viewer.getByText("Editors and administrators read single calls")).toBeVisible();
+
+  await viewer.getByRole("link", { name: "Set a password" }).click();
+  await expect(viewer.getByText("Your login link is used up")).toHaveCount(0);
+  await viewer.getByLabel("New password").fill("correct horse battery");
+  await viewer.getByRole("button", { name: "Set the password" }).click();
+  await expect(viewer.getByLabel("Current password")).toBeVisible();
+  await viewer.getByRole("link", { name: "Home" }).click();
+  await expect(viewer.getByText("What the toolsets of this workspace did")).toBeVisible();
+  await expect(viewer.getByText("Your login link is used up")).toHaveCount(0);
 
   const refused = await viewer.request.post("/v1/alerts/test", { headers, data: {} });
   expect(refused.status()).toBe(403);

@@ -70,8 +70,13 @@ test("a toolset URL opened in a browser is accessible", async ({ page, browser }
   await expect(stranger.getByRole("heading", { level: 1, name: "Demo" })).toBeVisible();
   await stranger.getByText("Cursor", { exact: true }).click();
   await expect(stranger.getByRole("link", { name: "Add it to Cursor" })).toHaveAttribute("href", /^cursor:/);
-  await expectAccessible(stranger);
+  await expectAccessibleEverywhere(stranger, "toolset-url");
   await stranger.close();
+});
+
+test("a key that is set is shown in the list", async ({ page }) => {
+  await page.goto("/toolsets");
+  await expect(page.getByRole("row", { name: /^Refused/ }).getByText("Set", { exact: true })).toBeVisible();
 });
 
 test("the chosen theme stays", async ({ page }) => {

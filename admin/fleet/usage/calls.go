@@ -73,6 +73,7 @@ type LoggedCall struct {
 type CallCaller struct {
 	Kind string `json:"kind" doc:"anonymous, token or jwt."`
 	ID   string `json:"id,omitempty" doc:"Of the access token, or the subject."`
+	Name string `json:"name,omitempty" doc:"Of the access token; absent when its toolset was deleted."`
 }
 
 // CallStages is where the time of a call went, in milliseconds.
@@ -151,7 +152,7 @@ func (r *Room) Calls(ctx context.Context, ws *store.Workspace, in *CallRangeInpu
 	if err != nil {
 		return nil, "", 0, err
 	}
-	shown, err = showCalls(rows, slugsOf(ctx, ws))
+	shown, err = showCalls(rows, namesOf(ctx, ws))
 	return shown, next, omitted, err
 }
 
@@ -161,7 +162,7 @@ func (r *Room) Call(ctx context.Context, ws *store.Workspace, id string) (*CallD
 	if err != nil {
 		return nil, err
 	}
-	shown, err := showCall(row, slugsOf(ctx, ws))
+	shown, err := showCall(row, namesOf(ctx, ws))
 	return &CallDetail{shown, row.Arguments, row.Answer}, err
 }
 
@@ -184,7 +185,7 @@ func (r *Room) Follow(ctx context.Context, ws *store.Workspace, in *FollowCallsI
 	defer wait.Stop()
 	tick := time.NewTicker(followTick)
 	defer tick.Stop()
-	slugs := slugsOf(ctx, ws)
+	known := namesOf(ctx, ws)
 	for {
 		rung := r.arrived.Wait()
 		rows, last, err := ws.CallsAfter(ctx, f, at, in.Limit)
@@ -206,30 +207,66 @@ func (r *Room) Follow(ctx context.Context, ws *store.Workspace, in *FollowCallsI
 				return nil, ctx.Err()
 			}
 		}
-		shown, err := showCalls(rows, slugs)
+		shown, err := showCalls(rows, known)
 		return &FollowedCalls{Items: shown, Next: strconv.FormatUint(at, 10)}, err
 	}
 }
 
-func showCalls(rows []store.Call, slugs func(string) (string, error)) ([]LoggedCall, error) {
+func showCalls(rows []store.Call, known names) ([]LoggedCall, error) {
 	out := make([]LoggedCall, len(rows))
 	for i := range rows {
 		var err error
-		if out[i], err = showCall(&rows[i], slugs); err != nil {
+		if out[i], err = showCall(&rows[i], known); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func showCall(c *store.Call, slugs func(string) (string, error)) (LoggedCall, error) {
+func showCall(c *store.Call, known names) (LoggedCall, error) {
 	ms := func(us uint64) float64 { return float64(us) / 1000 }
-	slug, err := slugs(c.ToolsetID)
+	slug, err := known.slug(c.ToolsetID)
+	if err != nil {
+		return LoggedCall{}, err
+	}
+	caller := CallCaller{Kind: c.CallerKind, ID: c.Caller}
+	if c.CallerKind == "token" {
+		if caller.Name, err = known.token(c.ToolsetID, c.Caller); err != nil {
+			return LoggedCall{}, err
+		}
+	}
 	return LoggedCall{
 		ID: c.ID(), At: c.At.Time, ToolsetID: c.ToolsetID, Toolset: slug, Tool: c.Tool, Revision: c.Revision, Outcome: c.Outcome, Cause: c.Cause,
-		Credential: c.Credential, Status: c.Status, Cached: c.Cached, Caller: CallCaller{Kind: c.CallerKind, ID: c.Caller}, Node: c.Node,
+		Credential: c.Credential, Status: c.Status, Cached: c.Cached, Caller: caller, Node: c.Node,
 		Request: c.Request, Trace: c.Trace, Captured: c.Captured, Inner: c.Inner, Script: c.Script,
 		Duration: CallStages{TotalMs: ms(c.Duration), PrepareMs: ms(c.Prepare), UpstreamMs: ms(c.Upstream), ShapeMs: ms(c.Shape), EncodeMs: ms(c.Encode)},
 		Bytes:    CallSizes{Before: c.BytesBefore, After: c.BytesAfter}, Tokens: CallSizes{Before: c.TokensBefore, After: c.TokensAfter},
-	}, err
+	}, nil
+}
+
+// names reads what people call the toolsets and access tokens of calls, each of them once;
+// what is gone has none.
+type names struct {
+	slug  func(toolset string) (string, error)
+	token func(toolset, id string) (string, error)
+}
+
+func namesOf(ctx context.Context, ws *store.Workspace) names {
+	tokens := map[[2]string]string{}
+	return names{slug: slugsOf(ctx, ws), token: func(toolset, id string) (string, error) {
+		key := [2]string{toolset, id}
+		if name, ok := tokens[key]; ok {
+			return name, nil
+		}
+		row, err := ws.AccessToken(ctx, toolset, id)
+		switch {
+		case problem.Is(err, problem.NotFound):
+			tokens[key] = ""
+		case err != nil:
+			return "", err
+		default:
+			tokens[key] = row.Name
+		}
+		return tokens[key], nil
+	}}
 }

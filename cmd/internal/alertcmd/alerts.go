@@ -72,7 +72,7 @@ func alertList(s *command.Session) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "severity:critical,warning since:>=7d", "-since")
 	f.BoolVar(&all, "all", false, "also what is over")
 	f.StringSliceVar(&state, "state", nil, "only in these states: "+strings.Join(states, ", "))
 	f.StringVar(&kind, "kind", "", "only of this kind")

@@ -18,6 +18,7 @@ import (
 )
 
 var channels = command.Resource[notify.Channel]{
+	Filter: "kind:webhook createdAt:>=7d", Sort: "name",
 	Path: "/v1/channels", Empty: "There are no channels: alerts are in \"sluice alert list\" only. Add one: sluice notify channel add NAME --webhook URL",
 	Name: func(c notify.Channel) string { return c.Name },
 	Columns: []terminal.Column[notify.Channel]{
@@ -240,7 +241,7 @@ func deliveryList(s *command.Session) *cobra.Command {
 			return deliveries.ShowFiltered(cmd.Context(), s, deliveries.Path+"?"+q.Encode(), filter)
 		},
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "state:dead createdAt:>=7d", "-createdAt")
 	f := cmd.Flags()
 	f.StringVar(&channel, "channel", "", "only to this channel")
 	f.StringVar(&state, "state", "", "only in this state: pending, delivered, dead")

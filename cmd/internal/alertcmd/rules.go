@@ -106,7 +106,7 @@ func ruleList(s *command.Session) *cobra.Command {
 			return rules.ShowFiltered(cmd.Context(), s, rulePath("", toolset), filter)
 		},
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "enabled:true -metric:calls", "metric,name")
 	cmd.Flags().StringVar(&toolset, "toolset", "", "only rules that count for this toolset")
 	return cmd
 }

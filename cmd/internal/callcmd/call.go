@@ -379,6 +379,9 @@ func (a calls) printCall(answer json.RawMessage, took time.Duration, raw, stages
 		return err
 	}
 	if r.IsError {
+		if a.Format == "name" { // which an answer has none of
+			a.Say("✗ the tool answered with an error: %s", terminal.SafeText(strings.TrimSpace(text.String())))
+		}
 		return exit.SilentError(exit.ToolError)
 	}
 	return nil

@@ -95,7 +95,7 @@ func list(s *command.Session) *cobra.Command {
 		},
 	}
 	filters(cmd, &category, &kind)
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "kind:openapi category:development", "-savedPercent,id")
 	return cmd
 }
 

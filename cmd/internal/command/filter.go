@@ -10,11 +10,11 @@ import (
 // Filter is what the flags --filter and --sort ask of a list.
 type Filter struct{ filter, sort string }
 
-// FilterOf gives a command that lists the flags.
-func FilterOf(cmd *cobra.Command) *Filter {
+// FilterOf gives a command that lists the flags; filter and sort are examples that its list takes.
+func FilterOf(cmd *cobra.Command, filter, sort string) *Filter {
 	f := new(Filter)
-	cmd.Flags().StringVar(&f.filter, "filter", "", "only what matches all of these, such as 'status:live -name:test createdAt:>=7d word' (docs/admin-api.md)")
-	cmd.Flags().StringVar(&f.sort, "sort", "", "fields to sort by, such as -updatedAt,name")
+	cmd.Flags().StringVar(&f.filter, "filter", "", "only what matches all of these, such as '"+filter+"' (docs/admin-api.md)")
+	cmd.Flags().StringVar(&f.sort, "sort", "", "fields to sort by, such as '"+sort+"'")
 	return f
 }
 

@@ -18,7 +18,10 @@ type Resource[T any] struct {
 	Empty   string // remark on an empty list. Default: none
 	Columns []terminal.Column[T]
 	Name    func(T) string // for -o name
-	Short   bool           // the list is short: it comes whole, and is not filtered
+
+	// Filter and Sort are examples of what the list takes. Empty: the list is short; it comes
+	// whole, and is not filtered.
+	Filter, Sort string
 }
 
 // List makes the command that lists all records.
@@ -28,8 +31,8 @@ func (r *Resource[T]) List(s *Session, short string) *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: short, Args: Exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.ShowFiltered(cmd.Context(), s, r.Path, filter) },
 	}
-	if !r.Short {
-		filter = FilterOf(cmd)
+	if r.Filter != "" {
+		filter = FilterOf(cmd, r.Filter, r.Sort)
 	}
 	return cmd
 }

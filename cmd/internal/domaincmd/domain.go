@@ -24,6 +24,7 @@ import (
 const pollInterval = time.Second
 
 var domains = command.Resource[domain.Domain]{
+	Filter: "state:pending,failed", Sort: "host",
 	Path: "/v1/domains", Empty: "There are no domains. Add one: sluice toolset domain TOOLSET add HOST",
 	Name: func(d domain.Domain) string { return d.Host },
 	Columns: []terminal.Column[domain.Domain]{

@@ -152,7 +152,12 @@ func DocumentOf(err error) Document {
 		if _, ok := errors.AsType[UsageError](err); ok {
 			kind, status = problem.InvalidArgument, problem.InvalidArgument.Status()
 		}
-		return Document{Type: kind.Type(), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
+		d := Document{Type: kind.Type(), Title: kind.Title(), Status: status, Code: kind, Detail: err.Error()}
+		if kind == problem.InvalidArgument { // people read below the error what was meant, or where it is described
+			detail, remedy, _ := strings.Cut(d.Detail, "\n")
+			d.Detail, d.Remedy = detail, strings.Join(strings.Fields(remedy), " ")
+		}
+		return d
 	}
 	d := Document{
 		Type: p.Kind.Type(), Title: p.Kind.Title(), Status: p.Kind.Status(), Code: p.Kind,

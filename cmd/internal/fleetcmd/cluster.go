@@ -16,7 +16,7 @@ const ControlPlanes = "/v1/control-planes"
 // Cluster is "sluice cluster".
 func Cluster(s *command.Session) *cobra.Command {
 	planes := command.Resource[cluster.ControlPlane]{
-		Path: ControlPlanes, Short: true, Name: func(p cluster.ControlPlane) string { return p.Name },
+		Path: ControlPlanes, Name: func(p cluster.ControlPlane) string { return p.Name },
 		Empty: "This control plane shares its database with no other: it was started without --cluster.",
 		Columns: []terminal.Column[cluster.ControlPlane]{
 			{Header: "name", Value: func(p cluster.ControlPlane) string { return p.Name }},

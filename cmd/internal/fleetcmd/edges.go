@@ -17,6 +17,7 @@ import (
 )
 
 var edges = command.Resource[fleet.Edge]{
+	Filter: "group:eu lastSeen:<1h", Sort: "-lastSeen,name",
 	Path: "/v1/edges", Empty: "There are no edges yet. Invite one: sluice edge token",
 	Name: func(e fleet.Edge) string { return e.Name },
 	Columns: []terminal.Column[fleet.Edge]{
@@ -43,6 +44,7 @@ func Edge(s *command.Session) *cobra.Command {
 }
 
 var joinTokens = command.Resource[fleet.JoinToken]{
+	Filter: "uses:0 expiresAt:>=7d", Sort: "-createdAt,name",
 	Path: "/v1/edges/join-tokens", Empty: "There are no join tokens. Make one: sluice edge token",
 	Name: func(t fleet.JoinToken) string { return t.ID },
 	Columns: []terminal.Column[fleet.JoinToken]{

@@ -259,12 +259,8 @@ func outcomeText(l *usage.LoggedCall) string {
 	return l.Outcome
 }
 
-func callerText(l *usage.LoggedCall) string {
-	if l.Caller.ID != "" {
-		return l.Caller.ID
-	}
-	return l.Caller.Kind
-}
+// callerText is what people call who called.
+func callerText(l *usage.LoggedCall) string { return cmp.Or(l.Caller.Name, l.Caller.ID, l.Caller.Kind) }
 
 func logColumns() []terminal.Column[usage.LoggedCall] {
 	return []terminal.Column[usage.LoggedCall]{
@@ -279,6 +275,7 @@ func logColumns() []terminal.Column[usage.LoggedCall] {
 		{Header: "tokens", Value: func(l usage.LoggedCall) string { return strconv.FormatUint(l.Tokens.After, 10) }},
 		{Header: "revision", Wide: true, Value: func(l usage.LoggedCall) string { return strconv.FormatUint(l.Revision, 10) }},
 		{Header: "caller", Value: func(l usage.LoggedCall) string { return callerText(&l) }},
+		{Header: "caller id", Wide: true, Value: func(l usage.LoggedCall) string { return l.Caller.ID }},
 		{Header: "node", Wide: true, Value: func(l usage.LoggedCall) string { return l.Node }},
 		{Header: "request", Wide: true, Value: func(l usage.LoggedCall) string { return l.Request }},
 	}
@@ -298,7 +295,11 @@ func showLoggedCall(ctx context.Context, s *command.Session, id string) error {
 		if out.Cause != "" {
 			fmt.Fprintf(w, " (%s)", terminal.Printable(out.Cause))
 		}
-		fmt.Fprintf(w, "\ncaller %s, node %s, credential %s", terminal.Printable(callerText(&out.LoggedCall)), terminal.Printable(out.Node), terminal.Printable(out.Credential))
+		caller := callerText(&out.LoggedCall)
+		if out.Caller.Name != "" {
+			caller += " (" + out.Caller.ID + ")"
+		}
+		fmt.Fprintf(w, "\ncaller %s, node %s, credential %s", terminal.Printable(caller), terminal.Printable(out.Node), terminal.Printable(out.Credential))
 		if out.Status != 0 {
 			fmt.Fprintf(w, ", HTTP %d", out.Status)
 		}

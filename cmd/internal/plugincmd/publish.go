@@ -245,7 +245,7 @@ func (a plugins) pluginList() *cobra.Command {
 			}, func(p plugin.Plugin) string { return p.Name })
 		},
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "kind:filter mask", "name")
 	return cmd
 }
 

@@ -64,7 +64,7 @@ func list(s *command.Session) *cobra.Command {
 			return requests.ShowFiltered(cmd.Context(), s, path, filter)
 		},
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "state:open votes:>1 crm", "-votes,createdAt")
 	cmd.Flags().StringSliceVar(&state, "state", nil, "only in these states: "+strings.Join(connectorrequest.States, ", "))
 	command.MustComplete(cmd, "state", connectorrequest.States)
 	return cmd

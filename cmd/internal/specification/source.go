@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/plugins/openapi"
@@ -202,7 +203,9 @@ func Open(on *command.Session, arg, main string) (Document, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		p := problem.New(problem.NotFound, "there is no file %s", arg)
-		if strings.Contains(arg, ".") && strings.Contains(arg, "/") && !strings.HasPrefix(arg, ".") && !strings.HasPrefix(arg, "/") {
+		if near := nearestFile(arg); near != "" {
+			p.Remedy = "did you mean " + near + "?"
+		} else if strings.Contains(arg, ".") && strings.Contains(arg, "/") && !strings.HasPrefix(arg, ".") && !strings.HasPrefix(arg, "/") {
 			p.Remedy = "a URL begins with https://"
 		}
 		return Document{}, p
@@ -308,4 +311,30 @@ func (s *Document) Short() string {
 		return s.Name
 	}
 	return u.Path[strings.LastIndexByte(strings.TrimSuffix(u.Path, "/"), '/')+1:]
+}
+
+// nearestFile is the document in the folder of path whose name is closest to what was
+// typed, with any ending that documents have; "": none is close.
+func nearestFile(path string) string {
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	defer folder.Close()
+	names, _ := folder.Readdirnames(5000) // what cannot be read is not proposed; nearest looks at no more
+	slices.Sort(names)
+	stems, files := []string(nil), map[string]string{}
+	for _, name := range names {
+		ending := filepath.Ext(name)
+		stem := strings.TrimSuffix(name, ending)
+		if slices.Contains([]string{".json", ".yaml", ".yml"}, ending) && files[stem] == "" {
+			stems, files[stem] = append(stems, stem), name
+		}
+	}
+	typed := filepath.Base(path)
+	best := nearest.Name(strings.TrimSuffix(typed, filepath.Ext(typed)), slices.Values(stems))
+	if best == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(path), files[best])
 }

@@ -116,13 +116,16 @@ func (e *edit) authSet(ctx context.Context, f *upstreamauth.Flags, rotate bool) 
 	if err := e.Client().Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
 		return err
 	}
-	next := "test " + e.t.Slug
+	next := "sluice toolset test " + e.t.Slug
+	if t, _, err := e.Client().Toolset(ctx, e.t.ID); err == nil && t.Status == "live" && t.Changed { // calls do not have it yet
+		next = "the draft has changed; make it live: " + next
+	}
 	for _, it := range append(out.Items, out.AuthenticationItem) {
 		if it.State == "login_required" {
-			next = "auth " + e.t.Slug + " login"
+			next = "sluice toolset auth " + e.t.Slug + " login"
 		}
 	}
-	e.Say("  next   sluice toolset %s", next)
+	e.Say("  next   %s", next)
 	return e.Object(out, func(w io.Writer) {
 		fmt.Fprintf(w, "✓ %s sends %s\n", e.t.Slug, cmp.Or(out.Preview, out.AuthType))
 		for _, to := range upstreamauth.SentTo(&out) {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/draft/advice"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
@@ -77,7 +79,7 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			return command.UnknownAction(cmd, args[1:])
 		}),
 	}
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "enabled:true tokens:>500", "-tokens,name")
 	return cmd
 }
 
@@ -184,6 +186,20 @@ func (e *edit) list(ctx context.Context, filter *command.Filter) error {
 		{Header: "generated name", Value: func(t toolset.Tool) string { return t.OriginalName }, Wide: true},
 		{Header: "description", Value: func(t toolset.Tool) string { return e.described(t.Description) }},
 	}, Name: func(t toolset.Tool) string { return t.Name }}
+	switch e.t.Selection {
+	case "use-case":
+		var chosen advice.ToolSelection
+		if err := e.Client().Get(ctx, e.path("selection"), &chosen); err != nil {
+			return err
+		}
+		names := map[string]bool{}
+		for _, t := range chosen.Tools {
+			names[t.Name] = true
+		}
+		r.Columns = slices.Insert(r.Columns, 2, terminal.Column[toolset.Tool]{Header: "listed", Value: func(t toolset.Tool) string { return yesNo(names[t.Name]) }})
+	case "search", "code":
+		e.Say("With selection %s clients list none of these, and find them: sluice toolset optimize %s --explain", e.t.Selection, e.t.Slug)
+	}
 	return r.ShowFiltered(ctx, e.Session, e.path("tools"), filter)
 }
 
@@ -230,6 +246,9 @@ func (e *edit) switched(ctx context.Context, part string, in any, n int, noun st
 	what := map[bool]string{true: "enabled", false: "disabled"}[on]
 	if n == 0 {
 		e.Say("Nothing to do: all of them are %s already.", what)
+		if on && part == "tools" {
+			e.Say("  next   to list only some, first: sluice toolset tools %s disable '*'", e.t.Slug)
+		}
 		return nil
 	}
 	if err := e.Client().Post(ctx, e.path(part)+"/batch-update", in, nil, client.IfMatch(e.etag)); err != nil {

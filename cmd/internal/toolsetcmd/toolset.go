@@ -58,6 +58,7 @@ func AuthText(t *view.Toolset) string {
 }
 
 var toolsets = command.Resource[view.Toolset]{
+	Filter: "status:live -name:test updatedAt:>=7d", Sort: "-updatedAt,name",
 	Path: "/v1/toolsets", Empty: "There are no toolsets yet. Make one: sluice add SPEC",
 	Name: func(t view.Toolset) string { return t.Slug },
 	Columns: []terminal.Column[view.Toolset]{

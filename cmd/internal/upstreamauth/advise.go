@@ -53,6 +53,32 @@ func Command(t *view.Toolset) string {
 	return command
 }
 
+// Mend is the command that replaces what the API of a connector refused, or sets what it
+// lacks; "" where the specification does not say what that is.
+func Mend(t *view.Toolset, connector string) string {
+	set, methods, flag := t.Authentication, t.Methods, ""
+	for i := range t.Connectors {
+		if c := &t.Connectors[i]; c.Name == connector && len(t.Connectors) > 1 {
+			set, methods, flag = c.Authentication, c.Methods, " --connector "+clientconfig.ShellWord(c.Name)
+		}
+	}
+	switch {
+	case set == nil || set.AuthType == "none":
+		lacks := &view.Toolset{Slug: t.Slug, Methods: methods}
+		if command := Command(lacks); command != "" {
+			return command + flag
+		}
+		return ""
+	case set.AuthType == "list":
+		return "sluice toolset auth " + t.Slug + flag
+	case set.AuthType == "mtls":
+		return "sluice toolset auth " + t.Slug + " rotate --client-cert FILE --client-key FILE" + flag
+	case set.Grant == "authorization_code":
+		return "sluice toolset auth " + t.Slug + " login" + flag
+	}
+	return "sluice toolset auth " + t.Slug + " rotate --api-key-file FILE" + flag
+}
+
 // suggestion is the method that is the least work, or nil, the command that sets it with
 // those that it goes with, whether all that they lack are keys, and whether they are several.
 func suggestion(t *view.Toolset) (best *credential.AuthMethod, command string, keys, several bool) {

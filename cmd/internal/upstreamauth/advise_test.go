@@ -48,6 +48,42 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
+// TestMend: what an API refused is replaced by one command, which names the connector where
+// there are several.
+func TestMend(t *testing.T) {
+	set := func(kind, grant string) *credential.Authentication {
+		return &credential.Authentication{AuthenticationItem: credential.AuthenticationItem{AuthType: kind, Grant: grant}}
+	}
+	key := []credential.AuthMethod{{ID: "key", Operations: 3, Suggestion: &credential.Suggest{AuthType: "header", HeaderName: "X-Key"}}}
+	for _, c := range []struct {
+		of   view.Toolset
+		want string
+	}{
+		{view.Toolset{Authentication: set("header", "")}, "sluice toolset auth acme rotate --api-key-file FILE"},
+		{view.Toolset{Authentication: set("oauth2", "client_credentials")}, "sluice toolset auth acme rotate --api-key-file FILE"},
+		{view.Toolset{Authentication: set("oidc", "authorization_code")}, "sluice toolset auth acme login"},
+		{view.Toolset{Authentication: set("mtls", "")}, "sluice toolset auth acme rotate --client-cert FILE --client-key FILE"},
+		{view.Toolset{Authentication: set("list", "")}, "sluice toolset auth acme"},
+		{view.Toolset{Methods: key}, "sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
+		{view.Toolset{Authentication: set("none", ""), Methods: key}, "sluice toolset auth acme set --auth header:X-Key --api-key-file FILE"},
+		{view.Toolset{}, ""},
+		{view.Toolset{Connectors: []view.ToolsetConnector{{Name: "a", Methods: key}}, Authentication: set("bearer", "")}, "sluice toolset auth acme rotate --api-key-file FILE"},
+		{
+			view.Toolset{Connectors: []view.ToolsetConnector{{Name: "b"}, {Name: "a", Authentication: set("bearer", "")}}},
+			"sluice toolset auth acme rotate --api-key-file FILE --connector a",
+		},
+		{
+			view.Toolset{Connectors: []view.ToolsetConnector{{Name: "b", Authentication: set("bearer", "")}, {Name: "a", Methods: key}}, Authentication: set("bearer", "")},
+			"sluice toolset auth acme set --auth header:X-Key --api-key-file FILE --connector a",
+		},
+	} {
+		c.of.Slug = "acme"
+		if got := Mend(&c.of, "a"); got != c.want {
+			t.Errorf("%+v\n got %s\nwant %s", c.of, got, c.want)
+		}
+	}
+}
+
 // TestSentTo: credentials of one list that go to one place are told of once.
 func TestSentTo(t *testing.T) {
 	item := func(id string, at ...string) credential.AuthenticationItem {

@@ -105,8 +105,8 @@ func save(s *command.Session) *cobra.Command {
 	fs.StringVar(&in.Title, "title", "", "a title for people")
 	fs.StringArrayVar(&params, "param", nil, "NAME=VALUE: make an argument of a value that stands in the script; it becomes the default")
 	fs.StringSliceVar(&in.Calls, "call", nil, "GROUP.NAME of a tool that the script calls in a way that its text does not show")
-	fs.StringVar(&inputs, "input-schema", "", "file with the JSON Schema of the arguments, which the script has as args")
-	fs.StringVar(&outputs, "output-schema", "", "file with the JSON Schema of the value")
+	fs.StringVar(&inputs, "input-schema", "", "`FILE` with the JSON Schema of the arguments, which the script has as args")
+	fs.StringVar(&outputs, "output-schema", "", "`FILE` with the JSON Schema of the value")
 	fs.BoolVar(&in.DryRun, "dry-run", false, "show the tool, and change nothing")
 	_ = cmd.MarkFlagRequired("from")
 	return cmd

@@ -57,7 +57,7 @@ func auditList(s *command.Session) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "most records")
-	filter = command.FilterOf(cmd)
+	filter = command.FilterOf(cmd, "action:toolset.deploy outcome:failed time:>=7d", "-time")
 	return cmd
 }
 
@@ -117,6 +117,6 @@ or with --head one that was kept elsewhere. Exits with 7 when something is wrong
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&head, "head", "", "file with a signed head that was kept elsewhere (sluice audit head)")
+	cmd.Flags().StringVar(&head, "head", "", "`FILE` with a signed head that was kept elsewhere (sluice audit head)")
 	return cmd
 }

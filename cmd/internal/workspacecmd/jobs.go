@@ -16,6 +16,7 @@ import (
 )
 
 var jobs = command.Resource[job.Job]{
+	Filter: "state:failed startedAt:>=7d", Sort: "-startedAt",
 	Path: "/v1/jobs", Empty: "No work outlasted its request.",
 	Name: func(j job.Job) string { return j.ID },
 	Columns: []terminal.Column[job.Job]{

@@ -16,7 +16,7 @@ import (
 )
 
 var keys = command.Resource[keyring.ControlKey]{
-	Path: "/v1/keys", Short: true,
+	Path: "/v1/keys",
 	Name: func(k keyring.ControlKey) string { return k.ID },
 	Columns: []terminal.Column[keyring.ControlKey]{
 		{Header: "id", Value: func(k keyring.ControlKey) string { return k.ID }},

@@ -19,6 +19,7 @@ import (
 var roleNames = []string{"viewer", "editor", "publisher", "admin"}
 
 var members = command.Resource[people.Member]{
+	Filter: "role:admin,publisher ada", Sort: "email",
 	Path: "/v1/members", Empty: "There are no members yet. Add one: sluice member add EMAIL --role ROLE",
 	Name: func(m people.Member) string { return m.Email },
 	Columns: []terminal.Column[people.Member]{

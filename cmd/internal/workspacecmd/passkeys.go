@@ -47,7 +47,7 @@ back, as that of a copy does: its login was refused.`,
 			return passkeys.ShowFiltered(cmd.Context(), s, memberPath(args[0])+"/passkeys", filter)
 		},
 	}
-	filter = command.FilterOf(list)
+	filter = command.FilterOf(list, "host:localhost usedAt:>=30d", "-usedAt,name")
 	remove := &cobra.Command{
 		Use: "remove MEMBER ID", Aliases: []string{"rm", "delete"}, Short: "Remove a passkey of a member", Args: command.Exactly(2, "a member (address or id) and a passkey"),
 		Long: "Remove a passkey of a member: it signs nobody in any more, and their sessions that passkeys opened end. Sessions of a password stay open.",

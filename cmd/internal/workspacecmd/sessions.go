@@ -14,6 +14,7 @@ import (
 )
 
 var sessions = command.Resource[session.OpenSession]{
+	Filter: "seenAt:>=7d", Sort: "-seenAt",
 	Path: "/v1/sessions", Empty: "Nobody is signed in to the console. Sign in with: sluice session link",
 	Name: func(r session.OpenSession) string { return r.ID },
 	Columns: []terminal.Column[session.OpenSession]{

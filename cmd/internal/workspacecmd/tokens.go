@@ -15,6 +15,7 @@ import (
 )
 
 var tokens = command.Resource[people.APIToken]{
+	Filter: "role:admin createdAt:>=7d", Sort: "-createdAt,name",
 	Path: "/v1/tokens",
 	Name: func(t people.APIToken) string { return t.ID },
 	Columns: []terminal.Column[people.APIToken]{

@@ -1,1 +1,1 @@
-import{n as e}from"./rolldown-runtime.js";import{C as t}from"./vendor.js";var n=e(t(),1),r=250;function i(e){let[t,i]=(0,n.useState)(e);return(0,n.useEffect)(()=>{let t=setTimeout(()=>i(e),r);return()=>clearTimeout(t)},[e]),t}export{i as t};
+import{n as e}from"./rolldown-runtime.js";import{w as t}from"./vendor.js";var n=e(t(),1),r=250;function i(e){let[t,i]=(0,n.useState)(e);return(0,n.useEffect)(()=>{let t=setTimeout(()=>i(e),r);return()=>clearTimeout(t)},[e]),t}export{i as t};

@@ -1,6 +1,7 @@
-import { AlertTriangle, CheckCircle2, Circle, Pencil, XCircle } from "lucide-react";
+import { AlertTriangle, CheckCircle2, Circle, KeyRound, Pencil, XCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Schemas } from "../lib/api";
+import { credentialState } from "../lib/credential";
 
 type Tone = "ok" | "warn" | "bad" | "plain";
 
@@ -31,13 +32,19 @@ export function ToolsetStatus({ toolset }: { toolset: Pick<Schemas["Toolset"], "
   );
 }
 
+const credentials = {
+  failing: { tone: "bad", name: "Refused" },
+  expired: { tone: "bad", name: "Expired" },
+  login_required: { tone: "warn", name: "Login needed" },
+  missing: { tone: "warn", name: "Not set" },
+  ok: { tone: "ok", name: "Works" },
+  set: { tone: "plain", name: "Set" },
+} as const;
+
 /** The worst state of a toolset's credentials. */
 export function AuthState({ toolset }: { toolset: Pick<Schemas["Toolset"], "connectors"> }) {
-  const states = toolset.connectors.map((c) => c.authentication?.state ?? "");
-  if (states.includes("failing")) return <Badge tone="bad">Refused</Badge>;
-  if (states.includes("expired")) return <Badge tone="bad">Expired</Badge>;
-  if (states.includes("login_required")) return <Badge tone="warn">Login needed</Badge>;
-  if (states.includes("ok")) return <Badge tone="ok">Works</Badge>;
-  const missing = toolset.connectors.some((c) => c.authenticationMethods.length > 0 && !c.authentication);
-  return missing ? <Badge tone="warn">Not set</Badge> : <span className="text-muted">None</span>;
+  const state = credentialState(toolset.connectors);
+  if (state === "none") return <span className="text-muted">None</span>;
+  const { tone, name } = credentials[state];
+  return <Badge tone={tone} {...(state === "set" ? { Icon: KeyRound } : {})}>{name}</Badge>;
 }

@@ -8,6 +8,7 @@ import { ProblemNote } from "../components/problem";
 import { Skeleton } from "../components/skeleton";
 import { AuthState, Badge, ToolsetStatus } from "../components/status";
 import type { Schemas } from "../lib/api";
+import { credentialState } from "../lib/credential";
 import { ago, date, plural } from "../lib/format";
 import { openAlertsQuery, toolsetsQuery, usageQuery } from "../lib/queries";
 
@@ -64,7 +65,7 @@ function Attention() {
   if (alerts.isError) return <ProblemNote error={alerts.error} retry={() => void alerts.refetch()} />;
   if (alerts.isPending) return <Skeleton rows={3} />;
   const bySlug = new Map((toolsets.data?.pages ?? []).flatMap((p) => p.items).map((t) => [t.id, t]));
-  const locked = [...bySlug.values()].filter((t) => t.connectors.some((c) => ["failing", "expired", "login_required"].includes(c.authentication?.state ?? "")));
+  const locked = [...bySlug.values()].filter((t) => ["failing", "expired", "login_required"].includes(credentialState(t.connectors)));
   const nothing = alerts.data.items.length === 0 && locked.length === 0;
   return (
     <Card title="Needs attention" flush>

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { buttonClass } from "../components/button";
 import { ProblemNote } from "../components/problem";
 import { SIGNED_OUT } from "../lib/api";
 import { follow } from "../lib/live";
-import { sessionQuery, takeLoginLink } from "../lib/session";
+import { sessionQuery, takeLoginLink, type Session } from "../lib/session";
 import { Connection } from "./connection";
 import { Navigation } from "./navigation";
 import { LinkSignIn, SignIn, SignInAgain } from "./signin";
@@ -60,6 +61,7 @@ function Inside() {
       </a>
       <Navigation session={session.data} />
       <main id="content" tabIndex={-1} className="mx-auto w-full max-w-6xl min-w-0 px-4 py-6 sm:px-8">
+        <PasswordWanted session={session.data} />
         <Outlet />
       </main>
       <SignInAgain
@@ -72,5 +74,19 @@ function Inside() {
         }}
       />
     </div>
+  );
+}
+
+/** A member whose session was opened by a link cannot come back without a password, and is told so until there is one. */
+function PasswordWanted({ session }: { session: Session }) {
+  const path = useRouterState({ select: (s) => s.location.pathname });
+  if (!session.member || session.password !== "settable" || path === "/settings") return null;
+  return (
+    <p className="mb-5 flex flex-wrap items-center justify-between gap-3 rounded-lg border border-line bg-surface p-3">
+      Your login link is used up: set a password, to sign in again later.
+      <Link to="/settings" className={buttonClass()}>
+        Set a password
+      </Link>
+    </p>
   );
 }

@@ -60,7 +60,7 @@ function Whole({ call: c }: { call: Detail }) {
         <Fact name="Outcome"><OutcomeBadge call={c} /> {c.cause ?? ""}</Fact>
         {c.status ? <Fact name="Status of the upstream">{c.status}</Fact> : null}
         <Fact name="Credential">{c.credential}</Fact>
-        <Fact name="Caller">{c.caller.id ? `${c.caller.kind} ${c.caller.id}` : c.caller.kind}</Fact>
+        <Fact name="Caller">{c.caller.name ? `${c.caller.name} (${c.caller.id})` : c.caller.id ? `${c.caller.kind} ${c.caller.id}` : c.caller.kind}</Fact>
         <Fact name="Node">{c.node}{c.cached ? ", answered from the cache" : ""}</Fact>
         <Fact name="Bytes of the answer">{count(c.bytes.before)} → {count(c.bytes.after)}</Fact>
         <Fact name="Tokens of the answer">{count(c.tokens.before)} → {count(c.tokens.after)} ({saved(c.tokens.before, c.tokens.after)})</Fact>

@@ -30,11 +30,11 @@ const columns = (show: (id: string) => void): Column<Call>[] => [
       </button>
     ),
   },
-  { name: "Tool", cell: (c) => <><span className="font-mono break-all">{c.tool}</span><span className="block text-muted">{c.toolset ?? "deleted"}</span></> },
+  { name: "Tool", cell: (c) => <><span className="block min-w-40 font-mono break-all">{c.tool}</span><span className="block text-muted">{c.toolset ?? "deleted"}</span></> },
   { name: "Outcome", cell: (c) => <><OutcomeBadge call={c} />{c.cause ? <span className="block font-mono text-[0.86rem] text-muted">{c.cause}</span> : null}</> },
   { name: "Took", number: true, cell: (c) => <span className="whitespace-nowrap">{milliseconds(c.duration.totalMs)}</span> },
   { name: "Tokens", number: true, wide: true, cell: (c) => (c.tokens.before > 0 ? `${count(c.tokens.before)} → ${count(c.tokens.after)} (${saved(c.tokens.before, c.tokens.after)})` : "–") },
-  { name: "Caller", wide: true, cell: (c) => <span className="break-all">{c.caller.id ?? c.caller.kind}</span> },
+  { name: "Caller", wide: true, cell: (c) => <span className="break-all">{c.caller.name ?? c.caller.id ?? c.caller.kind}</span> },
 ];
 
 /** The command that reads the same calls. */

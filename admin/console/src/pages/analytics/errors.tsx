@@ -29,13 +29,13 @@ const causes = (range: Range): Column<Cause>[] => [
     ),
   },
   { name: "Toolset", cell: (c) => c.toolset ?? "deleted" },
-  { name: "Tool", cell: (c) => <span className="font-mono break-all">{c.tool}</span> },
+  { name: "Tool", cell: (c) => <span className="block min-w-40 font-mono break-all">{c.tool}</span> },
   { name: "Calls", number: true, cell: (c) => count(c.calls) },
 ];
 
 const samples: Column<Sample>[] = [
   { name: "When", cell: (s) => <Moment at={s.at} /> },
-  { name: "Tool", cell: (s) => <span className="font-mono break-all">{s.tool}</span> },
+  { name: "Tool", cell: (s) => <span className="block min-w-40 font-mono break-all">{s.tool}</span> },
   { name: "Cause", cell: (s) => <span className="font-mono">{s.cause}</span> },
   { name: "What the agent was told", cell: (s) => <span className="block min-w-56 break-words whitespace-pre-line">{s.text}</span> },
 ];

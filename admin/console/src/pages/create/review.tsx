@@ -171,6 +171,9 @@ function SelectionChoice({ count: enabled, value, onValue }: { count: number; va
   const modes = [
     { id: "all", name: "List all tools", note: enabled > MANY ? `${count(enabled)} definitions in every conversation; some applications refuse so many` : "Right for a toolset of this size" },
     { id: "search", name: "Find tools by search", note: enabled > MANY ? `Advised for more than ${MANY} tools: agents list a few tools and find the others` : `Made for more than ${MANY} tools` },
+    // What was set elsewhere stays, and is shown.
+    ...(value === "use-case" ? [{ id: value, name: "Those of a use case", note: "As it is set on the page Optimizations" } as const] : []),
+    ...(value === "code" ? [{ id: value, name: "Called from scripts", note: "As it is set on the page Optimizations" } as const] : []),
   ] as const;
   return (
     <Card title="Which tools agents list">

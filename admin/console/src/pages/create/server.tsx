@@ -14,9 +14,12 @@ import { ConnectionSteps } from "./connectionsteps";
 import { createDraft, keepServer, readServer } from "./serverdraft";
 import { ServerSteps } from "./steps";
 import { Ways } from "./ways";
+import { ofEditors } from "./editors";
 
 /** The first step from an MCP server: whether it can be connected to, and what it is. */
-export function Server() {
+export const Server = ofEditors(ServerStep);
+
+function ServerStep() {
   const [kept, setKept] = useState(readServer);
   const { url, slug } = kept;
   const [fault, setFault] = useState("");

@@ -16,6 +16,7 @@ import { useConnectionTest } from "./connection";
 import { ConnectionSteps } from "./connectionsteps";
 import { createDraft, loginQuery, readServer, type Access } from "./serverdraft";
 import { ServerSteps } from "./steps";
+import { ofEditors } from "./editors";
 
 type Way = "automatic" | "client" | "manual";
 
@@ -28,7 +29,9 @@ const ways = [
 const EVERY = 1500;
 
 /** The second step from an MCP server: the authentication that it wants. */
-export function ServerLogin() {
+export const ServerLogin = ofEditors(ServerLoginStep);
+
+function ServerLoginStep() {
   const { login: kept } = useSearch({ from: "/toolsets/new/mcp-authentication" });
   const entered = readServer().url.trim();
   const navigate = useNavigate();

@@ -14,6 +14,7 @@ import { DocumentView } from "./document";
 import { keepDraft, readDraft, type Source as Entered } from "./draft";
 import { Steps } from "./steps";
 import { Ways } from "./ways";
+import { ofEditors } from "./editors";
 
 const kinds = [
   { id: "file", name: "File" },
@@ -29,7 +30,9 @@ const command = (s: Entered) =>
   `sluice add ${s.kind === "url" ? shellWord(s.url.trim() || "https://example.com/openapi.json") : s.kind === "paste" ? "-" : shellWord(s.fileName || "openapi.yaml")}`;
 
 /** The first step: the document becomes a draft on the node, neither tested nor deployed. */
-export function Source() {
+export const Source = ofEditors(SourceStep);
+
+function SourceStep() {
   const draft = readDraft();
   const [source, setSource] = useState(draft.source);
   const [slug, setSlug] = useState(draft.slug);

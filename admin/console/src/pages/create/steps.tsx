@@ -6,6 +6,7 @@ import { Page } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
 import { toolsetQuery } from "../../lib/queries";
+import { ofEditors } from "./editors";
 
 const review = "/toolsets/new/$slug/review";
 const authentication = "/toolsets/new/$slug/authentication";
@@ -70,7 +71,9 @@ export const Steps = ({ slug }: { slug: string }) => <StepList steps={ofSpecific
 export const ServerSteps = ({ slug }: { slug: string }) => <StepList steps={ofServer(slug)} slug={slug} open={2} />;
 
 /** The steps of a toolset that is there as a draft. */
-export function DraftLayout() {
+export const DraftLayout = ofEditors(DraftLayoutStep);
+
+function DraftLayoutStep() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
   return (
