@@ -88,11 +88,13 @@ type resultPart struct {
 // of a name the last counts.
 type resultFacts struct{ kind, isError, structured, meta jsonscan.Value }
 
-// readResult reads them and leaves the others in parts.
+// readResult reads them and leaves the others in parts. A null is what is not there: servers in
+// languages that write it for every member they do not set mean that.
 func (x *exchange) readResult(result jsonscan.Value) (r resultFacts) {
 	x.parts = x.parts[:0]
 	for it := result.Members(); it.Next(); {
 		switch v := it.Value(); {
+		case v.Kind() == jsonscan.Null && (it.KeyEqual("_meta") || it.KeyEqual("isError") || it.KeyEqual("structuredContent") && !x.server().Modern):
 		case it.KeyEqual("resultType"):
 			r.kind = v
 		case it.KeyEqual("_meta"):
