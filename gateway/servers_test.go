@@ -199,7 +199,7 @@ func TestServerResults(t *testing.T) {
 		{name: "several of a name", profile: "off", result: `"isError":true,"content":[{"type":"text","text":"a"}],"isError":false,"content":[{"type":"text","text":"b"}]`, want: `="isError":true,"content":[{"type":"text","text":"a"}],"isError":false,"content":[{"type":"text","text":"b"}]`},
 		{name: "no list of items", profile: "concise", result: `"content":{ "type": "text" },"y":[ 1 ]`, want: `malformed: content must be an array, got object`},
 		{name: "over the budget and off", profile: "off", result: `"content":[{"type":"text","text":"` + strings.Repeat(`a line\n`, 40_000) + `"},{"type":"text","text":"{ \"a\": 1 }"}]`, want: `the rest: fetch_result`},
-		{name: "legacy and no object", profile: "off", legacy: true, result: `"content":[],"structuredContent":[1]`, want: `="content":[]`},
+		{name: "legacy and no object", profile: "off", legacy: true, result: `"content":[],"structuredContent":[1]`, want: `="content":[],"structuredContent":{"result":[1]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, gatewaytest.Options{})

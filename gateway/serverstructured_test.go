@@ -76,3 +76,23 @@ func TestServerStructuredBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestServerStructuredValues: a value of a server of 2026-07-28 that is no object is passed on to
+// clients of that revision, and to older ones in an object, which they want.
+func TestServerStructuredValues(t *testing.T) {
+	s := start(t, gatewaytest.Options{})
+	u := newUpstreamServer(t, true)
+	serveServer(t, s, u, func(ts *registry.Toolset) { ts.Profile = registry.ProfileLossless }, anyTool)
+	for _, value := range []string{`[1,2]`, `"a text"`, `7`, `null`, `{"a":1}`} {
+		u.answer("do.it", `"result":{"resultType":"complete","content":[{"type":"text","text":"said"}],"structuredContent":`+value+`}`)
+		for _, modern := range []bool{true, false} {
+			want := value
+			if !modern && value[0] != '{' {
+				want = `{"result":` + value + `}`
+			}
+			if _, got := callRaw(t, s, !modern, "do_it", ""); !strings.Contains(got, `"structuredContent":`+want) {
+				t.Errorf("modern %t: %s became %s", modern, value, got)
+			}
+		}
+	}
+}

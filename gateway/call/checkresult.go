@@ -87,7 +87,8 @@ func itemFault(item jsonscan.Value) string {
 		}
 	case kind.EqualText("resource"):
 		body, blob := resource.Get("text"), resource.Get("blob")
-		if resource.Kind() != jsonscan.Object || !str(resource.Get("uri")) || str(body) == str(blob) || body.Exists() && !str(body) || blob.Exists() && !str(blob) {
+		there := func(v jsonscan.Value) bool { return v.Kind() > jsonscan.Null }
+		if resource.Kind() != jsonscan.Object || !str(resource.Get("uri")) || str(body) == str(blob) || there(body) && !str(body) || there(blob) && !str(blob) {
 			return "has no resource with uri and either text or blob"
 		}
 	case kind.EqualText("resource_link"):

@@ -88,11 +88,13 @@ type resultPart struct {
 // of a name the last counts.
 type resultFacts struct{ kind, isError, structured, meta jsonscan.Value }
 
-// readResult reads them and leaves the others in parts.
+// readResult reads them and leaves the others in parts. A null is what is not there: servers in
+// languages that write it for every member they do not set mean that.
 func (x *exchange) readResult(result jsonscan.Value) (r resultFacts) {
 	x.parts = x.parts[:0]
 	for it := result.Members(); it.Next(); {
 		switch v := it.Value(); {
+		case v.Kind() == jsonscan.Null && (it.KeyEqual("_meta") || it.KeyEqual("isError") || it.KeyEqual("structuredContent") && !x.server().Modern):
 		case it.KeyEqual("resultType"):
 			r.kind = v
 		case it.KeyEqual("_meta"):
@@ -257,15 +259,11 @@ func (x *exchange) structuredMCP(v jsonscan.Value, asText, bad bool) error {
 // a required member.
 func (x *exchange) passStructured(v jsonscan.Value, bad bool) error {
 	a := x.ready.Answer
-	if legacy := x.request != nil && !x.request.Modern(); legacy && v.Kind() != jsonscan.Object {
-		return nil // clients of the older revisions refuse the whole result for it
-	}
 	raw := v.Raw()
 	budget := x.budget()
 	over := budget > 0 && len(raw) > budget && tokens.Exceeds(raw, budget)
 	if bad || !over && !a.Redact && len(a.Program.Tables) == 0 && len(x.ready.Plugins) == 0 {
-		x.openMember("structuredContent")
-		x.written = append(x.written, raw...)
+		x.writeStructured(raw)
 		return nil
 	}
 	x.scratch.item = append(x.scratch.item[:0], raw...)
@@ -284,13 +282,24 @@ func (x *exchange) passStructured(v jsonscan.Value, bad bool) error {
 	if cut {
 		raw = part.listed
 	}
-	x.openMember("structuredContent")
-	x.written = append(x.written, raw...)
+	x.writeStructured(raw)
 	if cut {
 		note := part.text[bytes.LastIndexByte(part.text, '\n')+1:]
 		x.appendTextItem(append([]byte("structuredContent: "), note...))
 	}
 	return nil
+}
+
+// writeStructured writes structuredContent. Clients of the older revisions refuse a whole result in
+// which it is no object: they get one around it, as servers give them that are made with the
+// official TypeScript SDK.
+func (x *exchange) writeStructured(raw []byte) {
+	x.openMember("structuredContent")
+	if x.request == nil || x.request.Modern() || jsonscan.Trusted(raw).Kind() == jsonscan.Object {
+		x.written = append(x.written, raw...)
+		return
+	}
+	x.written = append(append(append(x.written, `{"result":`...), raw...), '}')
 }
 
 // appendTextItem puts text behind the content that was written.

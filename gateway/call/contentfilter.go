@@ -257,12 +257,9 @@ func (x *exchange) structuredFiltered(v jsonscan.Value, asText, bad bool) error 
 	if err != nil {
 		return err
 	}
-	legacy := x.request != nil && !x.request.Modern()
-	if legacy && jsonscan.Trusted(out).Kind() != jsonscan.Object || is != manifest.TypeJSON {
-		return nil
+	if is == manifest.TypeJSON {
+		x.writeStructured(out)
 	}
-	x.openMember("structuredContent")
-	x.written = append(x.written, out...)
 	return nil
 }
 

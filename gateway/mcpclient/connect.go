@@ -243,7 +243,7 @@ func (c *Client) appendInitialize(dst []byte, id uint64, version string, t *Targ
 
 func knownVersion(v string) bool {
 	switch v {
-	case versionSSE, "2025-03-26", "2025-06-18", versionLegacy:
+	case "2024-10-07", versionSSE, "2025-03-26", "2025-06-18", versionLegacy:
 		return true
 	}
 	return false
@@ -269,13 +269,12 @@ func readAbout(result, info jsonscan.Value) about {
 		name: text(info.Get("name"), maxAbout), title: text(info.Get("title"), maxAbout), version: text(info.Get("version"), maxAbout),
 		instructions: text(result.Get("instructions"), maxInstructions),
 	}
-	tools := result.Get("capabilities").Get("tools")
-	a.tools = tools.Exists()
-	a.tasks = result.Get("capabilities").Get("tasks").Get("requests").Get("tools").Get("call").Exists()
-	a.logging = result.Get("capabilities").Get("logging").Exists()
-	a.listChanged, _ = tools.Get("listChanged").Bool()
 	declared := result.Get("capabilities")
-	a.prompts, a.resources, a.completions = declared.Get("prompts").Exists(), declared.Get("resources").Exists(), declared.Get("completions").Exists()
+	has := func(v jsonscan.Value) bool { return v.Kind() > jsonscan.Null } // null: it was not set
+	a.tools, a.logging = has(declared.Get("tools")), has(declared.Get("logging"))
+	a.tasks = has(declared.Get("tasks").Get("requests").Get("tools").Get("call"))
+	a.prompts, a.resources, a.completions = has(declared.Get("prompts")), has(declared.Get("resources")), has(declared.Get("completions"))
+	a.listChanged, _ = declared.Get("tools").Get("listChanged").Bool()
 	a.promptsChanged, _ = declared.Get("prompts").Get("listChanged").Bool()
 	a.resourcesChanged, _ = declared.Get("resources").Get("listChanged").Bool()
 	a.subscribe, _ = declared.Get("resources").Get("subscribe").Bool()

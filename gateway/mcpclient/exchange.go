@@ -171,8 +171,7 @@ func (c *Client) post(x *Exchange, t *Target, target string, m *message) error {
 	if err != nil || x.got || m.id == 0 {
 		return err
 	}
-	x.readBody()
-	return nil
+	return x.readBody(t)
 }
 
 // send makes the HTTP exchange with the credential of the target.
@@ -260,12 +259,25 @@ func (x *Exchange) readEvents(t *Target, resumes bool) func(int, io.Reader) erro
 	}
 }
 
+// byteOrderMark is what some servers write before JSON; readers of the web remove it.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // readBody reads an answer that is no stream. A body of another status than 200
 // may be a JSON-RPC error too.
-func (x *Exchange) readBody() {
-	if body := x.http.Body(); len(bytes.TrimSpace(body)) > 0 {
-		x.take(x.target.redact(body))
+func (x *Exchange) readBody(t *Target) error {
+	body := bytes.TrimPrefix(x.http.Body(), byteOrderMark)
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil
 	}
+	if x.http.IsEvents() { // a compressed stream, which was read to its end
+		err := x.readEvents(t, false)(x.http.Status(), bytes.NewReader(body))
+		if x.flood.overrun {
+			return flooding(t)
+		}
+		return err
+	}
+	x.take(x.target.redact(body))
+	return nil
 }
 
 // redact removes the credential from everything a server sent: results, errors and
@@ -341,7 +353,7 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 		}
 	}
 	switch {
-	case fault.Exists() && result.Exists(): // JSON-RPC 2.0 §5: never both
+	case fault.Kind() > jsonscan.Null && result.Kind() > jsonscan.Null: // JSON-RPC 2.0 §5: never both
 		x.broken = true
 	case fault.Kind() == jsonscan.Object:
 		x.fault, x.got = readFault(fault), true

@@ -300,8 +300,7 @@ func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	}
 	if s := x.Status(); s < 200 || s > 299 {
 		x.id = id
-		x.readBody()
-		return nil
+		return x.readBody(t)
 	}
 	timer := time.NewTimer(time.Until(t.Deadline))
 	defer timer.Stop()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -70,6 +71,7 @@ func (s *Servers) post(w http.ResponseWriter, r *http.Request, one *session) {
 	id, method := v.Get("id"), v.Get("method")
 	begins := method.EqualText("initialize") || method.EqualText("server/discover")
 	isNew := one == nil
+	probes := isNew && method.EqualText("server/discover")
 	if isNew {
 		if !begins {
 			http.Error(w, "there is no session", http.StatusBadRequest)
@@ -79,6 +81,7 @@ func (s *Servers) post(w http.ResponseWriter, r *http.Request, one *session) {
 			refuse(w, err)
 			return
 		}
+		one.probe(probes)
 	}
 	line := jsonscan.AppendMinified(nil, body) // one line
 	if !id.Exists() || !method.Exists() {
@@ -107,7 +110,7 @@ func (s *Servers) post(w http.ResponseWriter, r *http.Request, one *session) {
 		http.Error(w, "the session has ended", http.StatusNotFound) // it was not taken
 		return
 	}
-	s.answer(w, r, one, q, isNew, method.EqualText("server/discover"))
+	s.answer(w, r, one, q, isNew, probes)
 }
 
 // abandon tells a server that nobody waits for an answer any more. A session that
@@ -127,12 +130,22 @@ func (s *Servers) abandon(one *session, id jsonscan.Value, isNew bool) {
 }
 
 // answer writes what comes for a request: one answer as JSON, what comes before it as
-// a stream.
-func (s *Servers) answer(w http.ResponseWriter, r *http.Request, one *session, q *queue, isNew, discovers bool) {
+// a stream. A server of an older revision may end at a probe with server/discover, or say
+// nothing: it gets the handshake that it knows in another process.
+func (s *Servers) answer(w http.ResponseWriter, r *http.Request, one *session, q *queue, isNew, probes bool) {
 	streams := false
+	var silent <-chan time.Time
+	if probes {
+		timer := time.NewTimer(s.patience)
+		defer timer.Stop()
+		silent = timer.C
+	}
 	for {
 		select {
 		case <-q.ready:
+		case <-silent:
+			unknown(w, q, "the server says nothing to it")
+			return
 		case <-r.Context().Done():
 			return
 		}
@@ -140,7 +153,7 @@ func (s *Servers) answer(w http.ResponseWriter, r *http.Request, one *session, q
 		for i, b := range items {
 			last := answer && i == len(items)-1
 			if last && isNew {
-				s.settle(w, one, b, discovers)
+				s.settle(w, one, b, probes)
 			}
 			if last && !streams {
 				w.Header().Set("Content-Type", "application/json")
@@ -153,6 +166,10 @@ func (s *Servers) answer(w http.ResponseWriter, r *http.Request, one *session, q
 		switch {
 		case ended && !streams && len(items) == 0:
 			<-one.child.done
+			if probes {
+				unknown(w, q, "the process ended: "+one.child.reason)
+				return
+			}
 			refuse(w, problem.New(problem.UpstreamStatus, "the process of the MCP server ended before it answered: %s", one.child.reason).
 				Fix("look at what it wrote: sluice logs TOOLSET --stderr"))
 			return
@@ -162,6 +179,14 @@ func (s *Servers) answer(w http.ResponseWriter, r *http.Request, one *session, q
 			_ = http.NewResponseController(w).Flush() // the client has gone
 		}
 	}
+}
+
+// unknown answers a probe as a server does that does not know the method.
+func unknown(w http.ResponseWriter, q *queue, why string) {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), q.id...)
+	b = jsonscan.AppendStringOf(append(b, `,"error":{"code":-32601,"message":`...), why)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '}', '}')) //nolint:gosec // JSON for mcpclient; else the client has gone
 }
 
 // settle notes what a new session speaks. One that answers server/discover with an

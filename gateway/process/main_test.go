@@ -74,6 +74,10 @@ func fake(kind string, args []string) {
 		case method == "server/discover" && kind == "modern":
 			say(`{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`, id)
 			continue
+		case method == "server/discover" && kind == "quits": // as servers that want initialize first
+			os.Exit(3)
+		case method == "server/discover" && kind == "mum":
+			continue
 		case method == "notifications/cancelled":
 			_, _ = fmt.Fprintf(os.Stderr, "cancelled %s\n", v.Get("params").Get("requestId").Raw())
 			continue

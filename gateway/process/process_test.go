@@ -216,6 +216,30 @@ func TestModern(t *testing.T) {
 	}
 }
 
+// TestProbed: servers of older revisions that end at server/discover, or say nothing to it, are
+// servers that do not know it, and the handshake is made with another process at once.
+func TestProbed(t *testing.T) {
+	h := newHost(t)
+	h.patience = time.Millisecond
+	for kind, why := range map[string]string{"quits": "status 3", "mum": "says nothing"} {
+		cmd := h.add(kind, nil)
+		for range 2 {
+			a := h.post(cmd, "", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`)
+			if a.status != http.StatusOK || a.session != "" || !strings.Contains(a.body, `"id":1,"error":{"code":-32601`) || kind == "mum" && !strings.Contains(a.body, why) {
+				t.Errorf("%s: %d, session %q: %s", kind, a.status, a.session, a.body)
+			}
+		}
+		a := h.post(cmd, "", `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}`)
+		if a.status != http.StatusOK || a.session == "" {
+			t.Errorf("%s: the handshake: %d %s", kind, a.status, a.body)
+		}
+	}
+	h.patience = time.Hour
+	if a := h.post(h.add("quits", nil), "", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`); !strings.Contains(a.body, "status 3") {
+		t.Errorf("it does not say how the process ended: %s", a.body)
+	}
+}
+
 // In 2026-07-28 a client that closes its stream no longer waits, and over stdio a server
 // is told with a message.
 func TestDisconnectCancelsModern(t *testing.T) {

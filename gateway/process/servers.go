@@ -32,7 +32,10 @@ const (
 	// firstPause and maxPause are how long a command that ended before it answered is
 	// not started again; it doubles each time.
 	firstPause = time.Second
-	maxPause   = 5 * time.Minute
+	// probeTimeout is how long server/discover may be without an answer: servers of older
+	// revisions that were written by hand answer nothing that they do not know.
+	probeTimeout = 10 * time.Second
+	maxPause     = 5 * time.Minute
 	// installTimeout bounds the installation of a command: a package and what it needs.
 	installTimeout = 5 * time.Minute
 	// stopTimeout is how long the node waits for its commands when it stops: a little
@@ -56,6 +59,9 @@ type Servers struct {
 	o    Options
 	http *http.Server
 	in   *listener
+
+	patience time.Duration // probeTimeout; less in tests
+
 	work sync.WaitGroup // goroutines of sessions
 
 	mu       sync.Mutex
@@ -92,7 +98,7 @@ func New(o Options) (*Servers, error) {
 		}
 		o.Keeper = []string{self, keeperArg}
 	}
-	s := &Servers{o: o, in: newListener(), sessions: map[string]*session{}, commands: map[string]*command{}}
+	s := &Servers{o: o, in: newListener(), patience: probeTimeout, sessions: map[string]*session{}, commands: map[string]*command{}}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
 		MaxHeaderBytes: maxHeader, ReadHeaderTimeout: time.Minute, // its only client is this node
@@ -320,13 +326,14 @@ func (s *Servers) forget(one *session, reason string) {
 	_, known := s.sessions[one.id]
 	c := one.command
 	waited := c.spare == one
+	spoke, probed := one.answered()
 	s.removeLocked(one)
 	switch {
 	case waited: // it ended by itself: whoever comes next starts it
 		c.noSpare = true
-	case one.answered():
+	case spoke:
 		c.failed, c.pause = 0, 0
-	case known && !s.closed: // nobody ended it
+	case known && !probed && !s.closed: // nobody ended it
 		c.failed++
 		c.pause = min(max(2*c.pause, firstPause), maxPause)
 		c.until, c.why = time.Now().Add(c.pause), reason

@@ -30,6 +30,7 @@ type session struct {
 	watch    *queue            // guarded by mu; of what belongs to no request; nil: nobody reads it
 	modern   bool              // guarded by mu; it speaks 2026-07-28
 	spoke    bool              // guarded by mu; it answered once
+	probed   bool              // guarded by mu; its first request is a probe, which older servers may end at
 	lastUsed time.Time         // guarded by mu
 
 	began time.Time // for its caller
@@ -160,10 +161,17 @@ func (s *session) running() bool {
 	}
 }
 
-func (s *session) answered() bool {
+func (s *session) probe(probed bool) {
+	s.mu.Lock()
+	s.probed = probed
+	s.mu.Unlock()
+}
+
+// answered reports whether the command answered, or did not have to.
+func (s *session) answered() (spoke, probed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.spoke
+	return s.spoke, s.probed
 }
 
 // close ends what waits: the command has ended.

@@ -18,7 +18,7 @@ const (
 // that the next caller does not wait for that. What a session has is a process that nobody
 // spoke to before in any case. Nothing makes room for it.
 func (s *Servers) keepSpare(ctx context.Context, ended *session, credentials map[string]string) {
-	if time.Since(ended.began) > spareBrief || !ended.answered() {
+	if spoke, _ := ended.answered(); !spoke || time.Since(ended.began) > spareBrief {
 		return
 	}
 	spec, err := s.o.Lookup(ctx, ended.commandID)

@@ -170,6 +170,9 @@ func readTrailer(h *fasthttp.ResponseHeader, br *bufio.Reader) error {
 	return nil
 }
 
+// IsEvents reports whether the answer says that it is a stream of events.
+func (x *Exchange) IsEvents() bool { return isEvents(x.response.Header.ContentType()) }
+
 func isEvents(contentType []byte) bool {
 	media, _, _ := bytes.Cut(contentType, []byte(";"))
 	return bytes.EqualFold(bytes.TrimSpace(media), []byte("text/event-stream"))

@@ -30,6 +30,7 @@ const (
 	CodeInstruction = "model_instructions"
 	CodeTextLong    = "text_too_long"
 	CodeReference   = "reference_not_loaded"
+	CodeMalformed   = "malformed_member"
 	CodeTasks       = "tasks_not_offered"
 	CodeExtensions  = "extensions_not_offered"
 )
@@ -150,6 +151,7 @@ func (a *acceptor) tool(raw []byte) ([]byte, error) {
 	if v.Kind() != jsonscan.Object {
 		return raw, nil // BuildMCP says so
 	}
+	v = a.formed(toolForm, v)
 	if name := v.Get("name"); name.Kind() == jsonscan.String {
 		if text := string(name.AppendText(nil)); textfilter.Clean(text) != text || textfilter.IndexJSON(name.Raw()) >= 0 {
 			return nil, fmt.Errorf("its name has hidden characters: \"%s\"", textfilter.Visible(text, MaxServerTitle))

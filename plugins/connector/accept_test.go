@@ -125,7 +125,7 @@ func describedTool(n int) string {
 // the notices.
 func TestAcceptSizes(t *testing.T) {
 	sized := func(n int) string { // a definition of n bytes
-		const frame = `{"name":"a","_meta":""}`
+		const frame = `{"name":"a","_meta":{"m":""}}`
 		return strings.Replace(frame, `""`, `"`+strings.Repeat("x", n-len(frame))+`"`, 1)
 	}
 	if _, _, refused := accepted(t, sized(MaxServerTool)); refused != "" {

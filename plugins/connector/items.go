@@ -150,6 +150,7 @@ func (a *acceptor) item(kind manifest.ItemKind, raw []byte) ([]byte, error) {
 	if v.Kind() != jsonscan.Object {
 		return raw, nil // readItem says so
 	}
+	v = a.formed(itemForm, v)
 	if key := v.Get(kind.KeyName()); key.Kind() == jsonscan.String {
 		if text := string(key.AppendText(nil)); textfilter.Clean(text) != text || textfilter.IndexJSON(key.Raw()) >= 0 {
 			return nil, fmt.Errorf("its %s has hidden characters: \"%s\"", kind.KeyName(), textfilter.Visible(text, MaxServerTitle))

@@ -48,7 +48,7 @@ func TestItems(t *testing.T) {
 		`{"name":"greet","description":"Says he\u200bllo.","arguments":[{"name":"who","required":true}],"icons":[{"src":"a.png"}],"_meta":{"x":1}},`+
 			`{"name":"greet"},{"title":"no name"},{"name":"h\u200bi"},{"name":"a","arguments":[{"name":"w\u200bo"}]}`,
 		`{"uri":"file:///a","name":"a"},{"uri":"file:///b"},{"name":"c"},{"uri":"file:///`+strings.Repeat("x", manifest.MaxPath)+`","name":"long"},`+
-			`{"uri":"file:///d","name":"d","_meta":"`+strings.Repeat("x", manifest.MaxMCPItem)+`"}`,
+			`{"uri":"file:///d","name":"d","_meta":{"m":"`+strings.Repeat("x", manifest.MaxMCPItem)+`"}}`,
 		`{"uriTemplate":"file:///{path}","name":"files"},3`)
 	s.Completions, s.Subscribe, s.Reads = true, true, true
 	c, refused := openItems(t, s)

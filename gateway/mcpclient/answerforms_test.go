@@ -1,0 +1,105 @@
+package mcpclient
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/safedial"
+)
+
+// TestAnswerForms: answers that readers of other languages take are taken, too.
+func TestAnswerForms(t *testing.T) {
+	packed := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = io.WriteString(w, text)
+		_ = w.Close()
+		return b.String()
+	}
+	for name, c := range map[string]struct {
+		media, coding string
+		body          string // ID is that of the request
+		fault         string // "": it is a result
+	}{
+		"a byte order mark":        {"application/json", "", "\ufeff" + `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`, ""},
+		"an error that is null":    {"application/json", "", `{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":null}`, ""},
+		"a result that is null":    {"application/json", "", `{"jsonrpc":"2.0","id":ID,"result":null,"error":{"code":-5,"message":"no"}}`, "no"},
+		"both are null":            {"application/json", "", `{"jsonrpc":"2.0","id":ID,"result":null,"error":null}`, "not valid JSON-RPC"},
+		"both are there":           {"application/json", "", `{"jsonrpc":"2.0","id":ID,"result":{},"error":{"code":-5,"message":"no"}}`, "not valid JSON-RPC"},
+		"compressed":               {"application/json", "gzip", `{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}`, ""},
+		"a compressed stream":      {"text/event-stream; charset=utf-8", "gzip", ": hi\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"content\":[]}}\n\n", ""},
+		"a compressed empty one":   {"text/event-stream", "gzip", ": hi\n\n", "without a result"},
+		"a compressed stream, cut": {"text/event-stream", "gzip", "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"conte", "without a result"},
+		"compressed noise":         {"text/event-stream", "gzip", strings.Repeat(":"+strings.Repeat("x", 8190)+"\n", maxNotified>>13+1), "16 MiB besides its answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := answering(t, func(w http.ResponseWriter, id string) {
+				body := strings.Replace(c.body, "ID", id, 1)
+				w.Header().Set("Content-Type", c.media)
+				if c.coding != "" {
+					w.Header().Set("Content-Encoding", c.coding)
+					body = packed(body)
+				}
+				_, _ = io.WriteString(w, body)
+			})
+			to := target(t, url)
+			to.Hint.Protocol, to.MaxBody = versionLegacy, 32<<20
+			var x Exchange
+			err := newClient(t, safedial.Options{AllowPrivate: true}).Call(&x, to, &Call{Tool: "x"})
+			switch {
+			case err != nil && (c.fault == "" || !strings.Contains(err.Error(), c.fault)):
+				t.Errorf("%v, want %q", err, c.fault)
+			case err == nil && x.Fault() != nil && x.Fault().Message != c.fault:
+				t.Errorf("%q, want %q", x.Fault().Message, c.fault)
+			case err == nil && x.Fault() == nil && c.fault != "":
+				t.Errorf("it is a result, want %q", c.fault)
+			}
+		})
+	}
+}
+
+// TestHandshakeForms: revisions that are spoken, and capabilities that are null, as some languages
+// write those that a server does not have.
+func TestHandshakeForms(t *testing.T) {
+	for version, spoken := range map[string]bool{"2024-10-07": true, "2024-11-05": true, "2025-11-25": true, "2024-10-08": false, "2099-01-01": false} {
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			var in struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			result := `{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`
+			switch in.Method {
+			case "initialize":
+				result = `{"protocolVersion":"` + version + `","capabilities":{"tools":{},"prompts":null,"resources":null,"completions":null,"logging":null},"serverInfo":{"name":"x","version":"1"}}`
+			case "tools/list":
+			case "server/discover":
+				w.WriteHeader(http.StatusBadRequest)
+				return
+			default:
+				if in.Method != "notifications/initialized" {
+					t.Errorf("it is asked for %s", in.Method)
+				}
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, result)
+		})
+		var x Exchange
+		got, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, target(t, url))
+		if spoken != (err == nil) || !spoken && !problem.Is(err, problem.CannotConnectMCP) {
+			t.Errorf("%s: %v", version, err)
+		}
+		if spoken && (got.Protocol != version || got.Completions || got.Reads || len(got.Unlisted) > 0) {
+			t.Errorf("%s: %+v", version, got)
+		}
+	}
+}
