@@ -26,14 +26,18 @@ type nested struct {
 	mu    sync.Mutex
 	calls []ToolTrace // guarded by mu; only when the call is traced
 	ended int         // guarded by mu
-	last  []nestedCall
+	// kinds are the calls that ended, each kind once, and changedMore counts those of other kinds
+	// that may have changed data. Guarded by mu.
+	kinds       []nestedCall
+	changedMore int
 }
 
-// nestedCall is a call that ended, for the text of a failure.
+// nestedCall is a kind of calls that ended, for the text of a failure.
 type nestedCall struct {
 	tool    string
 	changes bool // it may have changed data
 	failed  bool
+	times   int
 }
 
 func (n *nested) done() int {
@@ -117,7 +121,8 @@ const least = 2 * time.Millisecond
 // late reports whether the deadline of the call is there.
 func (x *exchange) late() bool { return time.Until(x.deadline) < least }
 
-// maxTold is how many calls the text of a failure names.
+// maxTold is how many kinds of calls the text of a failure names: a tool, whether it may have
+// changed data, and whether it failed.
 const maxTold = 20
 
 // note records a call that ended.
@@ -131,13 +136,29 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 	if y.link != "" {
 		n.x.link = y.link // for the caller, if the whole fails; what calls never sees it
 	}
-	n.ended++
-	if len(n.last) < maxTold {
-		n.last = append(n.last, nestedCall{y.tool.Name, y.asked && !y.tool.OnlyReads(), r.Error != ""})
-	}
+	n.count(nestedCall{tool: y.tool.Name, changes: y.asked && !y.tool.OnlyReads(), failed: r.Error != ""})
 	if n.x.trace != nil {
 		n.calls = append(n.calls, t)
 	}
+}
+
+// count counts a call that ended with those of its kind. n.mu is held.
+func (n *nested) count(c nestedCall) {
+	n.ended++
+	for i := range n.kinds {
+		if k := &n.kinds[i]; k.tool == c.tool && k.changes == c.changes && k.failed == c.failed {
+			k.times++
+			return
+		}
+	}
+	if len(n.kinds) == maxTold {
+		if c.changes {
+			n.changedMore++
+		}
+		return
+	}
+	c.times = 1
+	n.kinds = append(n.kinds, c)
 }
 
 // told says which calls ended before a failure, and which of them changed data.
@@ -149,17 +170,15 @@ func (n *nested) told() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(n.ended, "call"))
-	for i := 0; i < len(n.last); {
-		c, times := n.last[i], 0
-		for ; i < len(n.last) && n.last[i] == c; i++ {
-			times++
-		}
-		if i > times {
+	named := 0
+	for i, c := range n.kinds {
+		if i > 0 {
 			b.WriteString(", ")
 		}
+		named += c.times
 		b.WriteString(c.tool)
-		if times > 1 {
-			fmt.Fprintf(&b, " × %d", times)
+		if c.times > 1 {
+			fmt.Fprintf(&b, " × %d", c.times)
 		}
 		switch {
 		case c.changes && c.failed:
@@ -170,8 +189,11 @@ func (n *nested) told() string {
 			b.WriteString(" (failed)")
 		}
 	}
-	if n.ended > len(n.last) {
-		fmt.Fprintf(&b, " and %d more", n.ended-len(n.last))
+	if n.ended > named {
+		fmt.Fprintf(&b, " and %d more", n.ended-named)
+	}
+	if n.changedMore > 0 {
+		fmt.Fprintf(&b, ", %d of which may have changed data", n.changedMore)
 	}
 	return b.String()
 }
