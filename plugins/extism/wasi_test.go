@@ -117,9 +117,8 @@ func TestWASIAnswers(t *testing.T) {
 	} {
 		p := load(t, h, Spec{Name: "plain", Code: wasiModuleOf(c.name, c.params, c.before, false, c.arguments...), Limits: Limits{Deadline: time.Minute}})
 		_, err := p.Call(t.Context(), nil, Call{Export: "f"})
-		var said *PluginError
 		got := uint32(wasiOK)
-		if errors.As(err, &said) {
+		if said, ok := errors.AsType[*PluginError](err); ok {
 			got, err = said.Code, nil
 		}
 		if err != nil || got != c.want {
