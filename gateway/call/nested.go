@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,12 +25,9 @@ type nested struct {
 	x *exchange
 
 	mu    sync.Mutex
-	calls []ToolTrace // guarded by mu; only when the call is traced
-	ended int         // guarded by mu
-	// kinds are the calls that ended, each kind once, and changedMore counts those of other kinds
-	// that may have changed data. Guarded by mu.
-	kinds       []nestedCall
-	changedMore int
+	calls []ToolTrace  // guarded by mu; only when the call is traced
+	ended int          // guarded by mu
+	kinds []nestedCall // guarded by mu; each kind of calls that ended, once
 }
 
 // nestedCall is a kind of calls that ended, for the text of a failure.
@@ -121,8 +119,8 @@ const least = 2 * time.Millisecond
 // late reports whether the deadline of the call is there.
 func (x *exchange) late() bool { return time.Until(x.deadline) < least }
 
-// maxTold is how many kinds of calls the text of a failure names: a tool, whether it may have
-// changed data, and whether it failed.
+// maxTold is how many kinds of calls the text of a failure names, beside those that may have
+// changed data: a tool, whether it may have, and whether it failed.
 const maxTold = 20
 
 // note records a call that ended.
@@ -145,20 +143,13 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 // count counts a call that ended with those of its kind. n.mu is held.
 func (n *nested) count(c nestedCall) {
 	n.ended++
-	for i := range n.kinds {
-		if k := &n.kinds[i]; k.tool == c.tool && k.changes == c.changes && k.failed == c.failed {
-			k.times++
-			return
-		}
-	}
-	if len(n.kinds) == maxTold {
-		if c.changes {
-			n.changedMore++
-		}
+	if i := slices.IndexFunc(n.kinds, func(k nestedCall) bool { k.times = 0; return k == c }); i >= 0 {
+		n.kinds[i].times++
 		return
 	}
-	c.times = 1
-	n.kinds = append(n.kinds, c)
+	if c.times = 1; len(n.kinds) < maxTold || c.changes {
+		n.kinds = append(n.kinds, c)
+	}
 }
 
 // told says which calls ended before a failure, and which of them changed data.
@@ -191,9 +182,6 @@ func (n *nested) told() string {
 	}
 	if n.ended > named {
 		fmt.Fprintf(&b, " and %d more", n.ended-named)
-	}
-	if n.changedMore > 0 {
-		fmt.Fprintf(&b, ", %d of which may have changed data", n.changedMore)
 	}
 	return b.String()
 }

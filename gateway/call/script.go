@@ -165,9 +165,7 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 			text += "\n" + strings.Join(frames[:min(len(frames), maxScriptStack)], "\n")
 		}
 		remedy = cmp.Or(s.remedy(failed.Message), remedy)
-		if !strings.HasPrefix(failed.Message, tooManyCalls) { // which ends calls that it awaits
-			text += notAwaited(s.open)
-		}
+		text += notAwaited(s.open)
 	case errors.Is(err, script.ErrDeadline):
 		own := cmp.Or(time.Duration(x.ts.ScriptLimits().Milliseconds)*time.Millisecond, script.OwnTime)
 		text, remedy = err.Error(), fmt.Sprintf("it may compute for %s by itself, waiting for tools aside: look for a loop that does not end, or do less", own)
@@ -192,16 +190,13 @@ func notAwaited(calls int) string {
 	return fmt.Sprintf("\n%s had not ended: write await before tools.…", plural(calls, "call"))
 }
 
-// tooManyCalls begins what a script throws that makes one call too many.
-const tooManyCalls = "RangeError: the script makes too many calls"
-
 // remedy is what can be done about an error of a script that has a cause which many have; ""
 // for others.
 func (s *scriptCalls) remedy(message string) string {
 	if strings.HasPrefix(message, "SyntaxError") {
 		return "write plain JavaScript, without types and import"
 	}
-	if strings.HasPrefix(message, tooManyCalls) {
+	if strings.HasPrefix(message, "RangeError: the script makes too many calls") {
 		return fmt.Sprintf("one run makes at most %d calls: ask for more in each, or do the rest in another run", cmp.Or(s.x.ts.ScriptLimits().Calls, script.DefaultCalls))
 	}
 	name, isReference := strings.CutPrefix(message, "ReferenceError: ")
@@ -211,11 +206,6 @@ func (s *scriptCalls) remedy(message string) string {
 	}
 	if slices.Contains(s.Names(""), name) {
 		return "write tools." + name
-	}
-	for _, group := range s.Names("") {
-		if slices.Contains(s.Names(group), name) {
-			return "write tools." + group + "." + name
-		}
 	}
 	return "a script has the language itself, tools, console, sleep and setTimeout: no modules, network, files, URL, Intl or Buffer"
 }

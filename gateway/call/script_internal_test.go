@@ -97,7 +97,7 @@ func TestTold(t *testing.T) {
 		kinds = append(kinds, nestedCall{tool: names[i]})
 	}
 	tests["20 calls ended: "+strings.Join(names, ", ")] = kinds
-	tests["23 calls ended: "+strings.Join(names, ", ")+" and 3 more, 2 of which may have changed data"] = append(slices.Clip(kinds), list, create, create)
+	tests["23 calls ended: "+strings.Join(names, ", ")+", create × 2 (changed data: do not repeat it blindly) and 1 more"] = append(slices.Clip(kinds), list, create, create)
 	for want, calls := range tests {
 		var n nested
 		for _, c := range calls {
