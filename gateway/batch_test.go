@@ -115,6 +115,7 @@ func TestBatch(t *testing.T) {
 			{"ids", obj{"calls": []any{obj{"tool": "get_item", "arguments": obj{"id": 1}, "id": "a"}, obj{"tool": "get_item", "arguments": obj{"id": 2}, "id": "b"}}}, []string{"[a get_item]", "[b get_item]"}, false},
 			{"bad arguments", obj{"calls": []any{itemCall("x"), itemCall(1)}}, []string{"[1 get_item] failed: ", "id", "item 1"}, false},
 			{"unknown tool", obj{"calls": []any{obj{"tool": "get_itm"}, itemCall(1)}}, []string{`failed: there is no tool "get_itm": did you mean get_item?`, "item 1"}, false},
+			{"a tool as scripts name it", obj{"calls": []any{obj{"tool": "api.get_item"}}}, []string{`failed: there is no tool "api.get_item": did you mean get_item?`}, true},
 			{"all fail", obj{"calls": []any{itemCall(404)}}, []string{"no such item"}, true},
 			{"itself", obj{"calls": []any{obj{"tool": "batch", "arguments": obj{"calls": []any{itemCall(1)}}}}}, []string{"a batch cannot call batch"}, true},
 			{"own tool", obj{"calls": []any{obj{"tool": "fetch_result"}}}, []string{"a batch cannot call fetch_result"}, true},

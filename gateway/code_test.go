@@ -101,6 +101,8 @@ func TestCodeMode(t *testing.T) {
 		run(`try { await tools.api.get_item({id: 404}) } catch (e) { return [e.tool, e.status] }`, false, "get_item", "404")
 		run(`await tools.api.get_item({id: "x"})`, true, "/id")
 		run(`await tools.api.get_itm({id: 1})`, true, "did you mean tools.api.get_item?")
+		run(`for (let i = 0; i < 65; i++) await tools.api.get_item({id: 1})`, true, "one run makes at most 64 calls", "get_item × 64")
+		run(`await Promise.all(Array.from({length: 65}, () => tools.api.get_item({id: 1})))`, true, "one run makes at most 64 calls")
 		run(`await tools.other.get_item({id: 1})`, true, "there is no tool")
 		run(`await tools.get_item({id: 1})`, false, "item 1")
 		run(`await tools.api.get_item([1])`, true, "must be one object")

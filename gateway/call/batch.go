@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -145,7 +146,8 @@ func (b *batchRun) unknown(c *batchCall) error {
 		}
 	}
 	c.result.Error = fmt.Sprintf("there is no tool %.80q", c.Name)
-	if near := nearest.Name(c.Name[:min(len(c.Name), comparedName)], slices.Values(names)); near != "" {
+	name := c.Name[strings.LastIndexByte(c.Name, '.')+1:] // as scripts write it, tools.shop.list
+	if near := nearest.Name(name[:min(len(name), comparedName)], slices.Values(names)); near != "" {
 		c.result.Error += ": did you mean " + near + "?"
 	}
 	return nil

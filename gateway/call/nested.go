@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,16 +25,17 @@ type nested struct {
 	x *exchange
 
 	mu    sync.Mutex
-	calls []ToolTrace // guarded by mu; only when the call is traced
-	ended int         // guarded by mu
-	last  []nestedCall
+	calls []ToolTrace  // guarded by mu; only when the call is traced
+	ended int          // guarded by mu
+	kinds []nestedCall // guarded by mu; each kind of calls that ended, once
 }
 
-// nestedCall is a call that ended, for the text of a failure.
+// nestedCall is a kind of calls that ended, for the text of a failure.
 type nestedCall struct {
 	tool    string
 	changes bool // it may have changed data
 	failed  bool
+	times   int
 }
 
 func (n *nested) done() int {
@@ -117,7 +119,8 @@ const least = 2 * time.Millisecond
 // late reports whether the deadline of the call is there.
 func (x *exchange) late() bool { return time.Until(x.deadline) < least }
 
-// maxTold is how many calls the text of a failure names.
+// maxTold is how many kinds of calls the text of a failure names, beside those that may have
+// changed data: a tool, whether it may have, and whether it failed.
 const maxTold = 20
 
 // note records a call that ended.
@@ -131,12 +134,21 @@ func (n *nested) note(y *exchange, r *guest.ToolResult) {
 	if y.link != "" {
 		n.x.link = y.link // for the caller, if the whole fails; what calls never sees it
 	}
-	n.ended++
-	if len(n.last) < maxTold {
-		n.last = append(n.last, nestedCall{y.tool.Name, y.asked && !y.tool.OnlyReads(), r.Error != ""})
-	}
+	n.count(nestedCall{tool: y.tool.Name, changes: y.asked && !y.tool.OnlyReads(), failed: r.Error != ""})
 	if n.x.trace != nil {
 		n.calls = append(n.calls, t)
+	}
+}
+
+// count counts a call that ended with those of its kind. n.mu is held.
+func (n *nested) count(c nestedCall) {
+	n.ended++
+	if i := slices.IndexFunc(n.kinds, func(k nestedCall) bool { k.times = 0; return k == c }); i >= 0 {
+		n.kinds[i].times++
+		return
+	}
+	if c.times = 1; len(n.kinds) < maxTold || c.changes {
+		n.kinds = append(n.kinds, c)
 	}
 }
 
@@ -149,17 +161,15 @@ func (n *nested) told() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nBefore that %s ended: ", plural(n.ended, "call"))
-	for i := 0; i < len(n.last); {
-		c, times := n.last[i], 0
-		for ; i < len(n.last) && n.last[i] == c; i++ {
-			times++
-		}
-		if i > times {
+	named := 0
+	for i, c := range n.kinds {
+		if i > 0 {
 			b.WriteString(", ")
 		}
+		named += c.times
 		b.WriteString(c.tool)
-		if times > 1 {
-			fmt.Fprintf(&b, " × %d", times)
+		if c.times > 1 {
+			fmt.Fprintf(&b, " × %d", c.times)
 		}
 		switch {
 		case c.changes && c.failed:
@@ -170,8 +180,8 @@ func (n *nested) told() string {
 			b.WriteString(" (failed)")
 		}
 	}
-	if n.ended > len(n.last) {
-		fmt.Fprintf(&b, " and %d more", n.ended-len(n.last))
+	if n.ended > named {
+		fmt.Fprintf(&b, " and %d more", n.ended-named)
 	}
 	return b.String()
 }

@@ -196,6 +196,9 @@ func (s *scriptCalls) remedy(message string) string {
 	if strings.HasPrefix(message, "SyntaxError") {
 		return "write plain JavaScript, without types and import"
 	}
+	if strings.HasPrefix(message, "RangeError: the script makes too many calls") {
+		return fmt.Sprintf("one run makes at most %d calls: ask for more in each, or do the rest in another run", cmp.Or(s.x.ts.ScriptLimits().Calls, script.DefaultCalls))
+	}
 	name, isReference := strings.CutPrefix(message, "ReferenceError: ")
 	name, isMissing := strings.CutSuffix(name, " is not defined")
 	if !isReference || !isMissing {

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,10 @@ func scripting() *exchange {
 // made before it.
 func TestScriptFailure(t *testing.T) {
 	for _, n := range []int{maxTold, maxTold + 1} {
-		s := &scriptCalls{nested: nested{x: scripting(), ended: n}}
-		for range maxTold { // note keeps no more
-			s.last = append(s.last, nestedCall{tool: "t"})
+		s := &scriptCalls{nested: nested{x: scripting()}}
+		for i := range n {
+			s.count(nestedCall{tool: fmt.Sprint("t", i), changes: i == 0})
 		}
-		s.last[0].changes = true
 		var frames []string
 		for i := range maxScriptStack + 1 {
 			frames = append(frames, fmt.Sprintf("    at f%d (script.js:%d:1)", i, i+1))
@@ -39,7 +39,7 @@ func TestScriptFailure(t *testing.T) {
 		if !strings.Contains(text, fmt.Sprintf("f%d ", maxScriptStack-1)) || strings.Contains(text, fmt.Sprintf("f%d ", maxScriptStack)) {
 			t.Errorf("frames: %s", text)
 		}
-		if !strings.Contains(text, "t (changed data: do not repeat it blindly), t") || strings.Contains(text, "and 1 more") != (n > maxTold) {
+		if !strings.Contains(text, "t0 (changed data: do not repeat it blindly), t1") || strings.Contains(text, "and 1 more") != (n > maxTold) {
 			t.Errorf("after %d calls: %s", n, text)
 		}
 	}
@@ -76,11 +76,38 @@ func TestScriptFaults(t *testing.T) {
 	}
 }
 
-// TestTold: calls that were made one after the other of one tool are counted.
+// TestTold: calls of one kind are counted, wherever they stand, and none that may have changed
+// data is left out.
 func TestTold(t *testing.T) {
-	n := &nested{ended: 6, last: []nestedCall{{"list", false, false}, {"list", false, false}, {"list", false, true}, {"create", true, false}, {"create", true, false}}}
-	const want = "\nBefore that 6 calls ended: list × 2, list (failed), create × 2 (changed data: do not repeat it blindly) and 1 more"
-	if got := n.told(); got != want {
-		t.Errorf("%q, want %q", got, want)
+	list, create := nestedCall{tool: "list"}, nestedCall{tool: "create", changes: true}
+	tests := map[string][]nestedCall{
+		"2 calls ended: list, list (failed)":                                           {list, {tool: "list", failed: true}},
+		"4 calls ended: list × 2, create × 2 (changed data: do not repeat it blindly)": {list, create, list, create},
+		"1 call ended: create (failed, may have changed data)":                         {{tool: "create", changes: true, failed: true}},
+	}
+	var many []nestedCall
+	for range 3 * maxTold {
+		many = append(many, list)
+	}
+	tests["61 calls ended: list × 60, create (changed data: do not repeat it blindly)"] = append(many, create)
+	var kinds []nestedCall
+	var names []string
+	for i := range maxTold {
+		names = append(names, fmt.Sprint("t", i))
+		kinds = append(kinds, nestedCall{tool: names[i]})
+	}
+	tests["20 calls ended: "+strings.Join(names, ", ")] = kinds
+	tests["23 calls ended: "+strings.Join(names, ", ")+", create × 2 (changed data: do not repeat it blindly) and 1 more"] = append(slices.Clip(kinds), list, create, create)
+	for want, calls := range tests {
+		var n nested
+		for _, c := range calls {
+			n.count(c)
+		}
+		if got := n.told(); got != "\nBefore that "+want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (&nested{}).told(); got != "" {
+		t.Errorf("without a call: %q", got)
 	}
 }

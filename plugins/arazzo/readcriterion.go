@@ -59,6 +59,9 @@ func (r *reader) criterion(n node) *Criterion {
 		r.fault(n, "a criterion of type %s needs a context", c.kind)
 	}
 	if c.Condition == "" {
+		if at := n.get("condition"); at.isText() {
+			r.fault(at, "the condition is empty")
+		}
 		return c
 	}
 	if c.kind == kindRegex || c.kind == kindJSONPath {

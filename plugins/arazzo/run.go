@@ -266,37 +266,6 @@ func (f *frame) run(ctx context.Context) (*transfer, error) {
 	return nil, nil
 }
 
-// parallel runs each step as soon as those it waits for have ended. The first that fails
-// ends the others.
-func (f *frame) parallel(parent context.Context, after [][]int) (*transfer, error) {
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	var steps sync.WaitGroup
-	ended := make([]chan struct{}, len(after))
-	for i := range ended {
-		ended[i] = make(chan struct{})
-	}
-	for i, s := range f.w.Steps {
-		steps.Go(func() {
-			defer close(ended[i])
-			for _, j := range after[i] {
-				<-ended[j]
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			if _, err := f.step(ctx, s); err != nil {
-				cancel(err) // only the first counts
-			}
-		})
-	}
-	steps.Wait()
-	if ctx.Err() == nil {
-		return nil, nil
-	}
-	return nil, context.Cause(ctx)
-}
-
 // step runs one step with its retries, and says what follows.
 func (f *frame) step(ctx context.Context, s *Step) (outcome, error) {
 	retries := map[*Action]int{}

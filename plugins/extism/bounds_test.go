@@ -77,6 +77,22 @@ func TestAnswerBound(t *testing.T) {
 	f(5000, "more than 1000 bytes")
 }
 
+// TestNamesBound: names of settings and variables of 64 KB.
+func TestNamesBound(t *testing.T) {
+	for what, use := range map[string]func(i *Instance, name uint64){
+		"a setting":          func(i *Instance, name uint64) { i.configGet([]uint64{name}) },
+		"a variable":         func(i *Instance, name uint64) { i.varGet([]uint64{name}) },
+		"a variable's value": func(i *Instance, name uint64) { i.varSet([]uint64{name, i.write([]byte("v"))}) },
+	} {
+		f := func(n int, want string) {
+			t.Helper()
+			ended(t, fmt.Sprint(what, " of ", n), inPlugin(t, Limits{}, func(i *Instance) { use(i, i.write([]byte(strings.Repeat("n", n)))) }), want)
+		}
+		f(maxName, "")
+		f(maxName+1, "more than 65536")
+	}
+}
+
 // TestRequestsBound: sixteen requests of one call, each described in 64 KB.
 func TestRequestsBound(t *testing.T) {
 	f := func(n int, want string) {

@@ -23,7 +23,7 @@ func instantiateEnv(ctx context.Context, r wazero.Runtime) error {
 		}
 		b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
 			i := running(ctx)
-			i.checkDeadline()
+			i.look()
 			f(i, stack)
 		}), valueTypes(t.params), valueTypes(t.results)).Export(name)
 	}
@@ -88,8 +88,18 @@ func (i *Instance) release(at uint64) {
 	}
 }
 
+// name reads the name of a setting or a variable. The plugin is denied those that would take
+// long to copy.
+func (i *Instance) name(what string, at uint64) string {
+	b := i.read(what, at)
+	if len(b) > maxName {
+		deny("%s has %d bytes, more than %d", what, len(b), maxName)
+	}
+	return string(b)
+}
+
 func (i *Instance) configGet(stack []uint64) {
-	key := string(i.read("the name of a setting", stack[0]))
+	key := i.name("the name of a setting", stack[0])
 	if i.config != nil {
 		if v, ok := i.config(key); ok {
 			stack[0] = i.write([]byte(v))
@@ -100,7 +110,7 @@ func (i *Instance) configGet(stack []uint64) {
 }
 
 func (i *Instance) varGet(stack []uint64) {
-	value := i.vars[string(i.read("the name of a variable", stack[0]))]
+	value := i.vars[i.name("the name of a variable", stack[0])]
 	i.release(stack[0])
 	stack[0] = i.write(value)
 }
@@ -109,7 +119,7 @@ func (i *Instance) varGet(stack []uint64) {
 const varOverhead = 40
 
 func (i *Instance) varSet(stack []uint64) {
-	key := string(i.read("the name of a variable", stack[0]))
+	key := i.name("the name of a variable", stack[0])
 	i.release(stack[0])
 	bytes := i.varBytes
 	if old, ok := i.vars[key]; ok {

@@ -15,7 +15,6 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/sluicegate/sluice/plugins/linear"
 	"github.com/sluicegate/sluice/plugins/module"
@@ -203,8 +202,8 @@ func (h *Host) engine(ctx context.Context, m mode) (*engine, error) {
 
 // furnish gives a runtime the modules that plugins and the kernel import.
 func (h *Host) furnish(ctx context.Context, e *engine) (err error) {
-	if _, err = wasi_snapshot_preview1.Instantiate(ctx, e.runtime); err != nil {
-		return fmt.Errorf("making WASI: %w", err)
+	if err = instantiateWASI(ctx, e.runtime); err != nil {
+		return err
 	}
 	meter := e.runtime.NewHostModuleBuilder(module.MeterModule)
 	meter.NewFunctionBuilder().WithGoFunction(api.GoFunc(refill), nil, []api.ValueType{api.ValueTypeI32}).Export(module.MeterName)
@@ -244,7 +243,7 @@ func (f *Function) bind() api.GoFunc {
 	call := f.Call
 	return func(ctx context.Context, stack []uint64) {
 		i := running(ctx)
-		i.checkDeadline()
+		i.look()
 		call(&Caller{i}, stack)
 	}
 }

@@ -2,6 +2,7 @@ package extism
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,13 +157,14 @@ func because(ctx context.Context, err error) string {
 // pattern, whole or below a star, and its port is the pattern's, or else the scheme's.
 func hostAllowed(patterns []string, u *url.URL) bool {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	port := u.Port()
-	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
-		port = ""
+	standard := "80"
+	if u.Scheme == "https" {
+		standard = "443"
 	}
+	port := cmp.Or(u.Port(), standard)
 	for _, p := range patterns {
 		name, at, _ := strings.Cut(strings.ToLower(p), ":")
-		if at != port || host == "" {
+		if cmp.Or(at, standard) != port || host == "" {
 			continue
 		}
 		if name == host {

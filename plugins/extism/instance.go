@@ -87,8 +87,14 @@ func running(ctx context.Context) *Instance {
 func refill(ctx context.Context, stack []uint64) {
 	i := running(ctx)
 	i.checkStack()
+	i.look()
+	stack[0] = quantum
+}
+
+// look ends a stretch that was long enough, stops the plugin when it has to, and gives others
+// their turn. Host functions do it as well: what they take is the plugin's.
+func (i *Instance) look() {
 	if i.clock.Stretch() < shortestStretch {
-		stack[0] = quantum
 		return
 	}
 	i.clock.End()
@@ -102,7 +108,6 @@ func refill(ctx context.Context, stack []uint64) {
 	// only, and each step of a garbage collection would wait as long.
 	runtime.Gosched()
 	i.clock.Begin(true)
-	stack[0] = quantum
 }
 
 // checkDeadline stops the plugin when it used up its time, waited too long, or its
@@ -216,9 +221,11 @@ func (i *Instance) senses(cfg wazero.ModuleConfig) wazero.ModuleConfig {
 	}
 	switch {
 	case g.Random:
-		cfg = cfg.WithRandSource(rand.Reader)
+		cfg = cfg.WithRandSource(inParts{i, rand.Reader})
 	case g.NoRandom:
-		cfg = cfg.WithRandSource(notRandom{i})
+		cfg = cfg.WithRandSource(inParts{i, notRandom{i}})
+	default:
+		cfg = cfg.WithRandSource(inParts{i, &sameRandom{}})
 	}
 	return cfg
 }

@@ -10,6 +10,8 @@ const (
 	// past them is counted and dropped.
 	maxLogLine  = 2 << 10
 	maxLogLines = 100
+	// maxName is the longest name of a setting or a variable: it is copied with each use.
+	maxName = 64 << 10
 	// maxHTTPRequest is the longest request description; bodies are bounded by memory.
 	maxHTTPRequest = 64 << 10
 	// maxHTTPCalls is how many requests one call may make.

@@ -227,6 +227,11 @@ func pin(ctx context.Context, ws *store.Workspace, before []draft.Binding, b *dr
 		if row := byVersion[b.Range]; row != nil {
 			return nil, request.FieldFault(at+"/version", "plugin %s %s is yanked: %s", b.Plugin, b.Range, row.YankReason)
 		}
+		for _, row := range rows {
+			if v, err := registry.ParseVersion(row.Version); err == nil && !row.YankedAt.IsZero() && r.Has(v) {
+				return nil, request.FieldFault(at+"/version", "every version of plugin %s in %s is yanked; of %s: %s", b.Plugin, b.Range, row.Version, row.YankReason)
+			}
+		}
 		return nil, request.FieldFault(at+"/version", "plugin %s has no version in %s; the newest is %s", b.Plugin, b.Range, rows[0].Version)
 	}
 	return byVersion[best.String()], nil
