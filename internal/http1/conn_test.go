@@ -91,11 +91,27 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	if fourth, _ := open(a); fourth != nil {
 		t.Fatal("an address has more connections than it may have")
 	}
+	if err := third.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if third, _ = open(a); third == nil {
+		t.Fatal("a closed connection counts")
+	}
+	third.Admit()
+	if fourth, _ := open(a); fourth != nil {
+		t.Fatal("when one is closed the others of its address no longer count")
+	}
 	for _, c := range []*Conn{first, second, third} {
+		if !c.known.Load() {
+			t.Error("a connection on which somebody was let in makes room like a stranger's")
+		}
 		for range 2 { // again is no harm
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if c.state.Load() != closed {
+			t.Error("a closed connection may be closed for another")
 		}
 	}
 	if l.Open() != 1 || len(l.peers) != 1 {
@@ -188,6 +204,74 @@ func TestMemoryOfBodies(t *testing.T) {
 	l.discharge(nil, 2)
 	if a.bodies.Load() != 0 || b.bodies.Load() != 0 || l.BodyBytes() != 0 {
 		t.Error("memory that was given back is charged")
+	}
+}
+
+// TestEveryBodyIsCharged: the memory of each body of a connection counts, and is given back
+// before the next request.
+func TestEveryBodyIsCharged(t *testing.T) {
+	l := newListener(Options{BodyBytesPerAddress: firstBuffer})
+	const size = smallBuffer + 1 // more than comes with the head
+	c := l.admit(from("192.0.2.1", strings.Repeat("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2049\r\n\r\n"+strings.Repeat("x", size), 3)))
+	for range 3 {
+		serveHead(t, c)
+		body, err := c.Body(size)
+		if err != nil || len(body) != size || l.BodyBytes() != firstBuffer || c.peer.bodies.Load() != firstBuffer {
+			t.Errorf("%d bytes, %v; charged are %d", len(body), err, l.BodyBytes())
+		}
+		c.FreeBody()
+		if l.BodyBytes() != 0 {
+			t.Errorf("%d bytes are charged afterwards", l.BodyBytes())
+		}
+	}
+}
+
+// lastly is a connection whose last bytes come with its end.
+type lastly struct{ *wire }
+
+func (l lastly) Read(p []byte) (int, error) {
+	n, err := l.wire.Read(p)
+	if len(l.b) == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// TestBytesBeforeTheEnd: what comes together with the end of a connection is read.
+func TestBytesBeforeTheEnd(t *testing.T) {
+	for _, piece := range []int{1, 1 << 20} {
+		w := from("192.0.2.1", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}")
+		w.piece = piece
+		c := newListener(Options{}).admit(lastly{w})
+		serveHead(t, c)
+		if body, err := c.Body(2); err != nil || string(body) != "{}" {
+			t.Errorf("in pieces of %d: %q, %v", piece, body, err)
+		}
+	}
+}
+
+// TestBrokenWrite: behind a write that failed nothing more is said through TLS.
+func TestBrokenWrite(t *testing.T) {
+	w := from("192.0.2.1", "")
+	c := newListener(Options{}).admit(w)
+	if _, err := c.Write([]byte("x")); err != nil || c.plain.Load() {
+		t.Errorf("%v; taken for broken: %v", err, c.plain.Load())
+	}
+	w.broken = true
+	if _, err := c.Write([]byte("x")); err == nil || !c.plain.Load() {
+		t.Errorf("%v; taken for broken: %v", err, c.plain.Load())
+	}
+}
+
+// TestAppendAnswer: an answer is whole, and says when to come again where that is known.
+func TestAppendAnswer(t *testing.T) {
+	for retry, want := range map[int]string{
+		0: "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 5\r\n\r\ntext\n",
+		1: "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\ntext\n",
+	} {
+		if got := string(appendAnswer(nil, 503, "text", retry)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
