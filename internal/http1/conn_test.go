@@ -266,10 +266,10 @@ func TestBrokenWrite(t *testing.T) {
 // TestAppendAnswer: an answer is whole, and says when to come again where that is known.
 func TestAppendAnswer(t *testing.T) {
 	for retry, want := range map[int]string{
-		0: "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 5\r\n\r\ntext\n",
-		1: "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\ntext\n",
+		0: "before HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 5\r\n\r\ntext\n",
+		1: "before HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 5\r\n\r\ntext\n",
 	} {
-		if got := string(appendAnswer(nil, 503, "text", retry)); got != want {
+		if got := string(appendAnswer([]byte("before "), 503, "text", retry)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -137,7 +137,7 @@ func TestForeignUpload(t *testing.T) {
 	for _, path := range []string{"/v2/c/d/blobs/uploads/" + id, "/v2/a/b/blobs/uploads/" + strings.Repeat("0", len(id)), "/v2/a/b/blobs/uploads/x"} {
 		for _, c := range []struct{ method, query string }{{"GET", ""}, {"PATCH", ""}, {"PUT", "?digest=" + digest("x")}, {"DELETE", ""}} {
 			a := x.do(c.method, path+c.query, "x")
-			if a.StatusCode != 404 || !strings.Contains(string(a.body), "BLOB_UPLOAD_UNKNOWN") {
+			if a.StatusCode != http.StatusNotFound || !strings.Contains(string(a.body), "BLOB_UPLOAD_UNKNOWN") {
 				t.Errorf("%s %s: %s %s", c.method, path, a.Status, a.body)
 			}
 			if a.Header.Get("Location") != "" || a.Header.Get("Range") != "" {
