@@ -50,7 +50,8 @@ build: ## build bin/sluice
 	$(GO_BUILD) -o bin/sluice ./cmd/sluice
 
 # Some packages run twice: those that promise to allocate nothing, which holds without the
-# race detector only, and the command, most of whose scripts run without it. A program
+# race detector only, the command, most of whose scripts run without it, and the simulation,
+# most of whose seeds do. A program
 # under it sleeps for a second at its end unless GORACE says otherwise, and tests start
 # hundreds of them. docs/testing.md says when a run fails.
 #
@@ -60,7 +61,7 @@ WAZEVO    := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE       = -race $(foreach p,modernc.org/sqlite/lib $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/...,-gcflags=$(p)=-race=false)
 # Tests wait for a third of their time: one package more than there are processors fills it.
 AT_ONCE    = -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice
+PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice ./cmd/sluice/sim
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
 	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -- $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(AT_ONCE) $(RACE) -timeout=15m $(PKG)

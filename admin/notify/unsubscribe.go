@@ -40,7 +40,7 @@ var linkRecord = secrets.Record{Key: "links/unsubscribe", Version: 1}
 // unknownLink is the answer to whatever is wrong with a link.
 func unknownLink() error {
 	return problem.New(problem.NotFound, "this link is not valid, or has expired").
-		Fix("ask the operator of the control plane to take the address out of the channel")
+		Fix("ask the operator of the control plane to remove the address from the channel")
 }
 
 // link is the address at which the reminders of an address end; "": nobody can reach one.

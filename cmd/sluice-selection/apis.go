@@ -73,14 +73,47 @@ func (c *catalogue) found(tools []selection.Tool, needs []need) (p placed) {
 	return p
 }
 
+// twoNeeds reads the needs that were seen and those held out, of the APIs that have a specification.
+func twoNeeds(needs, seen, heldOut string, specs map[string]string) (sets [2][]need, err error) {
+	for i, name := range []string{seen, heldOut} {
+		if sets[i], err = readNeeds(filepath.Join(filepath.Dir(needs), name), specs, 3); err != nil {
+			return sets, err
+		}
+	}
+	return sets, nil
+}
+
+// readSuggested reads the tools of an API as they are generated, and as they are with what
+// is suggested for them.
+func readSuggested(ctx context.Context, api, spec string, stderr io.Writer) (generated, both *catalogue, err error) {
+	fmt.Fprintln(stderr, "needs of", api)
+	if generated, err = readCatalogue(ctx, api, spec); err != nil {
+		return nil, nil, err
+	}
+	tools, r, err := generated.suggested()
+	if err != nil {
+		return nil, nil, err
+	}
+	both, err = generated.applied(tools, &r, true)
+	return generated, both, err
+}
+
+// foundOf asks those of the needs that are of an API, which it returns too. Each must have
+// its operation.
+func foundOf(api string, set []need, generated, both *catalogue) (apiFound, []need, error) {
+	of := slices.DeleteFunc(slices.Clone(set), func(n need) bool { return n.api != api })
+	x := apiFound{generated: generated.found(generated.tools, of), suggested: both.found(both.tools, of)}
+	if x.generated.needs != len(of) {
+		return x, nil, fmt.Errorf("%s has operations for %d of its %d needs", api, x.generated.needs, len(of))
+	}
+	return x, of, nil
+}
+
 // measureAPIs asks the needs of all APIs, those that were seen and those held out.
 func measureAPIs(ctx context.Context, specs, needs string, stderr io.Writer) (map[string][2]apiFound, error) {
-	var sets [2][]need
-	for i, name := range []string{"needs-apis.tsv", "needs-apis-held-out.tsv"} {
-		var err error
-		if sets[i], err = readNeeds(filepath.Join(filepath.Dir(needs), name), apiSpecs, 3); err != nil {
-			return nil, err
-		}
+	sets, err := twoNeeds(needs, "needs-apis.tsv", "needs-apis-held-out.tsv", apiSpecs)
+	if err != nil {
+		return nil, err
 	}
 	strangers, err := otherTools(ctx, filepath.Dir(specs), stderr)
 	if err != nil {
@@ -92,16 +125,7 @@ func measureAPIs(ctx context.Context, specs, needs string, stderr io.Writer) (ma
 	}
 	out := map[string][2]apiFound{}
 	for api, file := range apiSpecs {
-		fmt.Fprintln(stderr, "needs of", api)
-		c, err := readCatalogue(ctx, api, filepath.Join(specs, filepath.FromSlash(file)))
-		if err != nil {
-			return nil, err
-		}
-		tools, r, err := c.suggested()
-		if err != nil {
-			return nil, err
-		}
-		both, err := c.applied(tools, &r, true)
+		c, both, err := readSuggested(ctx, api, filepath.Join(specs, filepath.FromSlash(file)), stderr)
 		if err != nil {
 			return nil, err
 		}
@@ -115,10 +139,9 @@ func measureAPIs(ctx context.Context, specs, needs string, stderr io.Writer) (ma
 		}
 		var x [2]apiFound
 		for i := range sets {
-			of := slices.DeleteFunc(slices.Clone(sets[i]), func(n need) bool { return n.api != api })
-			x[i] = apiFound{generated: c.found(c.tools, of), suggested: both.found(both.tools, of)}
-			if x[i].generated.needs != len(of) {
-				return nil, fmt.Errorf("%s has operations for %d of its %d needs", api, x[i].generated.needs, len(of))
+			var of []need
+			if x[i], of, err = foundOf(api, sets[i], c, both); err != nil {
+				return nil, err
 			}
 			if chosen != nil {
 				x[i].entry = chosen.found(among, of)

@@ -22,34 +22,20 @@ var largeSpecs = map[string]string{
 // measureLarge asks the needs of large APIs without an entry: those that were seen and those
 // held out.
 func measureLarge(ctx context.Context, specs, needs string, stderr io.Writer) (map[string][2]apiFound, error) {
-	var sets [2][]need
-	for i, name := range []string{"needs-large.tsv", "needs-large-held-out.tsv"} {
-		var err error
-		if sets[i], err = readNeeds(filepath.Join(filepath.Dir(needs), name), largeSpecs, 3); err != nil {
-			return nil, err
-		}
+	sets, err := twoNeeds(needs, "needs-large.tsv", "needs-large-held-out.tsv", largeSpecs)
+	if err != nil {
+		return nil, err
 	}
 	out := map[string][2]apiFound{}
 	for api, file := range largeSpecs {
-		fmt.Fprintln(stderr, "needs of", api)
-		c, err := readCatalogue(ctx, api, filepath.Join(specs, filepath.FromSlash(file)))
-		if err != nil {
-			return nil, err
-		}
-		tools, r, err := c.suggested()
-		if err != nil {
-			return nil, err
-		}
-		both, err := c.applied(tools, &r, true)
+		c, both, err := readSuggested(ctx, api, filepath.Join(specs, filepath.FromSlash(file)), stderr)
 		if err != nil {
 			return nil, err
 		}
 		var x [2]apiFound
 		for i := range sets {
-			of := slices.DeleteFunc(slices.Clone(sets[i]), func(n need) bool { return n.api != api })
-			x[i] = apiFound{generated: c.found(c.tools, of), suggested: both.found(both.tools, of)}
-			if x[i].generated.needs != len(of) {
-				return nil, fmt.Errorf("%s has operations for %d of its %d needs", api, x[i].generated.needs, len(of))
+			if x[i], _, err = foundOf(api, sets[i], c, both); err != nil {
+				return nil, err
 			}
 		}
 		out[api] = x

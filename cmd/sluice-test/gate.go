@@ -46,6 +46,9 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 		maps.Copy(all.took, r.took)
 		maps.Copy(all.packages, r.packages)
 		faults = append(faults, r.certain...)
+		if r.passed+r.failed+len(r.skips) == 0 {
+			faults = append(faults, "no test ran: go test "+strings.Join(args, " "))
+		}
 		switch {
 		case len(r.certain) > 0 || len(r.doubtful) > maxAgain:
 			for _, t := range r.doubtful {
@@ -62,8 +65,11 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 	faults = append(faults, g.judgeSkips(all)...)
 	g.printSlowest(all)
 	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
-	if all.passed == 0 {
-		faults = append(faults, "no test ran")
+	if len(faults) == 0 { // tests of a package that crashed did not run
+		var err error
+		if faults, err = g.notRun(ctx, groups, all.tests); err != nil {
+			return err
+		}
 	}
 	if len(faults) > 0 {
 		slices.Sort(faults)

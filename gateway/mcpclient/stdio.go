@@ -31,7 +31,7 @@ func (c *Client) client(t *Target) (*upstream.Client, error) {
 	case !t.Endpoint.stdio:
 		return c.http, nil
 	case c.commands == nil:
-		return nil, problem.New(problem.Unsupported, "this MCP server is a command, and this node runs none").
+		return nil, problem.New(problem.Unsupported, "this MCP server is a local command, and this node does not run commands").
 			Fix("start the node that it was added to with --allow-commands")
 	}
 	return c.commands, nil

@@ -131,6 +131,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 				}
 			} else if !c.Drop() {
 				c.fail(errUnread)
+				continue
 			}
 			c.next()
 		case failed:

@@ -33,7 +33,7 @@ const maxKeys = 16
 
 // ErrSealed is returned when sealed bytes do not open: they were changed, cut,
 // or belong to another record or version.
-var ErrSealed = errors.New("sealed value does not open: changed, or of another record")
+var ErrSealed = errors.New("cannot open the sealed value: it was changed, or belongs to another record")
 
 // UnknownKeyError is returned when sealed bytes name a key-encryption key that
 // the keyring does not have: the key file was lost or replaced.
@@ -125,7 +125,7 @@ func parseKeys(text string) ([]*kek, error) {
 		next := newKEK(raw)
 		for _, have := range list {
 			if have.id == next.id {
-				return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is there twice", len(list)+1).Fix("remove one of the two")
+				return nil, problem.New(problem.InvalidArgument, "key %d of the key-encryption keys is listed twice", len(list)+1).Fix("remove one of the two")
 			}
 		}
 		if list = append(list, next); len(list) > maxKeys {

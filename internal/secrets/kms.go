@@ -180,7 +180,7 @@ func OpenWrapped(path, plain string, c *Command) (*Keyring, error) {
 		next := newKEK(key)
 		clear(key)
 		if idText(next.id) != w.ID {
-			return nil, problem.New(problem.Unavailable, "the command that wraps keys gave another key than %s", w.ID).Fix("see that it asks the KMS key it asked when the key was made")
+			return nil, problem.New(problem.Unavailable, "the command that wraps keys returned a different key than %s", w.ID).Fix("see that it asks the KMS key it asked when the key was made")
 		}
 		next.wrapped = w.Wrapped
 		list = append(list, next)

@@ -213,7 +213,7 @@ func TestBadWrappedFiles(t *testing.T) {
 	f("another version", changed(`"version": 1`, `"version": 2`), 0o600, "cannot be read")
 	f("no key", `{"format":"sluice-wrapped-keys","version":1,"keys":[]}`, 0o600, "cannot be read")
 	f("a key that is nowhere", changed("kms:v1:", "kms:v1:none"), 0o600, "unwrapping key "+ids[0])
-	f("a key that is another", changed(ids[0], "00"), 0o600, "another key than 00")
+	f("a key that is another", changed(ids[0], "00"), 0o600, "a different key than 00")
 	f("too large", strings.Repeat(" ", 128<<10+1), 0o600, "at most 131072 bytes")
 	f("readable by others", string(good), 0o644, "mode 0644")
 	if ids, err := secrets.WrappedIDs([]byte(changed(`"version": 1`, `"version": 2`))); !problem.Is(err, problem.InvalidArgument) {

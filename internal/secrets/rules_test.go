@@ -93,8 +93,8 @@ func TestNamesOfKeys(t *testing.T) {
 		t.Errorf("of no key: %q, %v", ids, err)
 	}
 	for text, want := range map[string]string{
-		"no": "key 1 of", plainKey + " no": "key 2 of", plainKey + " " + plainKey: "key 2 of the key-encryption keys is there twice",
-		plainKey + " " + otherKey + " " + plainKey: "key 3 of the key-encryption keys is there twice", strings.Repeat("0", 63) + "g": "key 1 of",
+		"no": "key 1 of", plainKey + " no": "key 2 of", plainKey + " " + plainKey: "key 2 of the key-encryption keys is listed twice",
+		plainKey + " " + otherKey + " " + plainKey: "key 3 of the key-encryption keys is listed twice", strings.Repeat("0", 63) + "g": "key 1 of",
 		"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZQ==": "key 1 of", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYx": "key 1 of",
 	} {
 		if _, err := Parse(New(text)); !problem.Is(err, problem.InvalidArgument) || !strings.Contains(err.Error(), want) {

@@ -455,7 +455,7 @@ func (c *Compiled) body(b *Body) error {
 		}
 		for _, n := range named {
 			if !slices.ContainsFunc(b.Fields, func(f Field) bool { return f.Name == n }) {
-				return fmt.Errorf("a rule of the body names %q, which is no member", n)
+				return fmt.Errorf("a rule of the body names %q, which is not one of its members", n)
 			}
 		}
 	}

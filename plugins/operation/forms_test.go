@@ -82,7 +82,7 @@ func TestBodyPlans(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	f(`"b", which is no member`, &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Name: "a"}}, Needs: [][][]string{{{"a"}, {"b"}}}})
+	f(`"b", which is not one of its members`, &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Name: "a"}}, Needs: [][][]string{{{"a"}, {"b"}}}})
 	f("needs 2 members, and has 1", &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Name: "a"}}, Least: 2})
 	f(`no argument "x" to stand in`, &Body{MediaType: "application/json", Fields: []Field{{Arg: "a", Else: "x", Name: "a"}}})
 	f("has variants", &Body{MediaType: "application/json", Arg: "a", Variants: []Body{{MediaType: "image/png", Arg: "b", Variants: []Body{{MediaType: "image/gif", Arg: "c"}}}}})

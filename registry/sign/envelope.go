@@ -121,7 +121,7 @@ func parseEnvelope(env []byte) (*envelope, error) {
 			return fail("the envelope cannot be read: %.200s", err.Error())
 		}
 		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return fail("the envelope has something behind its end")
+			return fail("the envelope has trailing data")
 		}
 	}
 	switch {

@@ -207,7 +207,7 @@ func TestWhatIsNoEnvelope(t *testing.T) {
 		{append(bytes.Clone(atLimit), ' '), "the limit is"},
 		{atLimit, `for "text/plain"`},
 		{signed("", "{}"), `for ""`},
-		{append(bytes.Clone(padded), "{}"...), "behind its end"},
+		{append(bytes.Clone(padded), "{}"...), "trailing data"},
 	}
 	for _, c := range wants {
 		for what, verify := range map[string]func() (any, error){

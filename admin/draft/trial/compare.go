@@ -130,7 +130,7 @@ func (r *Room) keepsRedaction(ctx context.Context, live, next *registry.Toolset)
 		}
 		now := boundAs(next, p)
 		if now == nil {
-			return problem.New(problem.Conflict, "the candidate is without the plugin %s, which redacts: a roll-out must not show some callers what is withheld from the others", p.Name).
+			return problem.New(problem.Conflict, "the candidate lacks the redacting plugin %s: a roll-out must not show some callers what is withheld from others", p.Name).
 				Fix("bind it again, or deploy the draft for everybody: sluice toolset test %s", live.Slug)
 		}
 		if closed, err = r.closed(ctx, now); err != nil {

@@ -46,7 +46,7 @@ var errNoLeader = problem.New(problem.Unavailable, "no control plane leads at th
 	Fix("repeat the request in a few seconds; if that goes on, look at the logs of the control planes and at the database")
 
 // errLost: the leader was reached, and gave no answer.
-var errLost = problem.New(problem.Unavailable, "the control plane that leads ended or was cut off before it answered: the request may have been carried out").
+var errLost = problem.New(problem.Unavailable, "the leading control plane stopped or was disconnected before it answered: the request may have been carried out").
 	Fix("look whether the change is there before you repeat it; with the same Idempotency-Key it is made once")
 
 // errBusy: too many requests are passed on already.

@@ -228,7 +228,7 @@ func decodeJSON(doc []byte) (map[string]any, error) {
 	dec.UseNumber()
 	var out map[string]any
 	if err := dec.Decode(&out); err != nil || out == nil {
-		return nil, errors.New("line 1: it is not an object")
+		return nil, errors.New("line 1: not an object")
 	}
 	return out, nil
 }

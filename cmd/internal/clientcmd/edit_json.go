@@ -30,7 +30,7 @@ func openJSON(doc []byte) (*jsonDocument, error) {
 	}
 	root, ok := v.Value.(*hujson.Object)
 	if !ok {
-		return nil, errors.New("line 1: it is not an object")
+		return nil, errors.New("line 1: not an object")
 	}
 	return &jsonDocument{bytes.Clone(doc), root, v.StartOffset, v.EndOffset}, nil
 }

@@ -149,7 +149,7 @@ func (f *bindFlags) updateAll(flags *pflag.FlagSet, toolset, name, versions stri
 		}
 	}
 	if !found {
-		return nil, problem.New(problem.NotFound, "%s does not bind %q so, and there is nothing to update", toolset, name).
+		return nil, problem.New(problem.NotFound, "%s has no such binding of %q to update", toolset, name).
 			Fix("see: sluice plugin bindings %s; to bind it, leave --update out", toolset)
 	}
 	return all, nil

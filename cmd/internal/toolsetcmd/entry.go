@@ -73,7 +73,7 @@ func updateEntries(ctx context.Context, cli *command.Session, name string, in *a
 		}
 	}
 	if made == 0 {
-		return problem.New(problem.Conflict, "no connector of toolset %s was made of an entry of the catalog", t.Slug)
+		return problem.New(problem.Conflict, "no connector of toolset %s comes from a catalog entry", t.Slug)
 	}
 	return nil
 }

@@ -15,13 +15,22 @@ import (
 )
 
 var (
-	seeds   = flag.Uint64("sim.seeds", 20, "how many seeds TestSimulation runs")
+	seeds   = flag.Uint64("sim.seeds", perRace(5, 50), "how many seeds TestSimulation runs")
 	first   = flag.Uint64("sim.first", 1, "the first of them")
 	procs   = flag.Uint64("sim.procs", 1, "processes that share them: a simulation uses one processor")
 	trace   = flag.Bool("sim.trace", false, "print the trace of each")
 	defects = flag.Bool("sim.defects", false, "run TestDefects, which builds the simulation once for each defect")
-	repeat  = flag.Uint64("sim.repeat", 5, "how many seeds TestSeedRepeats runs twice")
+	repeat  = flag.Uint64("sim.repeat", perRace(1, 5), "how many seeds TestSeedRepeats runs twice")
 )
+
+// perRace is a number for builds with the race detector and one for others: with it a seed
+// takes ten times as long and finds the same, but for the races. make test runs both.
+func perRace(with, without uint64) uint64 {
+	if raceEnabled {
+		return with
+	}
+	return without
+}
 
 // rootDir is for the directories of simulations: in memory where there is such a place,
 // since nothing has to survive the process.

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// notRun returns the tests that the source of the packages declares and no go command
+// ran: a TestMain runs some of them only, a group's pattern fits none, or a file is
+// built without the race detector and its package never is. Files of other systems
+// and of build tags are left out. A group with -run or -skip chooses its tests itself.
+func (g *gate) notRun(ctx context.Context, groups [][]string, ran map[test]bool) ([]string, error) {
+	var patterns []string
+	for _, args := range groups {
+		var named []string
+		chosen := false
+		for _, a := range args {
+			switch {
+			case !strings.HasPrefix(a, "-"):
+				named = append(named, a)
+			case strings.HasPrefix(a, "-run=") || strings.HasPrefix(a, "-skip="):
+				chosen = true
+			}
+		}
+		if !chosen {
+			patterns = append(patterns, named...)
+		}
+	}
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	packages, err := g.list(ctx, patterns)
+	if err != nil {
+		return nil, err
+	}
+	var faults []string
+	for _, p := range packages {
+		declared, err := p.tests()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range declared {
+			if !ran[test{p.ImportPath, name}] {
+				faults = append(faults, fmt.Sprintf("%s %s: no go command ran it: does TestMain leave it out, or is its file built without the race detector only?", p.ImportPath, name))
+			}
+		}
+	}
+	return faults, nil
+}
+
+// A testFiles is a package as "go list -json" has it.
+type testFiles struct {
+	ImportPath, Dir                           string
+	TestGoFiles, XTestGoFiles, IgnoredGoFiles []string
+}
+
+func (g *gate) list(ctx context.Context, patterns []string) ([]testFiles, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,IgnoredGoFiles", "--"}, patterns...)...)
+	cmd.Dir, cmd.Env = g.dir, g.env
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, said.Bytes())
+	}
+	var packages []testFiles
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p testFiles
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// tests returns the names of the tests, fuzz tests and examples that go test runs here.
+func (p *testFiles) tests() ([]string, error) {
+	plain, race := build.Default, build.Default
+	race.BuildTags = append(slices.Clone(race.BuildTags), "race")
+	var names []string
+	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles, p.IgnoredGoFiles) {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		here, err := plain.MatchFile(p.Dir, file)
+		if err == nil && !here {
+			here, err = race.MatchFile(p.Dir, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !here {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest(fn) {
+				names = append(names, fn.Name.Name)
+			}
+		}
+		for _, e := range doc.Examples(f) {
+			if e.Output != "" || e.EmptyOutput {
+				names = append(names, "Example"+e.Name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// isTest reports whether go test takes the function for a test or a fuzz test.
+func isTest(f *ast.FuncDecl) bool {
+	rest, ok := strings.CutPrefix(f.Name.Name, "Test")
+	want := "T"
+	if !ok {
+		if rest, ok = strings.CutPrefix(f.Name.Name, "Fuzz"); !ok {
+			return false
+		}
+		want = "F"
+	}
+	if first, _ := utf8.DecodeRuneInString(rest); unicode.IsLower(first) || len(f.Type.Params.List) != 1 {
+		return false
+	}
+	pointer, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	switch x := pointer.X.(type) {
+	case *ast.SelectorExpr:
+		return x.Sel.Name == want
+	case *ast.Ident: // the testing package imported with a dot
+		return x.Name == want
+	}
+	return false
+}
