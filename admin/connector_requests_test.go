@@ -163,7 +163,7 @@ func TestConnectorRequestOfToolset(t *testing.T) {
 	for i, entry := range []string{toolset.Slug, toolset.ID} {
 		wish := w.wish([]string{"Acme", "Zenith"}[i])
 		a := w.do("PATCH", "/v1/connector-requests/"+wish.ID, map[string]any{"state": "published", "entry": entry})
-		if a.StatusCode != 200 || !strings.Contains(a.body, `"entry":"`+entry+`"`) {
+		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, `"entry":"`+entry+`"`) {
 			t.Errorf("%s: %d %s", entry, a.StatusCode, a.body)
 		}
 	}

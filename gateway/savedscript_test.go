@@ -21,7 +21,7 @@ func codeArgs(code string) string {
 // and with the nearest name, and what may succeed runs.
 func TestScriptsAreCheckedFirst(t *testing.T) {
 	s, up := serveCode(t, nil, nil)
-	const maxScriptFaults = 5 // of gateway/call
+	const maxFaults = 5 // of gateway/codecheck
 	for _, tt := range []struct {
 		code string
 		want []string // nil: it runs
@@ -30,8 +30,8 @@ func TestScriptsAreCheckedFirst(t *testing.T) {
 		{"await tools.api.create_order({});\nawait tools.api.get_itm({id: 1})", []string{"did you mean tools.api.get_item? (line 2, column 7)", "Nothing was run"}},
 		{`return tools.api.get_item()`, []string{"get_item needs the argument id"}},
 		{`return tools.nope.get_item({id: 1})`, []string{"there is no tool"}},
-		{strings.Repeat(`tools.api.get_item({});`, maxScriptFaults+2), []string{"and 2 more"}},
-		{strings.Repeat(`tools.api.get_item({});`, maxScriptFaults) + "x", []string{"needs the argument id", "(line 1, column 93)"}},
+		{strings.Repeat(`tools.api.get_item({});`, maxFaults+2), []string{"and 2 more"}},
+		{strings.Repeat(`tools.api.get_item({});`, maxFaults) + "x", []string{"needs the argument id", "(line 1, column 93)"}},
 		{`const a = {id: 1}; return tools.api.get_item({...a})`, nil},
 		{`const k = "id"; return tools.api.get_item({[k]: 1})`, nil},
 		{`const a = {id: 1}; return tools.api.get_item(a)`, nil},

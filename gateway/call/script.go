@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/sluicegate/sluice/gateway/codecheck"
 	"log/slog"
 	"slices"
 	"strings"
@@ -76,7 +77,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	stop := x.cancel.After(cancel)
 	defer stop()
 	s := &scriptCalls{nested: nested{x: x}, keeps: x.ts.Capture == metering.CaptureAll}
-	if err := s.checkScript(code); err != nil {
+	if err := codecheck.Check(code, s.tool, s.unknown); err != nil {
 		return r, err
 	}
 	x.hash = string(registry.DigestOf([]byte(code)))

@@ -63,19 +63,6 @@ func TestScriptLogs(t *testing.T) {
 	}
 }
 
-// TestScriptFaults: the first faults of a script are told, and how many more there are.
-func TestScriptFaults(t *testing.T) {
-	for n, want := range map[int]string{0: "", maxScriptFaults: "a\nNothing was run", maxScriptFaults + 1: "and 1 more"} {
-		var f scriptFaults
-		for range n {
-			f.add("a")
-		}
-		if err := f.err(); (err == nil) != (n == 0) || err != nil && !strings.Contains(err.Error(), want) || err != nil && n == maxScriptFaults && strings.Contains(err.Error(), "more") {
-			t.Errorf("%d: %v, want %s", n, err, want)
-		}
-	}
-}
-
 // TestTold: calls of one kind are counted, wherever they stand, and none that may have changed
 // data is left out.
 func TestTold(t *testing.T) {

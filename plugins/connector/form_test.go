@@ -36,7 +36,7 @@ func TestAcceptForms(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			out, notices, _ := accepted(t, c.tool)
 			var want []string
-			for _, at := range strings.Fields(c.notices) {
+			for at := range strings.FieldsSeq(c.notices) {
 				want = append(want, CodeMalformed+" "+at)
 			}
 			if out != c.want || !slices.Equal(notices, want) {

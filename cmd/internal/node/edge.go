@@ -153,8 +153,10 @@ func (n *edgeNode) follow(ctx context.Context) error {
 	g.Go(func() error { return n.spool.Run(ctx) })
 	g.Go(func() error { return n.plugins.reporter(n.remote, n.o.Logger).Run(ctx) })
 	g.Go(func() error {
-		r := &edge.Reporter{Remote: n.remote, Follower: n.follower, Vault: n.vault, Usage: n.spool.Fault, Version: n.o.Version, Logger: n.o.Logger,
-			Space: func() (int64, bool) { return datadir.Free(n.o.Data) }}
+		r := &edge.Reporter{
+			Remote: n.remote, Follower: n.follower, Vault: n.vault, Usage: n.spool.Fault, Version: n.o.Version, Logger: n.o.Logger,
+			Space: func() (int64, bool) { return datadir.Free(n.o.Data) },
+		}
 		return r.Run(ctx)
 	})
 	return g.Wait()

@@ -1,4 +1,6 @@
-package call
+// Package codecheck finds calls in a script of code mode that cannot succeed, before anything
+// runs (docs/code-mode.md). It finds no fault that the call itself would not have.
+package codecheck
 
 import (
 	"fmt"
@@ -12,17 +14,18 @@ import (
 	"github.com/sluicegate/sluice/plugins/jscalls"
 )
 
-// maxScriptFaults is how many faults of a script are told at once: a model repairs a few.
-const maxScriptFaults = 5
+// maxFaults is how many faults of a script are told at once: a model repairs a few.
+const maxFaults = 5
 
-// checkScript finds calls in a script that cannot succeed, whatever their values are: of a
-// tool that is not there, with an argument that it does not take, without one that it needs.
-// nil: there is none that can be seen without running it.
-func (s *scriptCalls) checkScript(code string) error {
+// Check finds calls that cannot succeed, whatever their values are: of a tool that is not there,
+// with an argument that it does not take, without one that it needs. tool finds the tool of a
+// path (group.name), nil where there is none; unknown is the error of a path without one.
+// nil: no fault can be seen without running the code.
+func Check(code string, tool func(path string) (*snapshot.Tool, error), unknown func(path string) error) error {
 	found := jscalls.Find(code)
-	var faults scriptFaults
+	var all faults
 	fault := func(c *jscalls.Call, text string) {
-		faults.add(fmt.Sprintf("%s (line %d, column %d)", text, c.Line, c.Column))
+		all.add(fmt.Sprintf("%s (line %d, column %d)", text, c.Line, c.Column))
 	}
 	looked := map[string]bool{} // paths that the script may look at before it calls them
 	for i := range found.Calls {
@@ -35,15 +38,15 @@ func (s *scriptCalls) checkScript(code string) error {
 		if !c.Made || looked[c.Path] {
 			continue
 		}
-		tool, err := s.tool(c.Path)
+		t, err := tool(c.Path)
 		switch {
 		case err != nil:
 			return err
-		case tool == nil && found.Dynamic: // it may have looked
-		case tool == nil:
-			fault(c, s.unknown(c.Path).Error())
+		case t == nil && found.Dynamic: // it may have looked
+		case t == nil:
+			fault(c, unknown(c.Path).Error())
 		case c.Known:
-			texts, err := wrongArguments(tool, c)
+			texts, err := wrongArguments(t, c)
 			if err != nil {
 				return err
 			}
@@ -52,24 +55,24 @@ func (s *scriptCalls) checkScript(code string) error {
 			}
 		}
 	}
-	return faults.err()
+	return all.err()
 }
 
-// scriptFaults are the first faults of a script.
-type scriptFaults struct {
+// faults are the first faults of a script.
+type faults struct {
 	texts []string
 	more  int
 }
 
-func (f *scriptFaults) add(text string) {
-	if len(f.texts) == maxScriptFaults {
+func (f *faults) add(text string) {
+	if len(f.texts) == maxFaults {
 		f.more++
 		return
 	}
 	f.texts = append(f.texts, text)
 }
 
-func (f *scriptFaults) err() error {
+func (f *faults) err() error {
 	if len(f.texts) == 0 {
 		return nil
 	}
@@ -80,8 +83,7 @@ func (f *scriptFaults) err() error {
 	return problem.New(problem.InvalidArguments, "TypeError: %s\nNothing was run", text).Fix("repair the script and run it again")
 }
 
-// wrongArguments are the faults of a call whose arguments are written in the script. It finds
-// no fault that the call itself would not have.
+// wrongArguments are the faults of a call whose arguments are written in the script.
 func wrongArguments(tool *snapshot.Tool, c *jscalls.Call) ([]string, error) {
 	ready, err := tool.Load()
 	if err != nil || ready.MCP != nil { // an MCP server checks by itself
