@@ -6,12 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/sluicegate/sluice/gateway/codecheck"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/codecheck"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
