@@ -320,6 +320,12 @@ alerts: ## time 50 refused keys from an edge to a webhook; deliver 10,000 notice
 	go test -count=1 -v -tags chaos -timeout 30m -run TestChaosAlertLatency ./cmd/sluice/e2e
 	go test -count=1 -v -timeout 40m -run TestKilledWhileDelivering ./admin/notify -args -notices 10000 -kills 20
 
+# Results belong in docs/reliability.md.
+HEALTHY ?= 1h
+.PHONY: healthy
+healthy: ## load a control plane and two edges for HEALTHY=1h with upstreams of which 2 % of the answers are faults: nothing may alert
+	go test -count=1 -v -tags chaos -timeout 3h -run TestChaosHealthyLoad ./cmd/sluice/e2e -healthy $(HEALTHY)
+
 # PostgreSQL runs beside it. A run of the same binary goes on where the one before it ended:
 # make backups BACKUPS=100 BACKUPS_GB=0 BACKUPS_FOR=5m. Results belong in docs/reliability.md.
 BACKUPS     ?= 100

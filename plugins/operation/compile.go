@@ -463,7 +463,7 @@ func (c *Compiled) body(b *Body) error {
 		for _, names := range group {
 			for _, n := range names {
 				if !slices.ContainsFunc(b.Fields, func(f Field) bool { return f.Name == n }) {
-					return fmt.Errorf("the body needs %q, which is no member", n)
+					return fmt.Errorf("the body needs %q, which is not one of its members", n)
 				}
 			}
 		}
