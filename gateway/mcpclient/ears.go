@@ -120,10 +120,10 @@ func (c *Client) openEar(p *peer, t *Target, l *link, e *ear) bool {
 		if s := x.Status(); problem.Is(err, problem.Unsupported) && s != fasthttp.StatusNotFound && s != fasthttp.StatusBadRequest {
 			p.mute.Store(time.Now().Unix())
 		}
+		l.ear.CompareAndSwap(e, nil) // before whoever waits goes on: its next call looks anew
 		if !open {
 			close(e.opened)
 		}
-		l.ear.CompareAndSwap(e, nil)
 		c.mu.Lock()
 		c.ears--
 		c.mu.Unlock()

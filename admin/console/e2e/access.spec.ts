@@ -39,6 +39,7 @@ test("a viewer reads everything, and is shown nothing that the API refuses", asy
   await hidden("/analytics/calls", "list_things");
   await viewer.getByRole("button", { name: /call_/ }).first().click();
   await expect(viewer.getByText("Editors and administrators read single calls")).toBeVisible();
+  await viewer.keyboard.press("Escape");
 
   await viewer.getByRole("link", { name: "Set a password" }).click();
   await expect(viewer.getByText("Your login link is used up")).toHaveCount(0);

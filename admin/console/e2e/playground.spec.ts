@@ -1,6 +1,6 @@
 import { expect, expectAccessible, expectAccessibleEverywhere, test } from "./fixture";
 
-// TestConsole makes the toolset articles, whose answers lack the member address: it looks like the address of an API.
+// TestConsole makes the toolset articles, whose answers lack the member api_url: it is the address of an API.
 test("from an answer without a member to the deployed correction", async ({ page }, info) => {
   await page.goto("/");
   const begun = Date.now();
@@ -14,7 +14,7 @@ test("from an answer without a member to the deployed correction", async ({ page
   await expect(page.getByText("HTTP 200")).toBeVisible();
   await expect(page.getByRole("region", { name: "the answer" })).not.toContainText("news.example");
   await page.getByRole("tab", { name: "Before / after" }).click();
-  await page.getByRole("button", { name: "address, left out" }).first().click();
+  await page.getByRole("button", { name: "api_url, left out" }).first().click();
   await page.getByRole("button", { name: "Keep this" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();
   await page.getByRole("tab", { name: "Answer" }).click();

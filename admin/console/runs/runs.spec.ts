@@ -73,7 +73,7 @@ test("from an answer that lacks the permalink to the deployed projection", async
   await page.getByText("HTTP 200").waitFor();
   await expect(page.getByRole("region", { name: "the answer" })).not.toContainText("news.example");
   await who.press(page.getByRole("tab", { name: "Before / after" }), "Before / after");
-  await who.press(page.getByRole("button", { name: "address, left out" }).first(), "the member that is struck through");
+  await who.press(page.getByRole("button", { name: "api_url, left out" }).first(), "the member that is struck through");
   await who.press(page.getByRole("button", { name: "Keep this" }), "Keep this");
   await page.getByText("Passed, deployed").waitFor();
   await who.press(page.getByRole("tab", { name: "Answer" }), "Answer");

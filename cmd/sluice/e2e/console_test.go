@@ -171,7 +171,7 @@ func serveAllowed(t *testing.T, handler http.Handler) string {
 }
 
 // articles makes a live toolset of that name for the playground. Its profile leaves out
-// the address of an article, which looks like one of an API.
+// the api_url of an article, which is one of an API.
 func articles(t *testing.T, n *node) {
 	t.Helper()
 	api := serveAllowed(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +182,7 @@ func articles(t *testing.T, n *node) {
 		var list []map[string]any
 		for i := range 12 {
 			list = append(list, map[string]any{
-				"id": i + 1, "title": fmt.Sprintf("Tides of the year %d", 1990+i), "address": fmt.Sprintf("https://api.news.example/articles/%d", i+1),
+				"id": i + 1, "title": fmt.Sprintf("Tides of the year %d", 1990+i), "api_url": fmt.Sprintf("https://api.news.example/articles/%d", i+1),
 				"node_id": fmt.Sprintf("nothing for an agent %d", i), "author": map[string]any{"id": 7, "name": "Ada", "node_id": "nothing for an agent"},
 			})
 		}
