@@ -98,7 +98,7 @@ func authMethod(sc *operation.SecurityScheme, uses map[string]int) credential.Au
 // authorizationExample is an example of the Authorization header in a description, such as
 // "Authorization: SSWS {API token}".
 var authorizationExample = regexp.MustCompile("[Aa]uthorization[`'\"]{0,2}(?: (?:request )?[Hh]eader)?(?: ?[:=]| to| as| is)? ?[`'\"]{0,2}" +
-	"([A-Z][A-Za-z0-9-]{1,30}|bearer|token)[ :]{1,2}[`'\"]{0,2}(?:[<{\\[$%*]|(?:your|my|api|access|token|key|secret|xx)\\b)")
+	"([A-Z][A-Za-z0-9-]{1,30}|bearer|token)[ :]{1,2}[`'\"]{0,2}(?:[<{\\[$%*]|(?:your|my|api|access|token|key|secret|x{2,})\\b)")
 
 // headerPrefix is what a key that is declared as the whole Authorization header is sent behind
 // (RFC 9110 §11.4), where its description says so.

@@ -28,12 +28,17 @@ const faultShare = 0.02
 // and then.
 type unsteady struct {
 	calls, faults atomic.Int64
+	refuses       atomic.Bool // every key
 }
 
 func (u *unsteady) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	u.calls.Add(1)
 	time.Sleep(time.Duration(rand.ExpFloat64() * float64(15*time.Millisecond)))
 	w.Header().Set("Content-Type", "application/json")
+	if u.refuses.Load() {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
 	if rand.Float64() >= faultShare {
 		_, _ = io.WriteString(w, `[{"id":1,"name":"anvil"}]`)
 		return
@@ -133,4 +138,10 @@ func TestChaosHealthyLoad(t *testing.T) {
 	if calls == 0 || faults == 0 {
 		t.Error("there was no load, or no fault")
 	}
+
+	upstreams[0].refuses.Store(true) // alerts would have come
+	edges[0].call("s0")
+	p.until("a refused key alerts", func() bool {
+		return strings.Contains(p.cli(t, "alert", "list", "-o", "json"), `"upstream.auth_failed"`)
+	})
 }
