@@ -24,7 +24,7 @@ import (
 // ran: a TestMain runs some of them only, a group's pattern fits none, or a file is
 // built without the race detector and its package never is. Files of other systems
 // and of build tags are left out. A group with -run or -skip chooses its tests itself.
-func (g *gate) notRun(ctx context.Context, groups [][]string, ran map[test]bool) ([]string, error) {
+func (g *gate) notRun(ctx context.Context, groups [][]string, r *result) ([]string, error) {
 	var patterns []string
 	for _, args := range groups {
 		var named []string
@@ -48,15 +48,33 @@ func (g *gate) notRun(ctx context.Context, groups [][]string, ran map[test]bool)
 	if err != nil {
 		return nil, err
 	}
+	parts := map[test]bool{} // tests of which a part ran
+	for t := range r.tests {
+		if whole, _, ok := strings.Cut(t.name, "/"); ok {
+			parts[test{t.pkg, whole}] = true
+		}
+	}
 	var faults []string
+	if slices.Contains(patterns, "./...") {
+		if faults, err = g.hidden(ctx, packages); err != nil {
+			return nil, err
+		}
+	}
 	for _, p := range packages {
-		declared, err := p.tests()
+		names, silent, err := p.tests()
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range declared {
-			if !ran[test{p.ImportPath, name}] {
-				faults = append(faults, fmt.Sprintf("%s %s: no go command ran it: does TestMain leave it out, or is its file built without the race detector only?", p.ImportPath, name))
+		for _, name := range names {
+			t := test{p.ImportPath, name}
+			skips := slices.ContainsFunc(r.skips, func(s skipped) bool { return s.test == t })
+			switch {
+			case slices.Contains(silent, name):
+				faults = append(faults, t.String()+": go test compiles it only: it has no comment with its output")
+			case !r.tests[t]:
+				faults = append(faults, t.String()+": no go command ran it: does TestMain leave it out, or is its file built without the race detector only?")
+			case strings.HasPrefix(name, "Fuzz") && !parts[t] && !skips:
+				faults = append(faults, t.String()+": has no seed, so that go test runs nothing of it: f.Add, or a file in testdata/fuzz")
 			}
 		}
 	}
@@ -90,11 +108,11 @@ func (g *gate) list(ctx context.Context, patterns []string) ([]testFiles, error)
 	}
 }
 
-// tests returns the names of the tests, fuzz tests and examples that go test runs here.
-func (p *testFiles) tests() ([]string, error) {
+// tests returns the names of the tests, fuzz tests and examples that go test runs here,
+// and, silent, those of examples that it compiles only.
+func (p *testFiles) tests() (names, silent []string, err error) {
 	plain, race := build.Default, build.Default
 	race.BuildTags = append(slices.Clone(race.BuildTags), "race")
-	var names []string
 	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles, p.IgnoredGoFiles) {
 		if !strings.HasSuffix(file, "_test.go") {
 			continue
@@ -104,14 +122,14 @@ func (p *testFiles) tests() ([]string, error) {
 			here, err = race.MatchFile(p.Dir, file)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !here {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest(fn) {
@@ -119,12 +137,13 @@ func (p *testFiles) tests() ([]string, error) {
 			}
 		}
 		for _, e := range doc.Examples(f) {
-			if e.Output != "" || e.EmptyOutput {
-				names = append(names, "Example"+e.Name)
+			names = append(names, "Example"+e.Name)
+			if e.Output == "" && !e.EmptyOutput {
+				silent = append(silent, "Example"+e.Name)
 			}
 		}
 	}
-	return names, nil
+	return names, silent, nil
 }
 
 // isTest reports whether go test takes the function for a test or a fuzz test.

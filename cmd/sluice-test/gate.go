@@ -24,6 +24,7 @@ type gate struct {
 	strict     bool     // with CI=true: a skip that is in no list fails the run
 	quarantine []quarantined
 	skips      []skip
+	elsewhere  elsewhere
 }
 
 // run runs "go test -json" with each group of arguments. It returns nil when every
@@ -67,7 +68,7 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
 	if len(faults) == 0 { // tests of a package that crashed did not run
 		var err error
-		if faults, err = g.notRun(ctx, groups, all.tests); err != nil {
+		if faults, err = g.notRun(ctx, groups, all); err != nil {
 			return err
 		}
 	}
@@ -99,7 +100,11 @@ func below(text string) string {
 
 // test runs the go command once. Its exit status must agree with its events.
 func (g *gate) test(ctx context.Context, args []string) (*result, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	flags := []string{"test", "-json"}
+	if g.strict { // The go command keeps results, and knows not what the processes of a test read.
+		flags = append(flags, "-count=1")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Dir, cmd.Env = g.dir, g.env
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()

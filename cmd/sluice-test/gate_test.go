@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +19,9 @@ import (
 //	strict
 //	quarantine: an entry of the quarantine; DATE is the day of the commit
 //	skips: an entry of the list of skips
+//	elsewhere: directories with tests that other commands run
 //	fails: what the error has; without such a line the run passes
+//	spares: what the error does not have
 //	prints: what the output has
 func TestGate(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -33,13 +36,17 @@ func TestGate(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			g := gate{out: &out, dir: t.TempDir()}
-			files := append(a.Files, txtar.File{Name: "go.mod", Data: []byte("module m\n\ngo 1.26\n")})
+			// The runtime sees two writers of a map only where two run at once.
+			g := gate{out: &out, dir: t.TempDir(), env: append(os.Environ(), "GOMAXPROCS=4")}
+			files := append([]txtar.File{{Name: "go.mod", Data: []byte("module m\n\ngo 1.26\n")}}, a.Files...)
 			for _, f := range files {
 				write(t, filepath.Join(g.dir, f.Name), string(f.Data))
 			}
+			if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", g.dir).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
 			today := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
-			var args, fails, prints, quarantine, skips []string
+			var args, fails, spares, prints, quarantine, skips []string
 			for line := range strings.Lines(string(a.Comment)) {
 				what, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 				switch what {
@@ -51,8 +58,12 @@ func TestGate(t *testing.T) {
 					quarantine = append(quarantine, strings.ReplaceAll(rest, "DATE", today.Format(time.DateOnly)))
 				case "skips":
 					skips = append(skips, rest)
+				case "elsewhere":
+					g.elsewhere = parseElsewhere(rest)
 				case "fails":
 					fails = append(fails, rest)
+				case "spares":
+					spares = append(spares, rest)
 				case "prints":
 					prints = append(prints, rest)
 				}
@@ -78,6 +89,11 @@ func TestGate(t *testing.T) {
 			for _, want := range fails {
 				if !strings.Contains(said, want) {
 					t.Errorf("the error has no %q: %s", want, said)
+				}
+			}
+			for _, none := range spares {
+				if strings.Contains(said, none) {
+					t.Errorf("the error has %q: %s", none, said)
 				}
 			}
 			for _, want := range prints {
@@ -157,5 +173,42 @@ func TestPrintSlowest(t *testing.T) {
 	g.printSlowest(&result{took: map[test]float64{{"m", "TestA"}: 21, {"m", "TestB"}: 90.4, {"m", "TestC"}: 19.9}})
 	if got, want := out.String(), "slow: m TestB 90 s\nslow: m TestA 21 s\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLinkedDirectory: ./... follows no link, so a directory that became one has no tests.
+func TestLinkedDirectory(t *testing.T) {
+	var out bytes.Buffer
+	g := gate{out: &out, dir: t.TempDir()}
+	write(t, g.dir+"/go.mod", "module m\n\ngo 1.26\n")
+	write(t, g.dir+"/a_test.go", "package m\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n")
+	write(t, g.dir+"/testdata/b/b_test.go", "package b\n")
+	if err := os.Symlink("testdata/b", g.dir+"/b"); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	if err := os.Symlink("a_test.go", g.dir+"/text"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", g.dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	err := g.run(t.Context(), [][]string{{"-vet=off", "./..."}})
+	if want := "the run failed:\n  b: a link to a directory: ./... does not follow it, so its tests do not run"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestKeptResults: what the processes of a test read is not known to the go command,
+// which keeps the result; with CI=true each test runs.
+func TestKeptResults(t *testing.T) {
+	g := gate{dir: t.TempDir(), strict: true}
+	write(t, g.dir+"/go.mod", "module m\n\ngo 1.26\n")
+	write(t, g.dir+"/a_test.go", "package m\nimport \"testing\"\nfunc TestA(t *testing.T) {}\n")
+	for range 2 {
+		var out bytes.Buffer
+		g.out = &out
+		if r, err := g.test(t.Context(), []string{"-vet=off", "."}); err != nil || r.passed != 1 || strings.Contains(out.String(), "(cached)") {
+			t.Errorf("%v: %s", err, out.String())
+		}
 	}
 }

@@ -27,10 +27,12 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	case "run":
 		g := gate{out: stdout, strict: os.Getenv("CI") == "true"}
 		quarantine := flags.String("quarantine", "", "`FILE` of tests that may fail now and then")
+		other := flags.String("elsewhere", "", "`DIR=TAG,TAG DIR`: directories with tests that other commands run, with these build tags or as modules")
 		skips := flags.String("skips", "", "`FILE` of tests that may skip with CI=true")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
+		g.elsewhere = parseElsewhere(*other)
 		now, err := commitDate(ctx)
 		if err != nil {
 			return err
