@@ -28,8 +28,9 @@ type world struct {
 	events []registry.PluginUnbound
 }
 
-// grace lets plugins be slow on a busy machine.
-const grace = time.Second
+// grace is short: a plugin that spins must have used its processor time before the call's
+// patience of two seconds is over, also on a machine that gives it a tenth of a processor.
+const grace = 50 * time.Millisecond
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
