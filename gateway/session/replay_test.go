@@ -170,6 +170,16 @@ func TestReplayBounds(t *testing.T) {
 		}
 		table.End(s)
 
+		// The newest event stays also when its stream is the oldest.
+		s = table.Open(ada, Client{})
+		old, young = s.Replay([]byte("1")), s.Replay([]byte("2"))
+		young.Append(nil, []byte(half), false)
+		old.Append(nil, []byte(strings.Repeat("y", maxReplayBytes-frame)), false)
+		if got := resumed("1-0"); len(got) != maxReplayBytes || resumed("2-0") != "" {
+			t.Errorf("%d bytes of the newest event of the oldest stream", len(got))
+		}
+		table.End(s)
+
 		big := []byte(strings.Repeat("z", maxReplayBytes-frame))
 		for range maxKept / maxReplayBytes {
 			table.Open(ada, Client{}).Replay([]byte("1")).Append(nil, big, false)

@@ -42,6 +42,38 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// TestPackBound: a folder is packed up to the size that [Unpack] takes, and no further.
+func TestPackBound(t *testing.T) {
+	const n = MaxPackBytes/MaxEntryBytes + 2
+	pack := func(more int) ([]byte, error) {
+		dir := fstest.MapFS{}
+		for i := range n {
+			id, text := numbered(t, i)
+			size := more / n
+			if i == 0 {
+				size += more % n
+			}
+			dir[id+".yaml"] = &fstest.MapFile{Data: []byte(text + "#" + strings.Repeat("x", size))}
+		}
+		return PackDir(dir, issued)
+	}
+	small, err := pack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := MaxPackBytes - len(small)
+	b, err := pack(rest)
+	if err != nil || len(b) != MaxPackBytes {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if _, list, _, err := Unpack(b); err != nil || len(list) != n {
+		t.Errorf("the largest pack: %d entries, %v", len(list), err)
+	}
+	if _, err := pack(rest + 1); !problem.Is(err, problem.TooLarge) {
+		t.Errorf("a byte more: %v", err)
+	}
+}
+
 func packed(t *testing.T, p *Pack) []byte {
 	t.Helper()
 	b, err := json.Marshal(p)

@@ -195,3 +195,74 @@ func TestDockerList(t *testing.T) {
 	}
 	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(m), ""), 200, "")
 }
+
+// TestChunkRanges: a chunk says where it starts and ends, or is refused.
+func TestChunkRanges(t *testing.T) {
+	x := serve(t)
+	for _, c := range []struct {
+		header, body string
+		status       int
+	}{
+		{"0-0", "x", 202}, {"bytes 0-0", "x", 202}, {"bytes 0-0/9", "x", 202}, {"0-1", "xy", 202},
+		{"0-", "x", 400}, {"0-x", "x", 400}, {"-0", "x", 400}, {"x-0", "x", 400}, {"0", "x", 400}, {"0-1", "x", 400}, {"0-0", "xy", 400},
+		{"-1-0", "xy", 400}, {"9223372036854775808-9223372036854775808", "x", 400}, {"1-1", "x", 416},
+	} {
+		at := x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 202, "").Header.Get("Location")
+		if a := x.do("PATCH", at, c.body, "Content-Range: "+c.header); a.StatusCode != c.status {
+			t.Errorf("Content-Range %s with %q: %s %s, want %d", c.header, c.body, a.Status, a.body, c.status)
+		}
+	}
+	x.push("a/b", "x")
+	m := x.manifest("a/b", "v1", "")
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+		if a := x.do(method, "/v2/a/b/tags/list", ""); a.StatusCode != 405 || a.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s of the tags: %s, Allow %s", method, a.Status, a.Header.Get("Allow"))
+		}
+	}
+	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(m), ""), 200, "")
+}
+
+// TestUnwritableIndex: a manifest whose referrer cannot be recorded is not recorded either, and
+// tags that cannot be listed are no empty list.
+func TestUnwritableIndex(t *testing.T) {
+	root := t.TempDir()
+	f, err := server.OpenFiles(root, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(root, "repositories", "a", "b")
+	for _, name := range []string{"_referrers", "_tags"} { // a file where a directory belongs
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, subject := registry.DigestOf([]byte("manifest")), registry.DigestOf([]byte("subject"))
+	if err := f.LinkManifest(t.Context(), "a/b", server.Descriptor{Digest: d, Subject: subject, MediaType: "m"}); err == nil {
+		t.Error("the referrer was not recorded, and nobody is told")
+	}
+	if _, err := f.MediaType(t.Context(), "a/b", d); !errors.Is(err, registry.ErrNotFound) {
+		t.Errorf("a manifest that its subject does not know: %v", err)
+	}
+	if tags, err := f.Tags(t.Context(), "a/b", "", -1); err == nil {
+		t.Errorf("tags that cannot be read: %v", tags)
+	}
+}
+
+// TestPutLeavesNothing: what was begun of contents that cannot all be kept is removed.
+func TestPutLeavesNothing(t *testing.T) {
+	b, dir := openBlobs(t)
+	blocked := server.Blob{Digest: registry.DigestOf([]byte("blocked")), Data: []byte("blocked")}
+	if err := os.MkdirAll(filepath.Join(dir, blocked.Digest.Hex(), "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Put(t.Context(), blocked); err == nil {
+		t.Fatal("a content took the place of a folder")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
