@@ -82,10 +82,13 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			}
 		}
 	}
-	if r.tmp, err = os.MkdirTemp("", "sluice-mutants-"); err != nil {
+	if r.tmp, err = os.MkdirTemp("", "mutants"); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(r.tmp) }()
+	if err := os.Setenv("TMPDIR", r.tmp); err != nil { // what tests that are killed leave is removed too
+		return err
+	}
 	if !*each {
 		if mutants, err = r.weave(ctx, mutants, *onlyWoven); err != nil {
 			return err

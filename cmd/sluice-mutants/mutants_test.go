@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -415,5 +418,29 @@ func TestNothing(t *testing.T) {}
 		if got, by, err := r.try(t.Context(), ms[0]); err != nil || got != want || got == killed && by != "q TestEqual" {
 			t.Errorf("asking %q: %s by %q, %v; want %s", asked, got, by, err, want)
 		}
+	}
+}
+
+// TestGroupEnds: what a test leaves running ends with it.
+func TestGroupEnds(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil || runtime.GOOS == "windows" {
+		t.Skip("no sh here")
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 60 >/dev/null 2>&1 & echo begun; exit 3")
+	cmd.ExtraFiles = []*os.File{w} // which both have open
+	out, err := combinedOutput(cmd)
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 3 || string(out) != "begun\n" {
+		t.Errorf("%s, %v", out, err)
+	}
+	if err := errors.Join(w.Close(), r.SetReadDeadline(time.Now().Add(30*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("it still runs: %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func (r *runner) test(ctx context.Context, dir, overlay string, timeout time.Dur
 	cmd.Dir = r.root
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
-	return cmd.CombinedOutput()
+	return combinedOutput(cmd)
 }
 
 // try returns what became of m and the test that noticed it.

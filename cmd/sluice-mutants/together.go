@@ -391,7 +391,7 @@ func (b *binary) exec(ctx context.Context, i int, tests []string, hits string, l
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "SLUICE_MUTANT="+strconv.Itoa(i), "SLUICE_MUTANT_HITS="+hits)
 	cmd.WaitDelay = 10 * time.Second
-	return cmd.CombinedOutput()
+	return combinedOutput(cmd)
 }
 
 // record runs each test that is asked alone, and notes how long it takes and which of the
