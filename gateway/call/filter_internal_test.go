@@ -9,9 +9,11 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/compress"
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -100,7 +102,17 @@ func TestFilter(t *testing.T) {
 	if out, _, err := x.render(received{}).filterFile([]byte("file"), "image/png"); err == nil || out != nil {
 		t.Errorf("a file beside settings that redact: %q, %v", out, err)
 	}
+	a := x.render(received{})
+	a.text = []byte("piece")
+	if err := a.filterText(text); err == nil || a.text != nil {
+		t.Errorf("a text beside settings that redact: %q, %v", a.text, err)
+	}
 	x.ready.Answer = &answer.Plan{}
+	a = x.render(received{})
+	a.text = []byte("piece")
+	if err := a.filterText(text); err != nil || string(a.text) != "piece" {
+		t.Errorf("a text: %q, %v", a.text, err)
+	}
 	if out, shown, err := x.render(received{}).filterFile([]byte("file"), "image/png"); string(out) != "file" || shown != "image/png" || err != nil {
 		t.Errorf("a file: %q %q, %v", out, shown, err)
 	}
@@ -174,6 +186,29 @@ func TestPluginsOfADocument(t *testing.T) {
 		err := a.plugins()
 		if closed && (!problem.Is(err, problem.InvalidPlugin) || len(w.asked) != 0) || !closed && (err != nil || string(a.small) != `{"a":2}` || len(w.asked) != 1) {
 			t.Errorf("closed %v: %s, %v, asked %q", closed, a.small, err, w.asked)
+		}
+	}
+}
+
+// TestRepeatedArguments: headers that repeat arguments for an MCP server have those of this call
+// only, also in an exchange that was used before.
+func TestRepeatedArguments(t *testing.T) {
+	x := exchangeOf(t, nil)
+	x.ready.MCP = &snapshot.MCP{Tool: "t", Headers: []mcp.HeaderParam{{Header: "Mcp-Param-Who", Path: []string{"who"}}, {Header: "Mcp-Param-Id", Path: []string{"a", "id"}}}}
+	for _, c := range []struct{ args, want string }{
+		{`{"who":"ann","a":{"id":7}}`, "[Mcp-Param-Who: ann] [Mcp-Param-Id: 7]"},
+		{`{"who":null,"a":{"id":8}}`, "[Mcp-Param-Id: 8]"},
+		{`{"who":"bob","a":7}`, "[Mcp-Param-Who: bob]"},
+		{`{"a":{"id":null}}`, ""},
+		{`{"who":""}`, "[Mcp-Param-Who: ]"},
+	} {
+		x.prepareMCP(jsonscan.Trusted([]byte(c.args)))
+		var got []string
+		for _, h := range x.call.Headers {
+			got = append(got, "["+h.Name+": "+string(h.Value)+"]")
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %s, want %s", c.args, got, c.want)
 		}
 	}
 }
