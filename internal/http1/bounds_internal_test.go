@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"testing"
@@ -140,5 +141,36 @@ func TestOldestIsEvicted(t *testing.T) {
 	}
 	if l.evictLocked(l.conns) || l.Open() != 1 {
 		t.Error("a connection that is served was closed")
+	}
+}
+
+// TestCountedAgain: a connection that was closed while its request ran is taken out of those of
+// its address a second time; others of the address, which came meanwhile, still count.
+func TestCountedAgain(t *testing.T) {
+	l := Listen(given{make(chan net.Conn)}, Options{HeadBytes: 1 << 10, HeadTime: time.Second, ConnsPerAddress: 1, Refused: func(Reason) {}})
+	addr := netip.MustParseAddr("192.0.2.7")
+	open := func() *Conn {
+		a, b := net.Pipe()
+		t.Cleanup(func() { _ = a.Close() })
+		c := &Conn{Conn: b, l: l, proxied: true}
+		c.state.Store(busy)
+		l.conns[c] = struct{}{}
+		return c
+	}
+	first, second, third := open(), open(), open()
+	if !first.From(addr) || second.From(addr) {
+		t.Fatal("not one connection of the address, as it should be")
+	}
+	l.forget(first)
+	if !second.From(addr) {
+		t.Fatal("a connection that was closed counts")
+	}
+	first.release()
+	if third.From(addr) {
+		t.Error("the one that is open does not count any more")
+	}
+	second.release()
+	if !third.From(addr) || len(l.peers) != 1 {
+		t.Error("a request that ended counts")
 	}
 }
