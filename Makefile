@@ -26,7 +26,11 @@ PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 # What of the committed modules in Rust can be built here: with Debian's Rust, and with a rustc for WASI.
 RUST_MODULES = $(shell [ ! -d /usr/lib/rustlib/wasm32-unknown-unknown ] || echo rust; [ ! -e "$$(rustc --print target-libdir --target wasm32-wasip1 2>/dev/null)" ] || echo extism-pdk)
 
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+# Everything is compiled without cgo, as what users get, so that nothing is compiled for a
+# second time; the race detector needs it (sluice-test).
+export CGO_ENABLED := 0
+
+GO_BUILD := go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 E2E      := bin/e2e
 E2E_PYTHON := bin/e2e-python
 CONSOLE := admin/console

@@ -16,7 +16,9 @@ import (
 func ownBinary(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "supply")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", name, ".").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", name, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return name

@@ -160,6 +160,9 @@ func (f *flaky) build(ctx context.Context, p tested) (binary, hash string, err e
 		args = append(args, "-race")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, p.path)...)
+	if f.race {
+		cmd.Env = withCgo(nil)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", "", fmt.Errorf("go test -c %s: %w\n%s", p.path, err, out)
 	}

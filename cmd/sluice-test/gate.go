@@ -106,6 +106,9 @@ func (g *gate) test(ctx context.Context, args []string) (*result, error) {
 	}
 	cmd := exec.CommandContext(ctx, "go", append(flags, args...)...)
 	cmd.Dir, cmd.Env = g.dir, g.env
+	if slices.Contains(args, "-race") {
+		cmd.Env = withCgo(cmd.Env)
+	}
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {
@@ -127,6 +130,15 @@ func (g *gate) test(ctx context.Context, args []string) (*result, error) {
 		r.certain = append(r.certain, fmt.Sprintf("go test %s: ended well, and %d packages failed", strings.Join(args, " "), r.badPackages))
 	}
 	return r, nil
+}
+
+// withCgo is an environment for the race detector, which needs cgo. Other tests run without,
+// as what users get; nil is that of this process.
+func withCgo(env []string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(slices.Clone(env), "CGO_ENABLED=1")
 }
 
 // again runs a failed test alone and then its whole package, as in the run in which

@@ -54,6 +54,21 @@ func TestJudgeWindows(t *testing.T) {
 	pause(Unbound)
 }
 
+// TestCauseOfWrapped: the cause is known also below what says where it happened.
+func TestCauseOfWrapped(t *testing.T) {
+	e := newEntry(moody(t, "echo", nil), nil, grace)
+	for err, want := range map[error]string{
+		extism.ErrDeadline: "deadline", extism.ErrTooLarge: "output", &extism.TrapError{}: "trap", errors.New("x"): "error",
+	} {
+		if got, below := e.cause(err), e.cause(fmt.Errorf("calling it: %w", err)); got != want || below != want {
+			t.Errorf("%v: %s, wrapped %s; want %s", err, got, below, want)
+		}
+	}
+	if e.deadlines.Load() != 2 || e.traps.Load() != 2 || e.errors.Load() != 4 {
+		t.Errorf("counted %d deadlines, %d traps, %d errors", e.deadlines.Load(), e.traps.Load(), e.errors.Load())
+	}
+}
+
 // TestOutOnce: calls that run together and all fail leave the plugin out once.
 func TestOutOnce(t *testing.T) {
 	var c record

@@ -46,7 +46,9 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "sluice")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/sluicegate/sluice/cmd/sluice").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", binary, "github.com/sluicegate/sluice/cmd/sluice")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as what users get, which make check has compiled
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build sluice: %v\n%s", err, out)
 		return 1
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,9 @@ import (
 func everythingServer(t *testing.T, args ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "everything-server")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // with what the binary under test is made of
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the everything-server: %v\n%s", err, out)
 	}
 	addr := freePort(t)
