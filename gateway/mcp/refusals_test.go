@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/manifest"
-	"github.com/valyala/fasthttp"
 )
 
 // TestEveryExchangeIsDone: what waits for a request's end, such as its place among those that
