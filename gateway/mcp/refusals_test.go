@@ -87,3 +87,83 @@ func TestDeclaredCapabilities(t *testing.T) {
 		t.Errorf("all names are %b", all)
 	}
 }
+
+// TestMessagesOfABatch: each message is answered for itself; one of a revision without batches,
+// and a handshake, are refused in one.
+func TestMessagesOfABatch(t *testing.T) {
+	s, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const inBatch = `"error":`
+	for body, want := range map[string][]string{
+		`[` + ping + `]`:                                      {`"result":{}`},
+		`[` + modernCall + `]`:                                {inBatch},
+		`[` + modernCall + `,` + ping + `]`:                   {inBatch, `"result":{}`},
+		`[` + strings.Replace(initialize, "%", "{}", 1) + `]`: {inBatch},
+		`[7,` + ping + `]`:                                    {inBatch, `"result":{}`},
+		`[{"jsonrpc":"2.0","method":"notifications/initialized"},` + ping + `]`:                            {`"result":{}`},
+		`[{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","method":"tools/list"}]`: nil,
+	} {
+		for _, version := range []string{"", "2025-03-26", "2025-06-18"} {
+			var headers []string
+			if version != "" {
+				headers = []string{"MCP-Protocol-Version", version}
+			}
+			rc := request(body, headers...)
+			s.Serve(rc, newStub(t))
+			answers := jsonscan.Trusted(rc.Response.Body())
+			switch {
+			case version == "2025-06-18":
+				if answers.Kind() != jsonscan.Object || !answers.Get("error").Exists() {
+					t.Errorf("%s in %s: %s", body, version, rc.Response.Body())
+				}
+				continue
+			case want == nil:
+				if rc.Response.StatusCode() != 202 || len(rc.Response.Body()) > 0 {
+					t.Errorf("%s: %d %s", body, rc.Response.StatusCode(), rc.Response.Body())
+				}
+				continue
+			case rc.Response.StatusCode() != 200 || answers.Len() != len(want):
+				t.Errorf("%s: %d %s", body, rc.Response.StatusCode(), rc.Response.Body())
+				continue
+			}
+			n := 0
+			for it := answers.Elements(); it.Next(); n++ {
+				if !strings.Contains(string(it.Value().Raw()), want[n]) {
+					t.Errorf("%s: answer %d is %s, want %s", body, n, it.Value().Raw(), want[n])
+				}
+			}
+		}
+	}
+}
+
+// TestOnlyCancelledCancels: no other notification that names a request ends it.
+func TestOnlyCancelledCancels(t *testing.T) {
+	ts := newStub(t)
+	ts.table = session.New(session.Options{})
+	s := ts.OpenSession(session.Client{})
+	ended := 0
+	running := s.Begin([]byte("7"), func() { ended++ })
+	for _, method := range []string{"notifications/progress", "notifications/initialized", "notifications/cancelled2", "notifications/"} {
+		if legacy(t, ts, `{"jsonrpc":"2.0","method":"`+method+`","params":{"requestId":7}}`, s.ID()); ended != 0 {
+			t.Errorf("%s ended a call", method)
+		}
+	}
+	if legacy(t, ts, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, ""); ended != 0 {
+		t.Error("a call of a session was ended from outside of it")
+	}
+	if legacy(t, ts, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`, s.ID()); ended != 1 {
+		t.Error("a call that was cancelled goes on")
+	}
+	running.End()
+}
+
+// TestModern: a call speaks a revision without handshake from 2026-07-28 on.
+func TestModern(t *testing.T) {
+	for v, want := range map[Version]bool{VersionNone: false, V20250326: false, V20260728 - 1: false, V20260728: true} {
+		if c := (CallParams{Version: v}); c.Modern() != want {
+			t.Errorf("%s: %v", v, !want)
+		}
+	}
+}

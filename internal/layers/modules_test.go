@@ -2,6 +2,7 @@ package layers
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -104,6 +105,26 @@ func readRecord(name string) (hashes map[string]string, compiler string, err err
 		}
 	}
 	return hashes, compiler, nil
+}
+
+// TestOneModule: what is compiled is what go.mod and go.sum name: no other place for a module,
+// no part of the tree that ./... leaves out, no copies of modules beside them.
+func TestOneModule(t *testing.T) {
+	const root = "../.."
+	text, err := os.ReadFile(root + "/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); slices.Contains([]string{"replace", "exclude", "ignore"}, word) {
+			t.Errorf("go.mod has %s", line)
+		}
+	}
+	for _, name := range []string{"go.work", "vendor"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // TestTags: the linter reads the files of every build tag that is ours.
