@@ -3,6 +3,7 @@ package grant
 import (
 	"bytes"
 	"context"
+	"database/sql" //nolint:depguard // faults are injected beside the store
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -45,7 +46,13 @@ func dialer(t *testing.T) *safedial.Dialer {
 // open makes a room with the toolsets own of the operator's workspace and theirs of another.
 func open(t *testing.T) (r *Room, own, theirs string) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "sluice.db")})
+	return openAt(t, filepath.Join(t.TempDir(), "sluice.db"))
+}
+
+// openAt is open with a database of this path.
+func openAt(t *testing.T, path string) (r *Room, own, theirs string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Options{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,5 +406,36 @@ func TestGrantsThatCannotBeKept(t *testing.T) {
 	}
 	if reaches(t, r, own, "10.0.0.2:80") || !reaches(t, r, own, "10.0.0.1:80") {
 		t.Error("without a database a grant is in force that is not kept, or was taken away")
+	}
+}
+
+// TestRevokeThatFails: a grant that stays in the database stays in force, and whoever takes it
+// away is told.
+func TestRevokeThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	r, own, _ := openAt(t, path)
+	ctx := operator(t)
+	g, err := r.Create(ctx, &CreateGrant{Toolset: own, Address: "10.0.0.1:80"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := func(statement string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = db.Close() }()
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw("CREATE TRIGGER refuse BEFORE DELETE ON grants BEGIN SELECT RAISE(ABORT, 'no'); END")
+	if err := r.Revoke(ctx, "", g.Items[0].ID); err == nil || problem.Is(err, problem.NotFound) || !reaches(t, r, own, "10.0.0.1:80") {
+		t.Errorf("a revocation that the database refused: %v", err)
+	}
+	raw("DROP TRIGGER refuse")
+	if err := r.Revoke(ctx, "", g.Items[0].ID); err != nil || reaches(t, r, own, "10.0.0.1:80") {
+		t.Errorf("and then: %v", err)
 	}
 }
