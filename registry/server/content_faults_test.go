@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -275,5 +276,46 @@ func TestPutLeavesNothing(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(dir, ".*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestTagNames: a tag has the letters, digits and signs of the specification, and 128 of them.
+func TestTagNames(t *testing.T) {
+	x := serve(t)
+	x.push("a/b", "{}")
+	m := fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":%q,"size":2},"layers":[]}`, manifestType, digest("{}"))
+	for tag, ok := range map[string]bool{
+		"v1": true, "_": true, "a_b.c-D9": true, "Z": true, "0": true, strings.Repeat("x", 128): true,
+		strings.Repeat("x", 129): false, ".a": false, "-a": false, "a%2Fb": false, "a%20b": false, "%C3%A4": false, "a~": false, "a@b": false,
+	} {
+		a := x.do("PUT", "/v2/a/b/manifests/"+tag, m, "Content-Type: "+manifestType)
+		if (a.StatusCode == http.StatusCreated) != ok {
+			t.Errorf("tag %s: %s %s", tag, a.Status, a.body)
+		}
+	}
+	// The content of a manifest that the index knows is gone.
+	if err := os.Remove(filepath.Join(x.dir, "blobs", "sha256", strings.TrimPrefix(digest(m), "sha256:"))); err != nil {
+		t.Fatal(err)
+	}
+	x.want(x.do("GET", "/v2/a/b/manifests/v1", ""), 404, "MANIFEST_UNKNOWN")
+}
+
+// TestChunkOfUnknownLength: a chunk that says where it is, and not how long it is, is taken.
+func TestChunkOfUnknownLength(t *testing.T) {
+	x := serve(t)
+	at := x.want(x.do("POST", "/v2/a/b/blobs/uploads/", ""), 202, "").Header.Get("Location")
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, x.url+at, io.MultiReader(strings.NewReader("xyz")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth("any", "all")
+	req.Header.Set("Content-Range", "0-2")
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusAccepted || res.Header.Get("Range") != "0-2" {
+		t.Errorf("%s, Range %s", res.Status, res.Header.Get("Range"))
 	}
 }

@@ -327,6 +327,10 @@ func indexSuite(t *testing.T, open func(t *testing.T) server.Index) {
 		if refs, err := x.Referrers(ctx, "a/b", d("none")); err != nil || len(refs) != 0 {
 			t.Fatalf("no referrers: %v, %v", refs, err)
 		}
+		other := server.Descriptor{MediaType: "m/2", Digest: d("2")}
+		if err := errors.Join(x.LinkManifest(ctx, "a/b", other), x.SetTag(ctx, "a/b", "other", other.Digest)); err != nil {
+			t.Fatal(err)
+		}
 		for range 2 {
 			if err := x.UnlinkManifest(ctx, "a/b", one); err != nil {
 				t.Fatal(err)
@@ -340,6 +344,9 @@ func indexSuite(t *testing.T, open func(t *testing.T) server.Index) {
 		}
 		if _, err := x.Tag(ctx, "a/b", "t"); !errors.Is(err, registry.ErrNotFound) {
 			t.Fatalf("after UnlinkManifest the tag stays: %v", err)
+		}
+		if got, err := x.Tag(ctx, "a/b", "other"); got != other.Digest || err != nil {
+			t.Fatalf("the tag of another manifest went too: %s, %v", got, err)
 		}
 	})
 }
