@@ -73,10 +73,11 @@ func key(value string, version uint64, origins ...string) credentials.Credential
 
 func exchangeOf(t *testing.T, source credentials.Source, rules ...credentials.Rule) *exchange {
 	t.Helper()
-	x := &exchange{input: input{
+	x := newExchange()
+	x.input = input{
 		c: &Caller{credentials: source, log: slog.New(slog.DiscardHandler)}, ctx: t.Context(), ts: &snapshot.Toolset{ID: "ts_1", Slug: "shop", Name: "Shop"},
 		tool: &snapshot.Tool{Name: "list"}, ready: &snapshot.Ready{Rules: rules}, principal: access.TokenPrincipal("ts_1", "ann"), start: time.Now(), deadline: time.Now().Add(time.Hour),
-	}}
+	}
 	return x
 }
 

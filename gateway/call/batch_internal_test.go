@@ -20,7 +20,8 @@ func TestBatchCallsThatDidNotBegin(t *testing.T) {
 		"not called: no answer within the 1s that the batch may take": t.Context(),
 		"not called: the gateway was stopped":                         stopped,
 	} {
-		x := &exchange{input: input{ctx: ctx, limit: time.Second, deadline: time.Now()}}
+		x := newExchange()
+		x.input = input{ctx: ctx, limit: time.Second, deadline: time.Now()}
 		b, c := &batchRun{nested: nested{x: x}}, &batchCall{Call: batch.Call{ID: "1"}, tool: &snapshot.Tool{}, changes: true}
 		b.make(ctx, c)
 		if c.result.Error != want {

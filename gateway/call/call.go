@@ -60,7 +60,7 @@ var restSteps = []step{
 	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(x.wire, x.ready.Base.Key()); return err }},
 	{stageCache, func(x *exchange) (err error) { x.kept, x.flight, err = x.lookUp(); return err }},
 	{stageSend, func(x *exchange) (err error) { x.received, err = x.send(x.kept); return err }},
-	{stageTransform, func(x *exchange) error { return x.render(x.received).transform() }},
+	{stageTransform, func(x *exchange) error { x.takeLarge(); return x.render(x.received).transform() }},
 	{stagePlugins, func(x *exchange) error { return x.answer.plugins() }},
 	{stageCompress, func(x *exchange) error { return x.answer.compress() }},
 	{stageResult, (*exchange).result},
@@ -220,7 +220,8 @@ type Caller struct {
 	meter       *metering.Meter
 	tracer      *tracing.Tracer
 	log         *slog.Logger
-	pool        sync.Pool // *exchange
+	pool        sync.Pool     // *exchange
+	large       chan *scratch // for large answers
 	shadow      *shadow
 	beside      bool // this is the Caller of a shadow: nothing is sent
 }
@@ -244,7 +245,8 @@ func New(o Options) (*Caller, error) {
 	}
 	c.results = held.New(0, o.Pool)
 	c.shadow = newShadow(&o, c.log)
-	c.pool.New = func() any { return &exchange{} }
+	c.pool.New = func() any { return newExchange() }
+	c.large = newLarge()
 	return c, nil
 }
 
@@ -345,6 +347,7 @@ func earlier(a, b time.Time) time.Time {
 
 // release gives an exchange back to the pool.
 func (c *Caller) release(x *exchange) {
+	x.returnLarge(c)
 	x.reset()
 	c.pool.Put(x)
 }
@@ -405,6 +408,6 @@ func (x *exchange) run() error {
 
 // render begins the rendering of an upstream's answer.
 func (x *exchange) render(in received) *rendering {
-	x.answer = rendering{input: &x.input, scratch: &x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in, quotes: !x.inner}
+	x.answer = rendering{input: &x.input, scratch: x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in, quotes: !x.inner}
 	return &x.answer
 }

@@ -209,7 +209,7 @@ func (x *exchange) renderPart(isJSON, asJSON bool) (*rendering, error) {
 		in.contentType = typeJSON
 	}
 	x.form, x.small = x.form[:0], x.small[:0]
-	x.part = rendering{input: &x.input, scratch: &x.scratch, args: x.args, received: in, asJSON: asJSON}
+	x.part = rendering{input: &x.input, scratch: x.scratch, args: x.args, received: in, asJSON: asJSON}
 	return &x.part, x.part.run()
 }
 

@@ -36,9 +36,16 @@ type exchange struct {
 	received
 	ending
 
-	scratch
+	*scratch // own, or one of the Caller's for a large answer
+	own      scratch
 	rest
 	remote
+}
+
+func newExchange() *exchange {
+	x := &exchange{}
+	x.scratch = &x.own
+	return x
 }
 
 // input is what came in with a call. No step changes it.
@@ -184,18 +191,27 @@ func (x *exchange) reset() {
 	clear(x.bound.Values)
 	x.input, x.received, x.ending = input{}, received{}, ending{}
 	x.outgoing = outgoing{bound: credentials.Bound{Rules: x.bound.Rules[:0], Values: x.bound.Values[:0]}}
-	x.marked, x.lent = requestMarks{}, nil
+	x.marked = requestMarks{}
 	x.files, x.stripper, x.certificate = callFiles{}, credentialStripper{}, upstream.ClientCertificate{}
-	for _, b := range [...]*[]byte{
-		&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written, &x.small, &x.spare, &x.form, &x.quoted, &x.unmasked, &x.next, &x.failure, &x.unhidden, &x.filtered[0],
-		&x.filtered[1], &x.item, &x.flow, &x.logs, &x.told, &x.notes, &x.decoded,
-	} {
+	empty(&x.url, &x.cacheKey, &x.pass, &x.beside, &x.written)
+	x.own.reset()
+}
+
+// reset lets everything go but the memory.
+func (s *scratch) reset() {
+	empty(&s.small, &s.spare, &s.form, &s.quoted, &s.unmasked, &s.next, &s.failure, &s.unhidden, &s.filtered[0], &s.filtered[1], &s.item, &s.flow,
+		&s.logs, &s.told, &s.notes, &s.decoded)
+	s.index, s.lent = s.index[:0], nil
+	s.pages.Reset(keepScratch)
+}
+
+// empty empties buffers, and lets those go that are larger than keepScratch.
+func empty(buffers ...*[]byte) {
+	for _, b := range buffers {
 		if *b = (*b)[:0]; cap(*b) > keepScratch {
 			*b = nil
 		}
 	}
-	x.index = x.index[:0]
-	x.pages.Reset(keepScratch)
 }
 
 // budget is the token budget of the answer; 0: there is none.

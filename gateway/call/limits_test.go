@@ -14,7 +14,7 @@ import (
 func TestHeadersAreToldWhole(t *testing.T) {
 	f := func(name, value string, want bool) {
 		t.Helper()
-		x := &exchange{}
+		x := newExchange()
 		x.tell(name, []byte(value))
 		if got := len(x.told) > 0; got != want {
 			t.Errorf("a name of %d and a value of %d bytes: told %v", len(name), len(value), got)
@@ -44,7 +44,7 @@ func TestItemsOfResultAreBounded(t *testing.T) {
 	const item = `{"type":"text","text":""}`
 	for over := range 2 {
 		list := "[" + strings.Repeat(item+",", maxContentItems+over-1) + item + "]"
-		x := &exchange{}
+		x := newExchange()
 		r := x.readResult(jsonscan.Trusted([]byte(`{"content":` + list + `}`)))
 		if err := x.checkResult(&r); (err == nil) != (over == 0) {
 			t.Errorf("%d items: %v", maxContentItems+over, err)

@@ -16,7 +16,7 @@ import (
 )
 
 func scripting() *exchange {
-	x := &exchange{}
+	x := newExchange()
 	x.ready = &snapshot.Ready{Answer: &answer.Plan{}}
 	x.ts, x.ctx, x.deadline = &snapshot.Toolset{}, context.Background(), time.Now().Add(time.Hour)
 	return x

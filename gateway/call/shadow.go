@@ -145,7 +145,7 @@ func newShadow(o *Options, log *slog.Logger) *shadow {
 	s := &shadow{queue: make(chan *shadowCall, maxShadowQueue), log: log}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.caller = &Caller{host: referenceEngine{}, plugins: o.ShadowPlugins, log: slog.New(slog.DiscardHandler), beside: true}
-	s.caller.pool.New = func() any { return &exchange{} }
+	s.caller.pool.New = func() any { return newExchange() }
 	return s
 }
 

@@ -236,9 +236,10 @@ func (x *Exchange) readEvents(t *Target, resumes bool) func(int, io.Reader) erro
 		} else {
 			x.events.reset(x.stream, t.maxBody())
 		}
+		x.events.http = &x.http
 		for !x.got {
 			if err := x.events.next(); err != nil {
-				x.cut = !errors.Is(err, errEventTooLarge) && !errors.Is(err, errFlood)
+				x.cut = !errors.Is(err, errEventTooLarge) && !errors.Is(err, errFlood) && !errors.Is(err, upstream.ErrNoMemory)
 				x.flood.overrun = x.flood.overrun || errors.Is(err, errFlood)
 				if errors.Is(err, io.EOF) {
 					return nil // without an answer, which the caller sees

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
 // errEventTooLarge ends a stream whose event is larger than an answer may be.
@@ -21,7 +23,8 @@ const maxFieldName = 16
 // eventReader reads server-sent events (WHATWG HTML "Server-sent events").
 type eventReader struct {
 	r     *bufio.Reader
-	limit int64 // bytes of one event's data
+	limit int64              // bytes of one event's data
+	http  *upstream.Exchange // that has the memory for long events; nil: it has a bound of its own
 
 	begun bool // a byte order mark can no longer come
 	skip  bool // the last line ended with CR: a LF that follows belongs to it
@@ -119,6 +122,11 @@ func (e *eventReader) line() ([]byte, error) {
 		}
 		if int64(len(e.text)+len(part)) > e.limit+maxFieldName {
 			return nil, errEventTooLarge
+		}
+		if e.http != nil {
+			if err := e.http.Reserve(len(e.text) + len(part)); err != nil {
+				return nil, err
+			}
 		}
 		e.text = append(e.text, part...)
 		if end < 0 {

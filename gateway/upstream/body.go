@@ -19,11 +19,15 @@ var errTooLarge = errors.New("body too large")
 type bounded struct {
 	buf   []byte
 	limit int64
+	of    *Exchange
 }
 
 func (w *bounded) Write(p []byte) (int, error) {
 	if int64(len(w.buf)+len(p)) > w.limit {
 		return 0, errTooLarge
+	}
+	if err := w.of.reserve(grown(len(w.buf))); err != nil {
+		return 0, err
 	}
 	w.buf = append(w.buf, p...)
 	return len(p), nil
@@ -45,7 +49,7 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 	if len(encoding) == 0 || string(encoding) == "identity" || len(body) == 0 {
 		return nil
 	}
-	w := &bounded{buf: x.plain[:0], limit: lim.MaxBody}
+	w := &bounded{buf: x.plain[:0], limit: lim.MaxBody, of: x}
 	var err error
 	switch string(encoding) {
 	case "gzip", "x-gzip":
@@ -68,6 +72,8 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 	switch {
 	case errors.Is(err, errTooLarge):
 		return describe(fasthttp.ErrBodyTooLarge, addr, lim)
+	case errors.Is(err, ErrNoMemory):
+		return describe(err, addr, lim)
 	case err != nil:
 		return problem.New(problem.UpstreamMalformed, "the upstream's answer is not valid %s", encoding).Because(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -72,7 +73,8 @@ type Options struct {
 
 // Client keeps the connections to all upstreams. It is safe for concurrent use.
 type Client struct {
-	opts Options
+	opts   Options
+	bodies *semaphore.Weighted // bytes of the long ones
 
 	mu    sync.RWMutex
 	hosts map[hostKey]*host // guarded by mu
@@ -94,6 +96,7 @@ type hostKey struct {
 
 type host struct {
 	client   fasthttp.HostClient
+	bodies   *semaphore.Weighted
 	lastUsed atomic.Int64 // Unix seconds
 	running  atomic.Int64 // exchanges
 }
@@ -114,7 +117,7 @@ func New(o Options) (*Client, error) {
 	}
 	o.TLS = o.TLS.Clone()
 	o.TLS.MinVersion = max(o.TLS.MinVersion, tls.VersionTLS12)
-	return &Client{opts: o, hosts: map[hostKey]*host{}}, nil
+	return &Client{opts: o, bodies: semaphore.NewWeighted(maxBodies), hosts: map[hostKey]*host{}}, nil
 }
 
 // Close closes the connections that are idle.
@@ -165,6 +168,11 @@ type Exchange struct {
 	begun    bool     // the header of an answer came
 	reading  net.Conn // while Events runs
 	packed   bool     // plain is the body
+
+	bodies   *semaphore.Weighted // of the Client; nil before Do
+	limits   Limits
+	host     *host // that is asked
+	reserved int64 // of both
 	// Redirects that were followed.
 	Redirects int
 	// Events, when not nil, reads the body of an answer of type text/event-stream
@@ -192,6 +200,7 @@ func (x *Exchange) Reset() {
 	}
 	x.plain, x.packed, x.Redirects, x.GoesOn = x.plain[:0], false, 0, false
 	x.Events, x.Repeatable, x.Standing = nil, false, false
+	x.bodies, x.host, x.limits = nil, nil, Limits{}
 }
 
 // Extend gives the rest of the answer time until deadline, in place of what the limits of
@@ -212,6 +221,7 @@ func (x *Exchange) ResetAnswer() {
 // it to a pool that drops what is larger than most bodies were so far, so that an API's
 // long answers between short ones would be garbage each.
 func (x *Exchange) clear() {
+	x.free()
 	if b := x.response.SwapBody(nil); cap(b) > 0 && cap(b) <= keepBody {
 		x.body = b[:0]
 	}
@@ -275,6 +285,8 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 		if err != nil {
 			return err
 		}
+		x.clear() // of the host before
+		x.bodies, x.host, x.limits = c.bodies, h, lim
 		if err := x.do(h, &lim); err != nil {
 			return describe(err, name, lim)
 		}
@@ -352,7 +364,7 @@ func (c *Client) newHost(k hostKey, cert *ClientCertificate) (*host, error) {
 	if k.scope != nil {
 		dial = k.scope.DialTimeout
 	}
-	h := &host{}
+	h := &host{bodies: semaphore.NewWeighted(maxHostBodies)}
 	h.client = fasthttp.HostClient{
 		Addr: k.addr, IsTLS: k.tls, TLSConfig: config, Name: c.opts.UserAgent,
 		DialTimeout:           dial,

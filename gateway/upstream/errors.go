@@ -39,6 +39,9 @@ func describe(err error, addr string, lim Limits) error {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %s", addr, size(lim.MaxBody)).
 			Fix("ask for less: a smaller page, fewer fields, a narrower filter; or raise the limit: sluice toolset optimize TOOLSET --max-response MIB").Because(err)
+	case errors.Is(err, ErrNoMemory):
+		return problem.New(problem.Unavailable, "the answer of %s is long, and other long answers held the memory for them until the time limit of the call", addr).
+			Fix("try again in a few seconds, or ask for less: a smaller page, fewer fields, a narrower filter").Because(err)
 	case errors.Is(err, fasthttp.ErrNoFreeConns):
 		return problem.New(problem.Unavailable, "too many calls to %s are running", addr).Fix("try again in a few seconds").Because(err)
 	case errors.Is(err, fasthttp.ErrTimeout), errors.Is(err, fasthttp.ErrTLSHandshakeTimeout), errors.As(err, &nerr) && nerr.Timeout():

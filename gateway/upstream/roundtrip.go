@@ -108,14 +108,10 @@ func (x *Exchange) readEvents(conn net.Conn, br *bufio.Reader, most int) error {
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified {
 		return nil
 	}
-	chunked := h.ContentLength() == -1
 	if !isEvents(h.ContentType()) || len(h.ContentEncoding()) > 0 {
-		x.lend()
-		if err := x.response.ReadBody(br, most); err != nil || !chunked {
-			return err
-		}
-		return readTrailer(h, br)
+		return x.readWhole(br, most)
 	}
+	chunked := h.ContentLength() == -1
 	// To the end of the connection. It must not be br itself: bufio.NewReader would return that
 	// one, and who keeps it would read in the connections that it belongs to afterwards.
 	var body io.Reader = struct{ io.Reader }{br}

@@ -33,17 +33,13 @@ func (x *Exchange) readBody(conn net.Conn, br *bufio.Reader, lim *Limits, most i
 	if s := h.StatusCode(); s == fasthttp.StatusNoContent || s == fasthttp.StatusNotModified || s == fasthttp.StatusSwitchingProtocols {
 		return nil
 	}
-	x.lend()
-	chunked := h.ContentLength() == -1
 	end := streamEnd(h.ContentType())
 	if end == "" || h.ContentLength() >= 0 {
-		if err := x.response.ReadBody(br, most); err != nil || !chunked {
-			return err
-		}
-		return readTrailer(h, br)
+		return x.readWhole(br, most)
 	}
+	x.lend()
 	var body io.Reader = br // to the end of the connection
-	if chunked {
+	if h.ContentLength() == -1 {
 		body = httputil.NewChunkedReader(br)
 	}
 	return x.readStream(conn, br, body, end, lim, most)
@@ -62,6 +58,9 @@ func (x *Exchange) readStream(conn net.Conn, br *bufio.Reader, body io.Reader, e
 		n, err := body.Read(piece)
 		if len(x.response.Body())+n > most {
 			return fasthttp.ErrBodyTooLarge
+		}
+		if err := x.reserve(grown(len(x.response.Body()))); err != nil {
+			return err
 		}
 		x.response.AppendBody(piece[:n])
 		switch {
