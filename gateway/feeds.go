@@ -54,10 +54,11 @@ type feeds struct {
 	s *Server
 
 	mu     sync.Mutex
-	open   map[feedKey]*feed     // guarded by mu
-	owners map[session.Owner]int // guarded by mu
-	heard  map[heardKey]int      // guarded by mu; clients with sessions that have a feed
-	closed bool                  // guarded by mu
+	open   map[feedKey]*feed      // guarded by mu
+	owners map[session.Owner]int  // guarded by mu
+	heard  map[heardKey]int       // guarded by mu; clients with sessions that have a feed
+	late   map[heardKey]time.Time // guarded by mu; until when, see hearSoon
+	closed bool                   // guarded by mu
 	work   sync.WaitGroup
 }
 
@@ -87,7 +88,7 @@ type feed struct {
 }
 
 func newFeeds(s *Server) *feeds {
-	return &feeds{s: s, open: map[feedKey]*feed{}, owners: map[session.Owner]int{}, heard: map[heardKey]int{}}
+	return &feeds{s: s, open: map[feedKey]*feed{}, owners: map[session.Owner]int{}, heard: map[heardKey]int{}, late: map[heardKey]time.Time{}}
 }
 
 // join returns the feed of a client at the server of tool, which tells of the resource own,

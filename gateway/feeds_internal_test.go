@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/session"
+	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
 // TestPace: however often a server says that a resource changed, its client is told now
@@ -108,4 +109,45 @@ func TestFeedBounds(t *testing.T) {
 	if f.remove("0"); f.add("more", "") != nil {
 		t.Error("a subscription that ended still counts")
 	}
+}
+
+// TestHearLate: where the stream of a server is late, only the first client waits for it whole.
+func TestHearLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newFeeds(nil)
+		// waits is how long a call of a new client at a server waits for a stream that opens after
+		// a time; 0: it never does.
+		waits := func(server string, opens time.Duration) time.Duration {
+			f := &feed{all: a, key: feedKey{connector: server}, settled: make(chan struct{})}
+			if opens > 0 {
+				time.AfterFunc(opens, func() { close(f.settled) })
+			}
+			began := time.Now()
+			a.await(f, &upstream.Cancel{})
+			return time.Since(began)
+		}
+		for i, c := range []struct {
+			server string
+			opens  time.Duration
+			want   time.Duration
+		}{
+			{"quick", time.Millisecond, time.Millisecond},
+			{"mute", 0, hearWait},
+			{"mute", 0, hearSoon},
+			{"mute", time.Millisecond, time.Millisecond},
+			{"quick", hearWait / 2, hearWait / 2}, // another server is not late
+		} {
+			if got := waits(c.server, c.opens); got != c.want {
+				t.Errorf("%d: waited %v, want %v", i, got, c.want)
+			}
+		}
+		time.Sleep(lateFor)
+		if got := waits("mute", 0); got != hearWait || len(a.late) != 1 {
+			t.Errorf("later: waited %v, want %v; %d servers are late", got, hearWait, len(a.late))
+		}
+		time.Sleep(lateFor)
+		if waits("other", 0); len(a.late) != 1 {
+			t.Errorf("%d servers are late, want the one", len(a.late))
+		}
+	})
 }

@@ -436,17 +436,17 @@ func (x *request) tell(to *mcp.Stream, o *call.Outcome) {
 	if !to.Wants(level) {
 		return
 	}
-	b := append([]byte(nil), `{"tool":`...)
-	b = jsonscan.AppendStringOf(b, x.tool.Name)
-	b = append(b, `,"outcome":`...)
-	b = jsonscan.AppendStringOf(b, o.Kind.String())
+	// A text: readers in languages with types, the official Java SDK among them, want one.
+	b := append(append(append([]byte(nil), x.tool.Name...), ": "...), o.Kind.String()...)
 	if o.Status != 0 {
-		b = strconv.AppendInt(append(b, `,"upstreamStatus":`...), int64(o.Status), 10)
+		b = strconv.AppendInt(append(b, ", HTTP "...), int64(o.Status), 10)
 	}
-	b = strconv.AppendInt(append(b, `,"upstreamBytes":`...), int64(o.Bytes), 10)
-	b = strconv.AppendBool(append(b, `,"cached":`...), o.Cached)
-	b = strconv.AppendInt(append(b, `,"durationMs":`...), time.Since(x.start).Milliseconds(), 10)
-	to.Log(level, "sluice", append(b, '}'))
+	b = append(strconv.AppendInt(append(b, ", "...), int64(o.Bytes), 10), " bytes"...)
+	if o.Cached {
+		b = append(b, ", cached"...)
+	}
+	b = append(strconv.AppendInt(append(b, ", "...), time.Since(x.start).Milliseconds(), 10), " ms"...)
+	to.Log(level, "sluice", jsonscan.AppendStringOf(nil, string(b)))
 }
 
 // Cancel implements [mcp.Tool].

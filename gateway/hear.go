@@ -1,11 +1,13 @@
 package gateway
 
 import (
+	"maps"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
 )
 
 const (
@@ -16,6 +18,11 @@ const (
 	// hearWait is how long the first call of a client at a server waits for that stream, on
 	// which the server may ask during the call.
 	hearWait = 2 * time.Second
+	// hearSoon is how long it waits at a server whose stream was late for another client in the
+	// last lateFor. Servers of the official Java SDK send nothing of a stream, not even its
+	// headers, before there is something to say; asked on it they have it by then.
+	hearSoon = 100 * time.Millisecond
+	lateFor  = 10 * time.Minute
 )
 
 // heardKey is a server of a toolset.
@@ -104,8 +111,35 @@ func (x *request) hear(sess *session.Session) {
 		return
 	}
 	if f := x.s.feeds.hear(x.ts, x.pass, sess, x.tool.Binding.Name); f != nil {
-		f.wait(&x.cancel, time.Now().Add(hearWait))
+		x.s.feeds.await(f, &x.cancel)
 	}
+}
+
+// await waits until a feed is open, or failed to be, or is late.
+func (a *feeds) await(f *feed, cancel *upstream.Cancel) {
+	server, began, wait := f.server(), time.Now(), hearWait
+	a.mu.Lock()
+	if began.Before(a.late[server]) {
+		wait = hearSoon
+	}
+	a.mu.Unlock()
+	f.wait(cancel, began.Add(wait))
+	f.mu.Lock()
+	settled := f.settled
+	f.mu.Unlock()
+	now := time.Now()
+	select {
+	case <-settled:
+		return
+	default:
+		if now.Sub(began) < hearWait { // the call was cancelled, or this is known
+			return
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.late, func(_ heardKey, until time.Time) bool { return !now.Before(until) })
+	a.late[server] = now.Add(lateFor)
 }
 
 // listens lets a client that opened its stream hear the servers that it called.

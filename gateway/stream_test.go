@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,23 @@ func TestProgress(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", version, res, err)
 		}
 		_ = c.Close()
+	}
+}
+
+// TestCallIsToldAsText: what the gateway logs to a client is a text, because the official Java SDK
+// takes no other value.
+func TestCallIsToldAsText(t *testing.T) {
+	up := upstreamtest.New(t)
+	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, item)
+	}))
+	s := start(t, gatewaytest.Options{})
+	serve(t, s, up, nil, getItem())
+	_, body := callRaw(t, s, false, "get_item", `"arguments":{"id":7}`, "Accept", "application/json, text/event-stream", "Test-Meta", `"io.modelcontextprotocol/logLevel":"debug"`)
+	told := regexp.MustCompile(`"method":"notifications/message","params":\{"level":"debug","logger":"sluice","data":"get_item: ok, HTTP 200, ` + strconv.Itoa(len(item)) + ` bytes, \d+ ms"\}`)
+	if !told.MatchString(body) {
+		t.Errorf("got %s", body)
 	}
 }
 

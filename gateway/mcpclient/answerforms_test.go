@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -102,4 +104,99 @@ func TestHandshakeForms(t *testing.T) {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}
+}
+
+// TestServersThatOnlyKnowHandshakes: what some servers of the older revisions do when they are
+// asked for a method that they do not know is no reason not to make their handshake.
+func TestServersThatOnlyKnowHandshakes(t *testing.T) {
+	for name, discover := range map[string]func(http.ResponseWriter, *http.Request){
+		"refuses with 401": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"refuses with 403": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"breaks off":       func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"says nothing":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := handshaking(t, discover, http.StatusOK)
+			to := target(t, url)
+			to.Deadline = time.Now().Add(3 * time.Second)
+			var x Exchange
+			got, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, to)
+			if err != nil || got.Protocol != versionLegacy {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	unauthorized := func(challenge string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", challenge)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+	for name, c := range map[string]struct {
+		discover  func(http.ResponseWriter, *http.Request)
+		handshake int
+	}{
+		"a challenge is an answer":       {unauthorized(`Bearer realm="x"`), http.StatusOK},
+		"the handshake is refused too":   {unauthorized(""), http.StatusUnauthorized},
+		"the handshake is not known":     {unauthorized(""), http.StatusNotFound},
+		"the handshake is not permitted": {unauthorized(""), http.StatusForbidden},
+	} {
+		var x Exchange
+		_, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, target(t, handshaking(t, c.discover, c.handshake)))
+		if !problem.Is(err, problem.Unauthenticated) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestServerThatWakesUp: a server of 2026-07-28 that is late with its first answer is waited for.
+func TestServerThatWakesUp(t *testing.T) {
+	var asked atomic.Bool
+	url := handshaking(t, func(w http.ResponseWriter, r *http.Request) {
+		if !asked.Swap(true) {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`, r.Header.Get("Test-Id"))
+	}, http.StatusNotFound)
+	to := target(t, url)
+	to.Deadline = time.Now().Add(3 * time.Second)
+	var x Exchange
+	got, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, to)
+	if err != nil || got.Protocol != versionModern {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// handshaking serves a tool to clients that make the handshake of the older revisions, if
+// that is answered with 200. What it answers to server/discover is given; the id of the request
+// is in its header Test-Id.
+func handshaking(t *testing.T, discover func(http.ResponseWriter, *http.Request), handshake int) string {
+	return serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		result := `{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`
+		switch in.Method {
+		case "server/discover":
+			r.Header.Set("Test-Id", string(in.ID))
+			discover(w, r)
+			return
+		case "initialize":
+			if handshake != http.StatusOK {
+				w.WriteHeader(handshake)
+				return
+			}
+			result = `{"protocolVersion":"` + versionLegacy + `","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`
+		case "tools/list":
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, result)
+	})
 }

@@ -2,6 +2,8 @@ package mcpclient
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -66,4 +68,22 @@ func TestAsksAreBounded(t *testing.T) {
 	if a.begin() {
 		t.Error("a request is asked after the call")
 	}
+}
+
+// TestEarLate: a session whose stream was waited for in vain waits once.
+func TestEarLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &ear{opened: make(chan struct{})}
+		for i, want := range []time.Duration{earWait, 0, 0} {
+			began := time.Now()
+			if late := e.await(); time.Since(began) != want || late != (want > 0) {
+				t.Errorf("call %d waited %v, want %v; late is %t", i, time.Since(began), want, late)
+			}
+		}
+		open := &ear{opened: make(chan struct{})}
+		close(open.opened)
+		if open.await() {
+			t.Error("an open stream is late")
+		}
+	})
 }

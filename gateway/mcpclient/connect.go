@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -38,8 +40,13 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 			return l, err
 		}
 	}
-	l, unknown, err := c.discover(x, t)
-	if l != nil || err != nil {
+	probe := t
+	if !legacyFirst {
+		probe = t.probe()
+	}
+	l, unknown, err := c.discover(x, probe)
+	first := err // of a server that may speak an older revision
+	if l != nil || err != nil && (legacyFirst || !mayBeOlder(err)) {
 		return l, err
 	}
 	if plain != nil {
@@ -51,6 +58,11 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 			return l, err
 		}
 		unknown = refused
+		if first != nil { // it may only be slow to wake up
+			if l, _, err = c.discover(x, t); l != nil || err != nil {
+				return l, err
+			}
+		}
 	}
 	if t.Hint.Transport == manifest.TransportSSE || t.Endpoint.stdio {
 		return nil, unknown.problem(t)
@@ -62,6 +74,29 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 		return nil, unknown.problem(t)
 	}
 	return l, err
+}
+
+// probeTime is how long server/discover may be without an answer before initialize is tried.
+const probeTime = 10 * time.Second
+
+// probe is the target for server/discover: what comes after it needs time too.
+func (t *Target) probe() *Target {
+	if t.Endpoint.stdio {
+		return t // whoever starts the process limits it
+	}
+	now, own := time.Now(), *t
+	own.Deadline = now.Add(min(t.Deadline.Sub(now)/2, probeTime))
+	return &own
+}
+
+// mayBeOlder reports whether err of server/discover may come of a server that does not know
+// it: some let a caller without a credential ask for the methods that they know and refuse
+// every other, say nothing, or break off. A 401 with a challenge is an answer.
+func mayBeOlder(err error) bool {
+	if auth, ok := errors.AsType[*AuthError](err); ok {
+		return auth.Challenge == ""
+	}
+	return problem.Is(err, problem.Timeout) || upstream.Closed(err)
 }
 
 // answered is an answer that is not what an MCP server answers.
@@ -93,7 +128,7 @@ func (a *answered) problem(t *Target) *problem.Error {
 	case a.html:
 		p.Remedy = "the address is that of a web page; look up the endpoint in the documentation of the server, often /mcp or /sse"
 	case a.status >= 300 && a.status < 400:
-		p.Remedy = "it redirects to another origin, which is not followed, because the credential would go there: use the address that it leads to"
+		p.Remedy = "it redirects in a way that is not followed (to another origin, or with a status that leaves open what becomes of a POST): use the address that it leads to"
 	case a.status >= 500:
 		p.Remedy = "look at the log of the server, or try again later"
 	default:

@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -27,6 +28,7 @@ const (
 type ear struct {
 	cancel upstream.Cancel
 	opened chan struct{} // closed when the stream is open, or will not be
+	late   atomic.Bool   // it was waited for in vain
 
 	mu    sync.Mutex
 	calls []*heardCall // guarded by mu; that run, oldest first
@@ -78,14 +80,28 @@ func (c *Client) earOf(v *visit, t *Target, l *link) *ear {
 	if e == nil { // it ended meanwhile
 		return nil
 	}
+	if e.await() { // it may still come; calls of other sessions do not wait for one soon
+		v.peer.mute.Store(time.Now().Add(lateAgain - lookAgain).Unix())
+	}
+	return e
+}
+
+// await waits until the stream is open, or will not be, and reports whether that was in
+// vain. Calls after such a one do not wait: some servers send nothing of a stream before
+// there is something to say.
+func (e *ear) await() bool {
+	if e.late.Load() {
+		return false
+	}
 	timer := time.NewTimer(earWait)
 	defer timer.Stop()
 	select {
 	case <-e.opened:
-	case <-timer.C: // it may still come; calls of other sessions do not wait for one soon
-		v.peer.mute.Store(time.Now().Add(lateAgain - lookAgain).Unix())
+		return false
+	case <-timer.C:
+		e.late.Store(true)
+		return true
 	}
-	return e
 }
 
 // openEar reads the stream of a session until it ends, in a goroutine of its own. false: too

@@ -77,17 +77,22 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	}
 	var asking sync.WaitGroup
 	defer asking.Wait()
+	subscribe := sync.OnceFunc(func() {
+		if c.begin() {
+			asking.Go(func() {
+				defer c.work.Done()
+				c.subscribeAll(t, l, f)
+			})
+		}
+	})
 	tell := func(method string, params jsonscan.Value) {
 		if !opened { // an acknowledgement, or already what was asked for
 			opened = true
 			switch {
 			case l.modern, len(f.URIs) == 0:
 				f.Opened(l.modern)
-			case c.begin():
-				asking.Go(func() {
-					defer c.work.Done()
-					c.subscribeAll(t, l, f)
-				})
+			default:
+				subscribe()
 			}
 		}
 		if method != "" && !l.reports.tell(method, params) {
@@ -101,6 +106,19 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 		return opened, c.listenTo(x, t, l, f.URIs, tell)
 	case l.session == "":
 		return false, silent(t) // what would be told is of no session
+	}
+	if len(f.URIs) > 0 {
+		ended := make(chan struct{})
+		defer close(ended)
+		asking.Go(func() {
+			timer := time.NewTimer(earWait)
+			defer timer.Stop()
+			select {
+			case <-ended:
+			case <-timer.C: // some servers send nothing of a stream before there is something to tell
+				subscribe()
+			}
+		})
 	}
 	err = c.watch(x, t, l, tell)
 	if !opened && x.Status() == fasthttp.StatusNotFound { // it does not know the session any more

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -31,6 +32,17 @@ func TestFollow(t *testing.T) {
 					return
 				}
 				h.ServeHTTP(w, r)
+			})
+		},
+		// As servers of the official Java SDK.
+		"with sessions, headers with the first event": func(get func(*http.Request) *sdk.Server) http.Handler {
+			h := sdk.NewStreamableHTTPHandler(get, nil)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Mcp-Method") == "server/discover" {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				h.ServeHTTP(&lateWriter{ResponseWriter: w}, r)
 			})
 		},
 		"2024-11-05": func(get func(*http.Request) *sdk.Server) http.Handler { return sdk.NewSSEHandler(get, nil) },
@@ -97,6 +109,26 @@ func TestFollow(t *testing.T) {
 				t.Fatal("it goes on")
 			}
 		})
+	}
+}
+
+// lateWriter sends nothing, not even headers, before there is a message.
+type lateWriter struct {
+	http.ResponseWriter
+	wrote bool
+}
+
+func (w *lateWriter) Write(b []byte) (int, error) {
+	if !w.wrote && !bytes.Contains(b, []byte("jsonrpc")) {
+		return len(b), nil
+	}
+	w.wrote = true
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *lateWriter) Flush() {
+	if w.wrote {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
 

@@ -18,11 +18,11 @@ const (
 	// maxLine is the longest message of a server, in bytes: that of the largest answer
 	// that any toolset may ask for.
 	maxLine = 64 << 20
-	// maxStray is how many lines that are no messages a server may write to its output,
-	// and maxStrayLine how long each may be: some greet there, which the protocol
-	// forbids. One more ends the process.
-	maxStray     = 32
-	maxStrayLine = 8 << 10
+	// maxStray is how many lines that are no messages a server may write to its output
+	// from one message to the next, and maxStrayLine how long each may be: some greet or
+	// log there, which the protocol forbids and other clients overlook.
+	maxStray     = 1000
+	maxStrayLine = 256 << 10
 	// writeTimeout is how long a server may leave its input unread.
 	writeTimeout = 10 * time.Second
 	// closedWait is how long a command may go on that closed its input or output, which one that
@@ -68,7 +68,7 @@ func launch(keeper []string, o *order, log *journal, receive func([]byte)) (*chi
 	outputs.Go(func() { c.readErrors(k.err) })
 	go func() {
 		var r report
-		_ = json.NewDecoder(io.LimitReader(k.report, maxStrayLine)).Decode(&r) // a keeper that was killed says nothing
+		_ = json.NewDecoder(io.LimitReader(k.report, 8<<10)).Decode(&r) // a keeper that was killed says nothing
 		_ = k.wait()
 		outputs.Wait()
 		for _, f := range []*os.File{k.in, k.out, k.err, k.control, k.report} {
@@ -169,12 +169,13 @@ func (c *child) readMessages(from io.Reader) {
 			go c.closed("it closed its output")
 			return
 		}
-		line = bytes.TrimSpace(line)
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 		if len(line) == 0 {
 			continue
 		}
 		if line[0] == '{' || line[0] == '[' {
-			if _, err := jsonscan.Parse(line, jsonscan.DefaultMaxDepth); err == nil {
+			if v, err := jsonscan.Parse(line, jsonscan.DefaultMaxDepth); err == nil && isMessage(v) {
+				stray = 0
 				c.receive(line)
 				continue
 			}
@@ -185,6 +186,14 @@ func (c *child) readMessages(from io.Reader) {
 		}
 		c.log.add("stdout: ", line)
 	}
+}
+
+// byteOrderMark is what programs of some systems begin their output with.
+var byteOrderMark = []byte("\ufeff")
+
+// isMessage reports whether JSON is a message, or an array of them, and no line of a log.
+func isMessage(v jsonscan.Value) bool {
+	return v.Kind() == jsonscan.Array || v.Get("jsonrpc").Exists() || v.Get("method").Exists() || v.Get("result").Exists() || v.Get("error").Exists()
 }
 
 // readErrors reads what the command writes for people.

@@ -109,6 +109,14 @@ func fake(kind string, args []string) {
 			for range maxStray + 1 {
 				say("this is no message")
 			}
+		case "chats": // and writes a log in JSON, with ids
+			for range maxStray - 1 {
+				say("calling")
+			}
+			say(`{"level":30,"id":%s,"msg":"called"}`, id)
+			_, _ = out.WriteString("\ufeff")
+			text("well")
+			continue
 		case "long":
 			_, _ = out.WriteString(`{"jsonrpc":"2.0","x":"`)
 			for range maxLine>>20 + 1 {

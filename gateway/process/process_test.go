@@ -353,6 +353,19 @@ func TestDeaf(t *testing.T) {
 	}
 }
 
+// TestChattyOutput: lines of a log between messages are overlooked, also those in JSON that have
+// the id of a request, and so is a byte order mark.
+func TestChattyOutput(t *testing.T) {
+	h := newHost(t)
+	cmd := h.add("chats", nil)
+	s := h.open(cmd)
+	for i := 1; i <= 3; i++ {
+		if got, a := h.call(cmd, s, i); got != "well" {
+			t.Fatalf("call %d: %d %s", i, a.status, a.body)
+		}
+	}
+}
+
 // TestAnswersToNothing: an answer whose id no request has is left out, as clients do.
 func TestAnswersToNothing(t *testing.T) {
 	h := newHost(t)

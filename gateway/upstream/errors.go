@@ -76,6 +76,10 @@ func describe(err error, addr string, lim Limits) error {
 		Fix("check that the base URL is that of an HTTP API").Because(err)
 }
 
+// Closed reports whether err is that of a server that closed the connection before it
+// answered.
+func Closed(err error) bool { return problem.Is(err, problem.Unreachable) && closed(err) }
+
 func closed(err error) bool {
 	return errors.Is(err, fasthttp.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
