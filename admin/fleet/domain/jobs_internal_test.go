@@ -68,6 +68,11 @@ func (a *slowAuthority) Revoke(_ context.Context, host string) error {
 	return nil
 }
 
+func (a *slowAuthority) RenewDue(context.Context) error {
+	a.rang <- struct{}{}
+	return nil
+}
+
 func (*slowAuthority) Fault(string) error { return nil }
 
 func (*slowAuthority) Challenge(context.Context, string) (*registry.EdgeChallenge, error) {
@@ -199,4 +204,19 @@ func TestRevocationFails(t *testing.T) {
 	if len(a.revoked) != 2 {
 		t.Errorf("%d tries after the pause", len(a.revoked))
 	}
+}
+
+// TestRenewsAtStart: what ended while no control plane ran is renewed at once.
+func TestRenewsAtStart(t *testing.T) {
+	a := &slowAuthority{held: map[string]Held{}, rang: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Open(Room{Store: openStore(t, nil), Certificates: a}).Run(ctx)
+	}()
+	<-a.rang
+	cancel()
+	<-done
 }

@@ -51,6 +51,8 @@ type Certificates interface {
 	// Obtain gets one. What the authority says is in the error, which is a
 	// *problem.Error: [problem.RateLimited] when it was asked too often.
 	Obtain(ctx context.Context, host string) error
+	// RenewDue begins to renew those that need it, which is also done from time to time.
+	RenewDue(ctx context.Context) error
 	// Revoke has the authority revoke one, and forgets it.
 	Revoke(ctx context.Context, host string) error
 	// Fault says why the certificate of a host was not renewed; nil: it need not be.
@@ -73,10 +75,19 @@ type Held struct {
 // certificates, and revokes those of domains that are gone. One process does it: the one
 // that holds the claim on the database.
 func (r *Room) Run(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { r.every(ctx, nil, r.checkDue) })
-	both.Go(func() { r.every(ctx, r.wake, r.Round) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { r.every(ctx, nil, r.checkDue) })
+	all.Go(func() { r.every(ctx, r.wake, r.Round) })
+	if r.Certificates != nil {
+		// Certificates may have ended while no control plane ran, and one that is started
+		// again and again must renew too.
+		all.Go(func() {
+			if err := r.Certificates.RenewDue(ctx); err != nil && ctx.Err() == nil {
+				r.Log.LogAttrs(ctx, slog.LevelWarn, "certificates were not renewed at the start: it is tried again", slog.Any("error", err))
+			}
+		})
+	}
+	all.Wait()
 	r.jobs.all.Wait()
 }
 
