@@ -227,7 +227,7 @@ func (r *Room) certify(ctx context.Context, row *store.Domain) error {
 	}
 	r.begin(ctx, row.Host, row.WorkspaceID, func(octx context.Context) bool {
 		err := r.each(ctx, []store.Domain{*row}, func(ctx context.Context, row *store.Domain) error { return r.obtain(ctx, octx, row) })
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			r.Log.LogAttrs(ctx, slog.LevelWarn, "the state of a domain was not stored: it is tried again", slog.String("domain", row.Host), slog.Any("error", err))
 		}
 		return err == nil
