@@ -17,6 +17,9 @@ const (
 	leaseTime = 30 * time.Second
 	// renewEvery is how often a node says which of its requests run.
 	renewEvery = 10 * time.Second
+	// firstProbe is when a node first looks whether the server can be used: edges have the
+	// key of the pool by then.
+	firstProbe = time.Second
 	// renewAtOnce is how many requests are renewed in one message.
 	renewAtOnce = 1000
 )
@@ -120,18 +123,31 @@ func (s *Store) Leave(lease string) {
 	}
 }
 
-// renew keeps the requests that run here counted until the Store is closed.
+// renew keeps the requests that run here counted until the Store is closed, and looks
+// whether the server can be used.
 func (s *Store) renew() {
+	first := time.NewTimer(firstProbe)
+	defer first.Stop()
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-s.done:
 			return
+		case <-first.C:
+			s.probe()
 		case <-tick.C:
 			s.extendAll()
+			s.probe()
 		}
 	}
+}
+
+// probe does what calls do: keep something. A server that is wrong, full, or does not let
+// this user write is known then before the first caller needs it, and one that is back is
+// known without any. What it finds is in the log and the metrics.
+func (s *Store) probe() {
+	_ = s.keep(context.Background(), "probe", "probe", "probe", nil, leaseTime) // told by do
 }
 
 func (s *Store) extendAll() {

@@ -347,3 +347,46 @@ func TestOpen(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
+
+// TestProbe: a node says whether the server can be used before and after it is: one with
+// a wrong password, or that may not be written, is told of without a caller.
+func TestProbe(t *testing.T) {
+	s := pooltest.Start(t)
+	var logged bytes.Buffer
+	u := strings.Replace(s.URL(), "redis://", "redis://nobody:wrong-password@", 1)
+	p, err := Open(Options{URL: secrets.New(u), Key: func() []byte { return testKey }, Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	up := func(p *Store, want string) {
+		t.Helper()
+		var page bytes.Buffer
+		if p.WritePrometheus(&page); !strings.Contains(page.String(), "sluice_state_up "+want+"\n") {
+			t.Errorf("want %s:\n%s", want, page.String())
+		}
+	}
+	up(p, "0")
+	p.probe()
+	up(p, "0")
+	if !strings.Contains(logged.String(), "does not answer") || strings.Contains(logged.String(), "wrong-password") {
+		t.Errorf("logged: %s", logged.String())
+	}
+	q := open(t, s, testKey)
+	raw := *q.client.Load()
+	if err := raw.Do(t.Context(), raw.B().Arbitrary("REPLICAOF", "127.0.0.1", "1").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	q.probe()
+	up(q, "0")
+	if err := raw.Do(t.Context(), raw.B().Arbitrary("REPLICAOF", "NO", "ONE").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if q.probe(); q.away.Load() == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // it is left alone for a second
+	}
+	up(q, "1")
+}

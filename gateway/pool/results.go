@@ -34,7 +34,12 @@ func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl tim
 	if len(value) > MaxValue {
 		return nil
 	}
-	return s.do(ctx, "put", func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.keep(ctx, "put", owner, id, value, ttl)
+}
+
+// keep puts a value, as the operation op.
+func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, ttl time.Duration) error {
+	return s.do(ctx, op, func(ctx context.Context, c valkey.Client, k *derived) error {
 		list := k.name("results", owner)
 		name := list + ":" + id
 		sealed := valkey.BinaryString(k.seal(name, value))

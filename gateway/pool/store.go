@@ -67,8 +67,8 @@ type Store struct {
 	wait   sync.WaitGroup
 }
 
-// Open makes a Store. It does not connect: a server that is not there yet is no error. It
-// fails with [problem.InvalidArgument], which never has the URL, as that may hold a
+// Open makes a Store. It does not wait for a connection: a server that is not there yet is
+// no error, and is logged. It fails with [problem.InvalidArgument], which never has the URL, as that may hold a
 // password.
 func Open(o Options) (*Store, error) {
 	option, err := parse(o.URL.Reveal())
@@ -87,7 +87,7 @@ func Open(o Options) (*Store, error) {
 		leases: map[string]string{}, done: make(chan struct{}),
 	}
 	s.ops.NewGauge("sluice_state_up", func() float64 {
-		if s.away.Load() == 0 {
+		if s.client.Load() != nil && s.away.Load() == 0 {
 			return 1
 		}
 		return 0

@@ -32,6 +32,10 @@ func VerifyCatalog(env []byte, keys []*PublisherKey) (catalog []byte, keyID stri
 			}
 		}
 	}
+	if id := named(e.Signatures, keys); id != "" {
+		return nil, "", problem.New(problem.Forbidden, "the catalog names %s, which is trusted here, and is not what that key signed: it was changed, or damaged", id[:16]).
+			Fix("have its publisher push it again, and look who else may write there").Because(ErrUnknownSigner)
+	}
 	return nil, "", problem.New(problem.Forbidden, "no publisher that is trusted here signed the catalog: %s", signerNames(e.Signatures)).
 		Fix("if you trust them, name their public key: --catalog-key FILE.pub").Because(ErrUnknownSigner)
 }

@@ -43,7 +43,7 @@ func TestCatalog(t *testing.T) {
 	}{
 		"nobody is trusted": {env, nil, problem.Forbidden, ada.ID()[:16]},
 		"another publisher": {env, []*PublisherKey{eve}, problem.Forbidden, "--catalog-key"},
-		"changed":           {[]byte(changed), []*PublisherKey{adaPublic}, problem.Forbidden, "no publisher"},
+		"changed":           {[]byte(changed), []*PublisherKey{adaPublic}, problem.Forbidden, "names " + ada.ID()[:16] + ", which is trusted here, and is not what that key signed"},
 		"for a plugin":      {other, []*PublisherKey{adaPublic}, problem.InvalidArgument, "not for a catalog"},
 		"unsigned":          {[]byte(`{"payload":"e30=","payloadType":"` + PayloadCatalog + `","signatures":[]}`), []*PublisherKey{adaPublic}, problem.InvalidArgument, "not signed"},
 		"no envelope":       {[]byte(`formatVersion: 1`), []*PublisherKey{adaPublic}, problem.InvalidArgument, "cannot be read"},

@@ -140,7 +140,24 @@ func VerifyPlugin(env []byte, keys []*PublisherKey, want PluginStatement) (keyID
 			return k.id, sameStatement(e.Payload, want)
 		}
 	}
+	if id := named(e.Signatures, keys); id != "" {
+		return "", problem.New(problem.InvalidPlugin, "the signature names %s, which is trusted here, and is not what that key signed: it was changed, or damaged", id[:16]).
+			Fix("have its publisher sign it again, and look who else may write there").Because(ErrUnknownSigner)
+	}
 	return "", unknownSigner(signerNames(e.Signatures))
+}
+
+// named is the id of a key that signatures name, of which none verified; "" if they name
+// none of the keys.
+func named(sigs []signature, keys []*PublisherKey) string {
+	for _, s := range sigs {
+		for _, k := range keys {
+			if s.KeyID == k.id {
+				return k.id
+			}
+		}
+	}
+	return ""
 }
 
 func sameStatement(payload []byte, want PluginStatement) error {

@@ -64,6 +64,17 @@ func TestVerifyPlugin(t *testing.T) {
 		change(&changed)
 		refused(what, "another plugin", env, keys, changed)
 	}
+	var opened envelope
+	if err := json.Unmarshal(env, &opened); err != nil {
+		t.Fatal(err)
+	}
+	opened.Payload = append(opened.Payload, ' ')
+	touched, err := json.Marshal(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("changed", "names "+k.ID()[:16]+", which is trusted here, and is not what that key signed", touched, keys, s)
+	refused("changed, of a stranger", "no publisher key", touched, keys[:1], s)
 	wrongType, err := Sign(k, PayloadRelease, []byte(`{}`))
 	if err != nil {
 		t.Fatal(err)

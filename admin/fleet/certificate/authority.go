@@ -122,8 +122,8 @@ func (i issuer) PreCheck(ctx context.Context, names []string, _ bool) error {
 	return i.ACMEIssuer.PreCheck(ctx, names, false)
 }
 
-// New reads which certificates there are, and begins to renew those that need it. It asks
-// the authority nothing yet. Close ends it.
+// New reads which certificates there are. It asks the authority nothing yet: that begins with
+// RenewDue, and is repeated until Close.
 func New(ctx context.Context, o Options) (*Authority, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func (a *Authority) Renew(ctx context.Context, host string) error {
 	return err
 }
 
-// RenewDue begins to renew the certificates that need it, as it is done from time to time.
+// RenewDue implements [domain.Certificates].
 func (a *Authority) RenewDue(ctx context.Context) error {
 	return a.cache.RenewManagedCertificates(ctx)
 }

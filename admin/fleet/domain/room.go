@@ -53,10 +53,8 @@ type Room struct {
 	// record. Only with Certificates.
 	Own []string
 
-	wake      chan struct{}        // capacity 1
-	ownAt     map[string]time.Time // when the certificate of an own host is tried again; of Round
-	ownFailed map[string]int64     // failures in a row; of Round
-	revokeAt  map[string]time.Time // when a certificate is tried to be revoked again, by host; of Round
+	wake chan struct{} // capacity 1
+	jobs *jobs
 }
 
 // Open makes a room. The fields of o do not change after it.
@@ -65,7 +63,7 @@ func Open(o Room) *Room {
 	if r.Resolver == nil {
 		r.Resolver = net.DefaultResolver
 	}
-	r.wake, r.revokeAt, r.ownAt, r.ownFailed = make(chan struct{}, 1), map[string]time.Time{}, map[string]time.Time{}, map[string]int64{}
+	r.wake, r.jobs = make(chan struct{}, 1), newJobs()
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}

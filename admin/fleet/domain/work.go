@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -36,8 +35,7 @@ const (
 	// obtainTimeout of one certificate: authorities look from several places, and DNS
 	// records of a challenge take minutes to be seen.
 	obtainTimeout = 10 * time.Minute
-	// atOnce is how many domains are checked, and for how many a certificate is obtained, at
-	// the same time.
+	// atOnce is how many domains are checked at the same time.
 	atOnce = 8
 	// dueAtOnce domains are taken in one round of checks.
 	dueAtOnce = 200
@@ -53,6 +51,8 @@ type Certificates interface {
 	// Obtain gets one. What the authority says is in the error, which is a
 	// *problem.Error: [problem.RateLimited] when it was asked too often.
 	Obtain(ctx context.Context, host string) error
+	// RenewDue begins to renew those that need it, which is also done from time to time.
+	RenewDue(ctx context.Context) error
 	// Revoke has the authority revoke one, and forgets it.
 	Revoke(ctx context.Context, host string) error
 	// Fault says why the certificate of a host was not renewed; nil: it need not be.
@@ -75,10 +75,20 @@ type Held struct {
 // certificates, and revokes those of domains that are gone. One process does it: the one
 // that holds the claim on the database.
 func (r *Room) Run(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { r.every(ctx, nil, r.checkDue) })
-	both.Go(func() { r.every(ctx, r.wake, r.Round) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { r.every(ctx, nil, r.checkDue) })
+	all.Go(func() { r.every(ctx, r.wake, r.Round) })
+	if r.Certificates != nil {
+		// Certificates may have ended while no control plane ran, and one that is started
+		// again and again must renew too.
+		all.Go(func() {
+			if err := r.Certificates.RenewDue(ctx); err != nil && ctx.Err() == nil {
+				r.Log.LogAttrs(ctx, slog.LevelWarn, "certificates were not renewed at the start: it is tried again", slog.Any("error", err))
+			}
+		})
+	}
+	all.Wait()
+	r.jobs.all.Wait()
 }
 
 // every repeats work until ctx ends.
@@ -167,9 +177,9 @@ func pauseAfter(failures int64, first, longest time.Duration) time.Duration {
 	return pause
 }
 
-// Round gives every proven domain the state that its certificate has, obtains those that
-// are missing, and revokes those that no domain has any more. It does not run twice at a
-// time.
+// Round gives every proven domain the state that its certificate has, and begins to obtain
+// those that are missing and to revoke those that no domain has any more. It does not wait
+// for the authority.
 func (r *Room) Round(ctx context.Context) error {
 	proven, err := r.Store.ProvenDomains(ctx)
 	if err != nil {
@@ -182,7 +192,8 @@ func (r *Room) Round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.each(ctx, served, r.certify); err != nil {
+	// What is begun goes on after the round: it gets the context of that.
+	if err := r.each(ctx, served, func(_ context.Context, row *store.Domain) error { return r.certify(ctx, row) }); err != nil {
 		return err
 	}
 	r.certifyOwn(ctx)
@@ -202,19 +213,33 @@ func (r *Room) settled(ctx context.Context, row *store.Domain) error {
 	})
 }
 
-// certify gives a domain the state of its certificate, and obtains one if there is none.
+// certify gives a domain the state of its certificate, and begins to obtain one if there is
+// none.
 func (r *Room) certify(ctx context.Context, row *store.Domain) error {
+	if r.jobs.busy(row.Host) {
+		return nil
+	}
 	if c, ok := r.Certificates.Get(row.Host); ok {
 		return r.serves(ctx, row, c)
 	}
 	if r.Store.Now().Before(row.NextAt.Time) {
 		return nil
 	}
+	r.begin(ctx, row.Host, row.WorkspaceID, func(octx context.Context) bool {
+		err := r.each(ctx, []store.Domain{*row}, func(ctx context.Context, row *store.Domain) error { return r.obtain(ctx, octx, row) })
+		if err != nil && ctx.Err() == nil {
+			r.Log.LogAttrs(ctx, slog.LevelWarn, "the state of a domain was not stored: it is tried again", slog.String("domain", row.Host), slog.Any("error", err))
+		}
+		return err == nil
+	})
+	return nil
+}
+
+// obtain gets the certificate of a domain within octx, and records what became of it.
+func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 	if err := r.become(ctx, row, func(d *store.Domain) { d.State, d.Cause = Issuing, "" }); err != nil {
 		return err
 	}
-	octx, cancel := context.WithTimeout(ctx, obtainTimeout)
-	defer cancel()
 	err := r.Certificates.Obtain(octx, row.Host)
 	if c, ok := r.Certificates.Get(row.Host); err == nil && ok {
 		return r.serves(ctx, row, c)
@@ -271,7 +296,7 @@ func (r *Room) become(ctx context.Context, row *store.Domain, change func(*store
 	return err
 }
 
-// revokeOrphans revokes the certificates of domains that were removed.
+// revokeOrphans begins to revoke the certificates of domains that were removed.
 func (r *Room) revokeOrphans(ctx context.Context) error {
 	hosts := r.Certificates.Hosts()
 	if len(hosts) == 0 {
@@ -288,40 +313,46 @@ func (r *Room) revokeOrphans(ctx context.Context) error {
 	for i := range proven {
 		used[proven[i].Host] = true
 	}
-	var errs []error
 	for _, host := range hosts {
-		if used[host] || r.Store.Now().Before(r.revokeAt[host]) {
+		if used[host] || r.jobs.waits(host, r.Store.Now()) {
 			continue
 		}
-		octx, cancel := context.WithTimeout(ctx, obtainTimeout)
-		err := r.Certificates.Revoke(octx, host)
-		cancel()
-		if err != nil {
-			r.revokeAt[host] = r.Store.Now().Add(revokeRetry)
-			errs = append(errs, err)
-			continue
-		}
-		delete(r.revokeAt, host)
-		r.Log.LogAttrs(ctx, slog.LevelInfo, "the certificate of a domain that was removed is revoked", slog.String("domain", host))
+		r.begin(ctx, host, "", func(octx context.Context) bool {
+			err := r.Certificates.Revoke(octx, host)
+			if err != nil && ctx.Err() != nil {
+				return false
+			}
+			again := r.jobs.ended(host, err, r.Store.Now(), func(int64) time.Duration { return revokeRetry })
+			if err != nil {
+				r.Log.LogAttrs(ctx, slog.LevelWarn, "the certificate of a domain that was removed is not revoked: it is tried again",
+					slog.String("domain", host), slog.Time("again", again), slog.Any("error", err))
+				return true
+			}
+			r.Log.LogAttrs(ctx, slog.LevelInfo, "the certificate of a domain that was removed is revoked", slog.String("domain", host))
+			return true
+		})
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// certifyOwn obtains the certificates of the hosts of this installation.
+// certifyOwn begins to obtain the certificates of the hosts of this installation.
 func (r *Room) certifyOwn(ctx context.Context) {
 	for _, host := range r.Own {
-		if _, ok := r.Certificates.Get(host); ok || r.Store.Now().Before(r.ownAt[host]) {
+		if _, ok := r.Certificates.Get(host); ok || r.jobs.waits(host, r.Store.Now()) {
 			continue
 		}
-		octx, cancel := context.WithTimeout(ctx, obtainTimeout)
-		err := r.Certificates.Obtain(octx, host)
-		cancel()
-		if err != nil && ctx.Err() == nil {
-			r.ownFailed[host]++
-			r.ownAt[host] = r.Store.Now().Add(pauseAfter(r.ownFailed[host], firstRetry, longestRetry))
-			r.Log.LogAttrs(ctx, slog.LevelError, "the certificate of the public URL could not be obtained: it is tried again",
-				slog.String("host", host), slog.Time("again", r.ownAt[host]), slog.Any("error", err))
-		}
+		r.begin(ctx, host, "", func(octx context.Context) bool {
+			err := r.Certificates.Obtain(octx, host)
+			if err != nil && ctx.Err() != nil {
+				return false
+			}
+			again := r.jobs.ended(host, err, r.Store.Now(), func(n int64) time.Duration { return pauseAfter(n, firstRetry, longestRetry) })
+			if err != nil {
+				r.Log.LogAttrs(ctx, slog.LevelError, "the certificate of the public URL could not be obtained: it is tried again",
+					slog.String("host", host), slog.Time("again", again), slog.Any("error", err))
+			}
+			return true
+		})
 	}
 }
 

@@ -292,6 +292,11 @@ func (v *view) reordered() (w wish, other bool) {
 		return w, false
 	}
 	if v.inner > 0 {
+		// What the path says nothing of need not be the object: request_delete of /user asks
+		// for something, and email_login of /registration says how.
+		if v.inner == len(ws)-1 && !slices.ContainsFunc(ws[:v.inner], v.about) {
+			return w, true
+		}
 		object := v.joined(ws[:v.inner], ws[v.inner+1:])
 		if v.said == "list" && len(object) > 1 && object[len(object)-1] == "list" {
 			object = object[:len(object)-1]
@@ -360,6 +365,16 @@ func (v *view) anywhere(w string) bool {
 	return slices.ContainsFunc(v.route.places, func(p place) bool { return slices.Contains(p.words, w) })
 }
 
+// about reports whether the path has a word, in the singular or plural.
+func (v *view) about(w string) bool { return areAbout(v.route.places, w) }
+
+func areAbout(places []place, w string) bool {
+	one := wording.Singular(w)
+	return slices.ContainsFunc(places, func(p place) bool {
+		return slices.ContainsFunc(p.words, func(x string) bool { return wording.Singular(x) == one })
+	})
+}
+
 // begins reports whether a name may follow a verb: its first word names a thing of the
 // path, and is not what the path ends with, which is a verb as often.
 func (v *view) begins(w string) bool {
@@ -367,9 +382,7 @@ func (v *view) begins(w string) bool {
 	if v.Method != http.MethodGet && len(places) > 0 && places[len(places)-1].param == nil {
 		places = places[:len(places)-1]
 	}
-	return slices.ContainsFunc(places, func(p place) bool {
-		return slices.ContainsFunc(p.words, func(x string) bool { return x == w || wording.Singular(x) == wording.Singular(w) })
-	})
+	return areAbout(places, w)
 }
 
 // speaksOf reports whether the text behind the verb names the last thing of an object.

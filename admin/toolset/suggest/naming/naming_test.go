@@ -58,6 +58,8 @@ func TestNames(t *testing.T) {
 		}
 		f([]string{line}, name+" → "+want)
 	}
+	one("request_delete DELETE /v1/user Delete User Account", "")
+	one("email_login POST /registration Login with email", "")
 	// The method is no verb; what the text says is.
 	one("post_buyers POST /v1/buyers Create a buyer", "create_buyer")
 	one("post_buyers_buyer POST /v1/buyers/{buyer} Update a buyer", "update_buyer")
