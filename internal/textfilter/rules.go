@@ -80,6 +80,7 @@ var rules = []rule{
 	foreignRule(`(?:指示|命令|プロンプト|ルール).{0,16}(?:無視|忘れ)`, "無視", "忘れ"),
 	foreignRule(`(?:지시|명령|프롬프트|규칙).{0,16}(?:무시|잊)`, "무시", "잊"),
 	foreignRule(`(?:talimat|yönerge).{0,40}(?:yok say|görmezden gel|dikkate alma|unut)`, "talimat", "yönerge"),
+	//nolint:misspell // Swedish
 	foreignRule(`\b(?:ignorera|ignorer|glem|glöm|bortse från)\b.{0,40}\b(?:instruktion|instruks|anvisning)`, "instruktion", "instruks", "anvisning"),
 	foreignRule(`\b(?:abaikan|lupakan)\b.{0,40}\b(?:instruksi|perintah|arahan)`, "instruksi", "perintah", "arahan"),
 	foreignRule(`\b(?:ignoruj|zapome[nň]|zabudni).{0,40}\b(?:instrukc|inštrukc|pokyn)`, "instrukc", "inštrukc", "pokyn"),
