@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 	"github.com/sluicegate/sluice/plugins/operation"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -130,6 +133,70 @@ func TestCallLogKeepsNoCredential(t *testing.T) {
 					t.Errorf("%s captured %s", c.Tool, c.Arguments)
 				}
 			}
+		}
+	}
+}
+
+// TestCallLogKeepsNoCredentialElsewhere: nor is it in what is kept of a call that has no
+// credentials of its own, or fails before they are read: scripts, batches, wrong arguments,
+// what they answer and how they fail.
+func TestCallLogKeepsNoCredentialElsewhere(t *testing.T) {
+	const key = "correct-horse-staple"
+	up := upstreamtest.New(t)
+	up.Handle("/one", upstreamtest.JSON(200, `{"id":1}`))
+	e := script.New(script.Options{})
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	s := start(t, gatewaytest.Options{Scripts: e})
+	s.Secrets.Set("c1", credentials.Credential{Value: secrets.New(key), Version: 1, Origins: registry.Origins{up.URL}})
+	doc := tokens(tokenGrant("ann"))
+	doc.Capture = registry.CaptureAll
+	in := guarded(t, up, 1, doc, gatewaytest.Operation("one", "GET", "/one", gatewaytest.Param("q", operation.InQuery, operation.TypeString, false)))
+	in.Bundle.Connectors[0].Auth = &registry.AuthShape{Type: registry.AuthHeader, HeaderName: "X-Key", CredentialID: "c1"}
+	in.Bundle.Selection = &registry.Selection{Mode: registry.SelectCode, Batch: true}
+	if err := s.Serve(in); err != nil {
+		t.Fatal(err)
+	}
+	code := func(js string) string {
+		b, err := json.Marshal(map[string]string{"code": js})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		failed          bool
+	}{
+		{"run_code", code("'" + key + "'"), false},
+		{"run_code", code("console.log('" + key + "'); 1"), false},
+		{"run_code", code("throw new Error('" + key + "')"), true},
+		{"run_code", code("tools.acme.one({x: '" + key + "'})"), true},
+		{"batch", `{"calls":[{"tool":"one","arguments":{"q":"` + key + `"}}]}`, false},
+		{"batch", `{"calls":[{"tool":"none","arguments":{"q":"` + key + `"}}]}`, true},
+		{"fetch_result", `{"handle":"` + key + `"}`, true},
+		{"one", `{"x":"` + key + `"}`, true},
+	} {
+		if status, body := post(t, s.URL("acme"), callBody(c.tool, c.arguments), "Authorization", "Bearer slt_ann"); status != 200 {
+			t.Fatalf("%d %s", status, body)
+		}
+		u := s.Meter.Drain()
+		if len(u.Calls) == 0 {
+			t.Fatalf("%s %s: nothing is in the log", c.tool, c.arguments)
+		}
+		var outer *registry.UsageCall
+		for i := range u.Calls {
+			if call := &u.Calls[i]; !call.Inner {
+				outer = call
+			}
+			if b, err := json.Marshal(u.Calls[i]); err != nil || strings.Contains(string(b), key) {
+				t.Errorf("%s %s: logged %s, %v", c.tool, c.arguments, b, err)
+			}
+		}
+		if outer == nil || !outer.Captured || outer.Tool != c.tool || !strings.Contains(outer.Arguments, "[redacted]") || (outer.Outcome != "ok") != c.failed {
+			t.Errorf("%s %s: logged %+v", c.tool, c.arguments, outer)
+		}
+		if b, err := json.Marshal(u); err != nil || strings.Contains(string(b), key) {
+			t.Errorf("%s %s: reported %s, %v", c.tool, c.arguments, b, err)
 		}
 	}
 }

@@ -208,12 +208,14 @@ func TestKeyForms(t *testing.T) {
 	}{
 		{"smallest", number(2048), e, true},
 		{"too small", number(2047), e, false},
-		{"largest", number(16384), e, true},
-		{"too large", number(16385), e, false},
+		{"largest", number(maxRSABits), e, true},
+		{"too large", number(maxRSABits + 1), e, false},
 		{"smallest exponent", number(2048), b64([]byte{3}), true},
 		{"smaller exponent", number(2048), b64([]byte{2}), false},
-		{"longest exponent", number(2048), b64([]byte{1, 0, 0, 1}), true},
-		{"longer exponent", number(2048), b64([]byte{1, 0, 0, 0, 1}), false},
+		{"largest exponent", number(2048), b64(big.NewInt(maxRSAExponent).Bytes()), true},
+		{"larger exponent", number(2048), b64(big.NewInt(maxRSAExponent + 1).Bytes()), false},
+		{"exponent with zeros before it", number(2048), b64([]byte{0, 1, 0, 1}), true},
+		{"exponent that overflows", number(2048), b64([]byte{1, 0, 0, 0, 3}), false},
 		{"no exponent", number(2048), "", false},
 		{"broken modulus", number(2048) + "!", e, false},
 		{"broken exponent", number(2048), e + "!", false},
@@ -247,6 +249,32 @@ func TestKeyForms(t *testing.T) {
 		}
 		f("a byte of y at the end of x", crv, b64(append(bytes.Clone(xb), yb[0])), b64(yb[1:]), false)
 		f("a byte of x at the start of y", crv, b64(xb[:len(xb)-1]), b64(append([]byte{xb[len(xb)-1]}, yb...)), false)
+	}
+}
+
+// TestManyKeys: anybody may send tokens, and each is tried with a few keys only,
+// whether it names none or one that many keys have.
+func TestManyKeys(t *testing.T) {
+	signer := ecKeyOf(t, elliptic.P256())
+	for _, kid := range []string{"", "1"} {
+		for _, n := range []int{maxTried, maxTried + 1} {
+			i := newIssuer(t)
+			keys := []map[string]any{}
+			for range n - 1 {
+				keys = append(keys, publicJWK(t, "1", ecKeyOf(t, elliptic.P256())))
+			}
+			// Keys that the algorithm is not made for are not tried.
+			keys = append(keys, publicJWK(t, "1", signer), publicJWK(t, "1", ecKeyOf(t, elliptic.P384())))
+			i.publish(keys...)
+			p := compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &registry.JWTGrant{Issuer: i.URL + "/tenant"}}, newKeys(t, i), nil)
+			_, refusal := admit(t, p, signed(t, jwt.SigningMethodES256, kid, signer, i.claims(nil)))
+			if (refusal == nil) != (n == maxTried) {
+				t.Errorf("key %q of %d: %+v", kid, n, refusal)
+			}
+			if refusal != nil && (refusal.Status != 401 || refusal.Text != "the token does not say which of many keys signed it") {
+				t.Errorf("key %q of %d: %d %s", kid, n, refusal.Status, refusal.Text)
+			}
+		}
 	}
 }
 

@@ -91,6 +91,8 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 		return nil, &Refusal{
 			Status: 503, Reason: NoKeys, Text: "the keys of the authorization server cannot be fetched", Retry: 5,
 		}
+	case errors.Is(err, errWhich):
+		why = "the token does not say which of many keys signed it"
 	case errors.Is(err, jwt.ErrTokenExpired):
 		why = "the token has expired"
 	case errors.Is(err, jwt.ErrTokenNotValidYet), errors.Is(err, jwt.ErrTokenUsedBeforeIssued):

@@ -43,8 +43,16 @@ const (
 	maxKeysBytes = 512 << 10
 	// maxKeys of one set.
 	maxKeys = 64
+	// maxTried is how many keys of a set one token is tried with, when it names none or
+	// several have the name: servers announce one or two keys beside the one in use.
+	// Anybody may send tokens, and each try takes this node's time.
+	maxTried = 8
 	// minRSABits of a key (RFC 7518 §3.3).
 	minRSABits = 2048
+	// maxRSABits and maxRSAExponent of a key: servers have 4,096 bits and 65,537. The
+	// time of a try grows with the square of the one and the digits of the other; the
+	// keys are those of whoever configures a toolset, the time is that of all.
+	maxRSABits, maxRSAExponent = 8192, 1<<16 + 1
 )
 
 // KeysOptions configures Keys. HTTP is required.
@@ -113,6 +121,7 @@ type key struct {
 var (
 	errNoKeys  = errors.New("the keys of the authorization server cannot be fetched")
 	errNoKey   = errors.New("no key of the authorization server has this id and algorithm")
+	errWhich   = errors.New("too many keys of the authorization server have this id and algorithm")
 	errBadKeys = errors.New("the document is not a JSON Web Key Set with usable keys")
 )
 
@@ -148,6 +157,9 @@ func (s *keySet) find(ctx context.Context, id, alg string) (any, uint64, error) 
 	}
 	if found == nil {
 		return nil, 0, errNoKey
+	}
+	if len(found) > maxTried {
+		return nil, 0, errWhich
 	}
 	return jwt.VerificationKeySet{Keys: found}, state.generation, nil
 }
@@ -335,11 +347,11 @@ func parseKeys(b []byte) ([]key, error) {
 func rsaKey(n, e string) crypto.PublicKey {
 	nb, err1 := base64.RawURLEncoding.DecodeString(n)
 	eb, err2 := base64.RawURLEncoding.DecodeString(e)
-	if err1 != nil || err2 != nil || len(eb) == 0 || len(eb) > 4 {
+	if err1 != nil || err2 != nil || len(eb) > 4 {
 		return nil
 	}
 	k := &rsa.PublicKey{N: new(big.Int).SetBytes(nb), E: int(new(big.Int).SetBytes(eb).Int64())}
-	if k.N.BitLen() < minRSABits || k.N.BitLen() > 8*minRSABits || k.E < 3 {
+	if k.N.BitLen() < minRSABits || k.N.BitLen() > maxRSABits || k.E < 3 || k.E > maxRSAExponent {
 		return nil
 	}
 	return k

@@ -316,9 +316,7 @@ func (x *exchange) count(err error) {
 				c.Failure, c.Answer = []byte(x.failed.Detail), []byte(x.failed.Detail)
 			}
 		}
-		if c.Capture.Takes(c.Outcome) { // who calls may know the credential, too
-			c.Arguments = x.bound.Redact(c.Arguments)
-		}
+		x.conceal(&c)
 		x.ready.Meter.Call(&c)
 	}
 	if x.trace != nil {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,8 +161,12 @@ func (c *Conn) answerError() error {
 	return c.err
 }
 
-// next begins the next request.
+// next begins the next request. A client that sends many without waiting for answers
+// would keep its processor for as long as the runtime lets one goroutine have it, a
+// hundred requests or more; others, of which there may be a thousand in front of an
+// honest client, have their turn in between.
 func (c *Conn) next() {
+	runtime.Gosched()
 	c.FreeBody()
 	if c.proxied {
 		c.release()

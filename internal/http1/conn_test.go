@@ -5,7 +5,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -396,5 +399,41 @@ func TestDetached(t *testing.T) {
 		if string(got) != rest+"more" {
 			t.Errorf("%q", got)
 		}
+	}
+}
+
+// TestPipelinesTakeTurns: with one processor, a connection on which many requests came at
+// once serves them in turn with another, one by one.
+func TestPipelinesTakeTurns(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const requests = 200
+	one := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"
+	l := newListener(Options{})
+	var order []int // guarded by mu
+	var mu sync.Mutex
+	var both sync.WaitGroup
+	start := make(chan struct{})
+	for i := range 2 {
+		c := l.admit(from("192.0.2."+strconv.Itoa(i+1), strings.Repeat(one, requests)))
+		both.Go(func() {
+			<-start
+			for range requests {
+				serveHead(t, c)
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+			}
+		})
+	}
+	close(start)
+	both.Wait()
+	turns := 0
+	for i := 1; i < len(order); i++ {
+		if order[i] != order[i-1] {
+			turns++
+		}
+	}
+	if turns < requests {
+		t.Errorf("two connections with %d requests each took %d turns", requests, turns)
 	}
 }

@@ -176,6 +176,7 @@ func (l *Listener) refused(r Reason) {
 
 // admit makes room for a new connection, or answers it; nil then.
 func (l *Listener) admit(nc net.Conn) *Conn {
+	boundUnsent(nc)
 	if l.opts.TLS != nil {
 		nc = tls.Server(nc, l.opts.TLS)
 	}

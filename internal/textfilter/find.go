@@ -224,7 +224,7 @@ func fold(text string, latin bool) string {
 			space = true
 			continue
 		case r < 0x7f && r > 0x20:
-		case unseen(r), isJoiner(r), isStyle(r):
+		case unseen(r), isJoiner(r), isStyle(r), r >= 0x334 && r <= 0x338: // the last strike a letter through
 			continue
 		}
 		if line {
@@ -254,7 +254,7 @@ func fold(text string, latin bool) string {
 
 // homoglyphs are letters of other scripts that look like Latin ones, each followed by
 // the one that it looks like.
-var homoglyphs = pairs("аaеeоoрpсcуyхxіiјjѕsԁdһhӏlԛqԝwвbнhкkмmтtгrиuпnαaβbεeηnιiκkνvοoρpτtυuχxγyѵvɡgıiօoսuցgⅼlⅿmⅰiⅴvⅹx")
+var homoglyphs = pairs("аaеeоoрpсcуyхxіiјjѕsԁdһhӏlԛqԝwвbнhкkмmтtгrиuпnαaβbεeηnιiκkνvοoρpτtυuχxγyѵvɡgıiօoսuցgⅼlⅿmⅰiⅴvⅹxɪiɢgɴnᴏoʀrᴇeᴀaʟlᴘpᴠvᴜuᴄcᴅdᴋkᴍmʙbꜱsᴛtʏyᴡw")
 
 func pairs(s string) map[rune]rune {
 	rs := []rune(s)

@@ -64,6 +64,7 @@ func TestHarmless(t *testing.T) {
 		"Never returns more than 100 rows.", "A/B tests run in parallel.", "An assistant is a person who helps the doctor.",
 		"Whether the device has a jailbreak or is rooted.", "jailbreak", "Denies devices that are jailbroken.",
 		"anthropic_api_key", "openai_api_key: the key of the agent, such as sk-…",
+		"Kargo talimatlarını listeler.", "Visar anvisningar för leveransen.", "Menampilkan instruksi pengiriman.", "Zobrazí pokyny pro kurýra.", "Bỏ qua các dòng trống.", "Παραλείπει τις κενές γραμμές.",
 	} {
 		if f := Find(text); len(f) != 0 {
 			t.Errorf("%q: %+q", text, f)

@@ -3,11 +3,11 @@ package textfilter
 import "bytes"
 
 // wordSet is a set of the words that rules need, by their place in words.
-type wordSet [6]uint64
+type wordSet [7]uint64
 
 func (b *wordSet) set(i int) { b[i>>6] |= 1 << (i & 63) }
 func (b *wordSet) meets(o *wordSet) bool {
-	return b[0]&o[0]|b[1]&o[1]|b[2]&o[2]|b[3]&o[3]|b[4]&o[4]|b[5]&o[5] != 0
+	return b[0]&o[0]|b[1]&o[1]|b[2]&o[2]|b[3]&o[3]|b[4]&o[4]|b[5]&o[5]|b[6]&o[6] != 0
 }
 func (b *wordSet) empty() bool { return *b == wordSet{} }
 

@@ -79,6 +79,19 @@ var rules = []rule{
 	foreignRule(`(?:忽略|无视|無視|忘记|忘記|忽视).{0,20}(?:指令|说明|說明|提示|规则|規則|指示)`, "指令", "说明", "說明", "提示", "规则", "規則", "指示"),
 	foreignRule(`(?:指示|命令|プロンプト|ルール).{0,16}(?:無視|忘れ)`, "無視", "忘れ"),
 	foreignRule(`(?:지시|명령|프롬프트|규칙).{0,16}(?:무시|잊)`, "무시", "잊"),
+	foreignRule(`(?:talimat|yönerge).{0,40}(?:yok say|görmezden gel|dikkate alma|unut)`, "talimat", "yönerge"),
+	//nolint:misspell // Swedish
+	foreignRule(`\b(?:ignorera|ignorer|glem|glöm|bortse från)\b.{0,40}\b(?:instruktion|instruks|anvisning)`, "instruktion", "instruks", "anvisning"),
+	foreignRule(`\b(?:abaikan|lupakan)\b.{0,40}\b(?:instruksi|perintah|arahan)`, "instruksi", "perintah", "arahan"),
+	foreignRule(`\b(?:ignoruj|zapome[nň]|zabudni).{0,40}\b(?:instrukc|inštrukc|pokyn)`, "instrukc", "inštrukc", "pokyn"),
+	foreignRule(`\b(?:ignor|uit)(?:ă|ați|aţi).{0,40}\binstruc[țţ]iuni`, "instrucțiuni", "instrucţiuni"),
+	foreignRule(`(?:hagyd|hagyja) figyelmen kívül.{0,40}utasítás`, "utasítás"),
+	foreignRule(`(?:bỏ qua|phớt lờ|quên).{0,40}(?:hướng dẫn|chỉ thị|chỉ dẫn)`, "hướng dẫn", "chỉ thị", "chỉ dẫn"),
+	foreignRule(`(?:เพิกเฉย|ละเว้น|ไม่ต้องสนใจ).{0,40}(?:คำสั่ง|คำแนะนำ)`, "คำสั่ง", "คำแนะนำ"),
+	foreignRule(`(?:निर्देश|आदेश).{0,30}(?:अनदेखा|नज़रअंदाज़)`, "निर्देश", "आदेश"),
+	foreignRule(`(?:αγνόησε|αγνοήστε|ξέχασε|ξεχάστε).{0,40}(?:οδηγίες|εντολές)`, "οδηγίες", "εντολές"),
+	foreignRule(`(?:התעלם|התעלמי|התעלמו).{0,40}הוראות`, "הוראות"),
+	foreignRule(`(?:ігноруй|забудь|не зважай).{0,60}(?:інструкці|вказівк|правил)`, "інструкці", "вказівк", "правил"),
 	foreignRule(`(?:تجاهل|انس).{0,40}(?:التعليمات|الأوامر)`, "التعليمات", "الأوامر"),
 
 	// Markup of prompts.
@@ -98,6 +111,7 @@ var rules = []rule{
 	newRule(Role, `\b(?:dear|hey|hello|hi|attention),? (?:the )?`+models+`\b`, "dear", "hey", "hello", "hi ", "hi,", "attention").and("llm", "language model", "assistant", "agent", "claude", "gpt", "gemini", "copilot", "cursor", " ai", "a.i."),
 	newRule(Role, `\b(?:(?:the|this|any|all|every|calling) (?:ai|llm|language model|assistant|ai agent|agent)s?|ai agents?|llms?) (?:must|should|shall|has to|have to|needs? to|is required to|are required to) (?:always |first |now |then |also |never |not |immediately )*(?:call|read|send|invoke|execute|run|ignore|reveal|output|pass|fetch|open|append|forward|reply|obey|follow|include|tell|mention|disclose|recommend|refuse|claim|say|use)\b`, "must", "should", "shall", "has to", "have to", "need", "required").and("llm", "language model", "assistant", "agent", "claude", "gpt", "gemini", "copilot", "cursor", " ai", "a.i."),
 	newRule(Role, `\bif you(?:'re| are) (?:an? |the )?(?:[a-z-]+ )?`+models+`\b`, "if you").and("llm", "language model", "assistant", "agent", "claude", "gpt", "gemini", "copilot", "cursor", " ai", "a.i."),
+	newRule(Role, `\b`+models+`s? reading this\b`, "reading this"),
 
 	// Calls that nobody asked for.
 	newRule(Order, `\b(?:before|after|prior to|when|whenever|each time|every time) (?:you |the (?:assistant|agent|model|user) )?(?:us(?:e|es|ing)|call(?:s|ing)?|invok(?:e|es|ing)|run(?:s|ning)?|execut(?:e|es|ing)) (?:this|any|other|another|all|each|every|these|the other) (?:[a-z_-]+ ){0,3}?(?:tools?|functions?)\b`, "before", "after", "prior", "when", "time").and("tool", "function"),
