@@ -110,7 +110,7 @@ func TestCodeMode(t *testing.T) {
 		run(`await tools.api.create_order({}); await tools.api.list_items(); nonsense`, true, "nonsense is not defined", "2 calls ended: create_order (changed data", "list_items")
 		run(`const a: number = 1`, true, "SyntaxError", "plain JavaScript")
 		run(`await tools.run_code({code: "1"})`, true, "there is no tool")
-		run(` `, true, "code: missing")
+		run(` `, true, "/code: missing")
 		run(strings.Repeat("1;", script.MaxCode/2)+"1", true, "at most 65536")
 		if n := len(up.Requests()); n == 0 {
 			t.Error("the upstream was not asked")
