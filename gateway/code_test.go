@@ -105,6 +105,7 @@ func TestCodeMode(t *testing.T) {
 		run(`await Promise.all(Array.from({length: 65}, () => tools.api.get_item({id: 1})))`, true, "one run makes at most 64 calls")
 		run(`await tools.other.get_item({id: 1})`, true, "there is no tool")
 		run(`await tools.get_item({id: 1})`, false, "item 1")
+		run(`await get_item({id: 1})`, true, "get_item is not defined", "write tools.api.get_item")
 		run(`await tools.api.get_item([1])`, true, "must be one object")
 		run(`await tools.api.delete_item({id: 1})`, true, "scripts may not call delete_item")
 		run(`await tools.api.create_order({}); await tools.api.list_items(); nonsense`, true, "nonsense is not defined", "2 calls ended: create_order (changed data", "list_items")

@@ -205,8 +205,13 @@ func (s *scriptCalls) remedy(message string) string {
 	if !isReference || !isMissing {
 		return ""
 	}
-	if slices.Contains(s.Names(""), name) {
-		return "write tools." + name
+	for _, group := range s.Names("") {
+		switch {
+		case group == name:
+			return "write tools." + name
+		case slices.Contains(s.Names(group), name):
+			return "write tools." + group + "." + name
+		}
 	}
 	return "a script has the language itself, tools, console, sleep and setTimeout: no modules, network, files, URL, Intl or Buffer"
 }
