@@ -126,7 +126,7 @@ static inline sluice_u32 sluice_hex4(const sluice_u8 *p) {
 	sluice_u32 v = 0;
 	for (sluice_u32 i = 0; i < 4; i++) {
 		sluice_u8 c = p[i];
-		v = v << 4 | (c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15;
+		v = v << 4 | ((c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15u);
 	}
 	return v;
 }
