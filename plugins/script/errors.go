@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 }
 
 // bigInts tells a model whose arithmetic met an identifier what it is.
-const bigInts = " (whole numbers beyond 2^53 are BigInts and keep their digits: write 1n beside them, or Number(x) where digits do not matter)"
+const bigInts = " (whole numbers beyond 2^53 are BigInts and keep their digits: write 1n beside them, sort them by < and >, or take Number(x) where digits do not matter)"
 
 // scriptFile is the name that stack frames have for the script; frames of the prelude are
 // not the script's.
