@@ -114,6 +114,7 @@ func TestRun(t *testing.T) {
 		{"compared", `const a = await tools.shop.ids(), b = await tools.shop.ids(); [a.id === b.id, a.id > a.safe, new Map([[a.id, 1]]).get(b.id), typeof a.id, typeof a.safe]`, `[true,true,1,"bigint","number"]`},
 		{"written in a script", `[9007199254740993, -12345678901234567890, 9007199254740991, 1e21, 0x1FFFFFFFFFFFFFFFF, 1_000, 12345678901234567890n, 12345678901234567890.5].map(v => typeof v)`, `["bigint","bigint","number","number","number","number","bigint","number"]`},
 		{"written to a tool", `tools.shop.echo({id: 9007199254740993, 12345678901234567890: [1152921504606846976]})`, `{"id":9007199254740993,"12345678901234567890":[1152921504606846976]}`},
+		{"of so many digits", "[" + strings.Repeat("9", 100) + "," + strings.Repeat("9", 101) + "].map(v => typeof v)", `["bigint","number"]`},
 		{"of what a script parses", `JSON.parse("12345678901234567890")`, `12345678901234567000`},
 		{"a set", `new Set([1, "b", [2]])`, `[1,"b",[2]]`},
 		{"a map by names", `({by: new Map([["a", 1], [2, {c: new Set()}]])})`, `{"by":{"2":{"c":[]},"a":1}}`},
