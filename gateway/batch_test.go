@@ -151,6 +151,9 @@ func TestBatch(t *testing.T) {
 			if len(text) > 4096 {
 				t.Errorf("%s: %d bytes of text", test.name, len(text))
 			}
+			if place, said, ok := strings.Cut(text, ": "); ok && strings.HasPrefix(place, "/calls") && strings.Contains(said, place) {
+				t.Errorf("%s: the place is said twice: %s", test.name, text)
+			}
 		}
 	}
 	for _, r := range up.Requests() {

@@ -112,5 +112,5 @@ func (c *Call) read(v jsonscan.Value, at string) error {
 }
 
 func fault(at, format string, a ...any) *problem.Error {
-	return problem.New(problem.InvalidArguments, fmt.Sprintf("%.200q: ", at)+format, a...).At("", 0, 0, at)
+	return problem.New(problem.InvalidArguments, format, a...).At("", 0, 0, fmt.Sprintf("%.200s", at))
 }

@@ -36,18 +36,18 @@ func readScript(given jsonscan.Value) (string, error) {
 	var code string
 	for it := orEmpty(given).Members(); it.Next(); {
 		if !it.KeyEqual("code") {
-			return "", problem.New(problem.InvalidArguments, "%.80s: unknown argument, known is code", it.KeyText(nil)).At("", 0, 0, "/"+string(it.KeyText(nil)))
+			return "", problem.New(problem.InvalidArguments, "unknown argument, known is code").At("", 0, 0, fmt.Sprintf("/%.80s", it.KeyText(nil)))
 		}
 		if it.Value().Kind() != jsonscan.String {
-			return "", problem.New(problem.InvalidArguments, "code: expected a string, got %s", it.Value().Kind()).At("", 0, 0, "/code")
+			return "", problem.New(problem.InvalidArguments, "expected a string, got %s", it.Value().Kind()).At("", 0, 0, "/code")
 		}
 		code = string(it.Value().AppendText(nil))
 	}
 	switch {
 	case strings.TrimSpace(code) == "":
-		return "", problem.New(problem.InvalidArguments, "code: missing").At("", 0, 0, "/code").Fix("write JavaScript that returns a value")
+		return "", problem.New(problem.InvalidArguments, "missing").At("", 0, 0, "/code").Fix("write JavaScript that returns a value")
 	case len(code) > script.MaxCode:
-		return "", problem.New(problem.InvalidArguments, "code: %d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
+		return "", problem.New(problem.InvalidArguments, "%d bytes, at most %d", len(code), script.MaxCode).At("", 0, 0, "/code").Fix("write less, or do it in several runs")
 	}
 	return script.Source(code), nil
 }
@@ -205,8 +205,13 @@ func (s *scriptCalls) remedy(message string) string {
 	if !isReference || !isMissing {
 		return ""
 	}
-	if slices.Contains(s.Names(""), name) {
-		return "write tools." + name
+	for _, group := range s.Names("") {
+		switch {
+		case group == name:
+			return "write tools." + name
+		case slices.Contains(s.Names(group), name):
+			return "write tools." + group + "." + name
+		}
 	}
 	return "a script has the language itself, tools, console, sleep and setTimeout: no modules, network, files, URL, Intl or Buffer"
 }

@@ -36,6 +36,9 @@ func (e *Error) Error() string {
 	return e.Message + " (line " + strconv.Itoa(e.Line) + ", column " + strconv.Itoa(e.Column) + ")"
 }
 
+// bigInts tells a model whose arithmetic met an identifier what it is.
+const bigInts = " (whole numbers beyond 2^53 are BigInts and keep their digits: write 1n beside them, sort them by < and >, or take Number(x) where digits do not matter)"
+
 // scriptFile is the name that stack frames have for the script; frames of the prelude are
 // not the script's.
 const scriptFile = "script.js"
@@ -44,6 +47,9 @@ const scriptFile = "script.js"
 // "    at NAME (script.js:LINE:COLUMN)" and count the lines that stand before the script.
 func newError(message, stack string, before, lines int) *Error {
 	e := &Error{Message: clip(message, maxMessage)}
+	if strings.HasPrefix(message, "TypeError: ") && strings.Contains(message, "BigInt") && len(message)+len(bigInts) <= maxMessage {
+		e.Message += bigInts
+	}
 	var frames strings.Builder
 	for line := range strings.Lines(stack) {
 		at, place, ok := strings.Cut(line, scriptFile+":")

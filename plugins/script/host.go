@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -197,24 +198,22 @@ func appendToolError(tool string, err error) []byte {
 
 // sleep begins to wait for some milliseconds.
 func (r *run) sleep(ms float64) int32 {
-	if r.sleeps >= maxSleeps {
+	if len(r.asleep) >= maxSleeps {
 		return tooManyOpen
 	}
 	n := r.place()
 	if n < 0 {
 		return n
 	}
-	r.sleeps++
-	d := sleepTime(ms)
-	r.work.Go(func() {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			r.ended <- event{place: n, sleep: true, answer: []byte("null")}
-		case <-r.ctx.Done():
+	// They are in order: where a node is so busy that several end late, the first is the first.
+	due := time.Now().Add(sleepTime(ms))
+	at, _ := slices.BinarySearchFunc(r.asleep, due, func(s sleeper, due time.Time) int {
+		if s.due.After(due) {
+			return 1
 		}
+		return -1 // behind those of the same time
 	})
+	r.asleep = slices.Insert(r.asleep, at, sleeper{n, due})
 	return n
 }
 
@@ -229,16 +228,30 @@ func sleepTime(ms float64) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
+// next is the call or timer that ends next; none when ctx ends before.
+func (r *run) next() (e event) {
+	var due <-chan time.Time
+	if len(r.asleep) > 0 {
+		t := time.NewTimer(time.Until(r.asleep[0].due))
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case e = <-r.ended:
+	case <-due:
+		e = event{place: r.asleep[0].place, answer: []byte("null")}
+		r.asleep = slices.Delete(r.asleep, 0, 1)
+	case <-r.ctx.Done():
+	}
+	return e
+}
+
 // wait waits for what ends next. Its time is not the script's own.
 func (r *run) wait() uint64 {
 	r.clock.End()
 	r.turn.Give()
 	begin := time.Now()
-	var e event
-	select {
-	case e = <-r.ended:
-	case <-r.ctx.Done():
-	}
+	e := r.next()
 	// Also when a call ended: it may have failed because the caller gave up, which is no
 	// error for the script to catch.
 	if err := r.ctx.Err(); err != nil {
@@ -248,9 +261,7 @@ func (r *run) wait() uint64 {
 		panic(context.DeadlineExceeded)
 	}
 	r.waited += time.Since(begin)
-	if r.open[e.place] = false; e.sleep {
-		r.sleeps--
-	}
+	r.open[e.place] = false
 	r.taken = e.answer
 	result := uint64(e.place)<<33 | uint64(uint32(len(e.answer)))
 	if e.failed {

@@ -199,29 +199,35 @@ func TestOpenCalls(t *testing.T) {
 		got := map[string]bool{}
 		for range 2 {
 			e := <-r.ended
-			got[fmt.Sprintf("%d %s %v %v %v", e.place, e.answer, e.failed, e.late, e.sleep)] = true
+			got[fmt.Sprintf("%d %s %v %v", e.place, e.answer, e.failed, e.late)] = true
 		}
-		if most != 1 || !got["0 a 1 false false false"] || !got["1 b 2 false false false"] {
+		if most != 1 || !got["0 a 1 false false"] || !got["1 b 2 false false"] {
 			t.Errorf("%d at once, answers %v", most, got)
 		}
 		for n := range maxSleeps {
-			if place := r.sleep(float64(n + 1)); place != int32(n+2) {
+			if place := r.sleep(float64(maxSleeps - n)); place != int32(n+2) {
 				t.Errorf("timer %d has the place %d", n, place)
 			}
 		}
-		if r.sleep(1) != tooManyOpen || r.sleeps != maxSleeps {
-			t.Errorf("%d timers", r.sleeps)
+		if r.sleep(1) != tooManyOpen || len(r.asleep) != maxSleeps {
+			t.Errorf("%d timers", len(r.asleep))
 		}
 		begun := time.Now()
-		if e := <-r.ended; e.place != 2 || !e.sleep || e.failed || string(e.answer) != "null" || time.Since(begun) != time.Millisecond {
+		if e := r.next(); e.place != maxSleeps+1 || e.failed || string(e.answer) != "null" || time.Since(begun) != time.Millisecond {
 			t.Errorf("the first timer: %+v after %s", e, time.Since(begun))
+		}
+		time.Sleep(time.Hour) // all others are late
+		for n := maxSleeps; n > 1; n-- {
+			if e := r.next(); e.place != int32(n) {
+				t.Errorf("place %d ends, want %d", e.place, n)
+			}
 		}
 		for n := range r.open {
 			r.open[n] = true
 		}
-		r.calls, r.sleeps = 0, 0
-		if r.submit([]byte("a"), nil) != tooManyOpen || r.sleep(1) != tooManyOpen || r.calls != 0 || r.sleeps != 0 {
-			t.Errorf("with no place: %d calls, %d timers", r.calls, r.sleeps)
+		r.calls, r.asleep = 0, nil
+		if r.submit([]byte("a"), nil) != tooManyOpen || r.sleep(1) != tooManyOpen || r.calls != 0 || len(r.asleep) != 0 {
+			t.Errorf("with no place: %d calls, %d timers", r.calls, len(r.asleep))
 		}
 		cancel()
 		r.work.Wait()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -75,13 +76,13 @@ type run struct {
 	maxCalls int
 	atOnce   chan struct{}
 	ended    chan event
-	work     sync.WaitGroup // calls and timers
+	work     sync.WaitGroup // calls
 
 	clock   turns.Clock
 	turn    turns.Turn
 	quanta  int
 	open    [maxOpen]bool
-	sleeps  int // that are open
+	asleep  []sleeper // in the order in which they end
 	calls   int
 	taken   []byte // what the module copies next
 	line    bytes.Buffer
@@ -96,8 +97,13 @@ type event struct {
 	place  int32
 	failed bool
 	late   bool // it failed because the run is over its deadline
-	sleep  bool
 	answer []byte
+}
+
+// sleeper is a timer that has not ended.
+type sleeper struct {
+	place int32
+	due   time.Time
 }
 
 // Run runs a script. It fails with an [Error] of the script, with [ErrDeadline],
@@ -147,7 +153,7 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 
 func (r *run) finished() Result {
 	r.result.Calls, r.result.Used, r.result.Waited = r.calls, r.clock.Used(), r.waited
-	r.result.Open = -r.sleeps
+	r.result.Open = -len(r.asleep)
 	for _, open := range r.open {
 		if open {
 			r.result.Open++
@@ -162,11 +168,18 @@ func ownTime(given, otherwise time.Duration) time.Duration {
 }
 
 // argumentsLine is the line before a script that has arguments. They are parsed, not written
-// as JavaScript, in which {"__proto__": 1} is something else.
+// as JavaScript, in which {"__proto__": 1} is something else. Whole numbers that a number does
+// not hold are BigInts, as in answers.
 func argumentsLine(arguments []byte) string {
 	text, _ := json.Marshal(string(arguments)) // a string: never fails
-	return "const args=JSON.parse(" + string(text) + ");\n"
+	exact := ""
+	if long.Match(arguments) {
+		exact = `,(k,v,c)=>typeof v==="number"&&!Number.isSafeInteger(v)&&/^-?\d{16,100}$/.test(c.source)?BigInt(c.source):v`
+	}
+	return "const args=JSON.parse(" + string(text) + exact + ");\n"
 }
+
+var long = regexp.MustCompile(`[0-9]{16}`)
 
 // limit is a bound that the caller may lower or raise.
 func limit(n, otherwise, most int) int {

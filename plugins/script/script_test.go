@@ -35,7 +35,7 @@ func (s *shop) Names(path string) []string {
 	case "":
 		return []string{"shop"}
 	case "shop":
-		return []string{"list_orders", "get_order", "fails", "big", "never"}
+		return []string{"list_orders", "get_order", "fails", "big", "never", "ids", "echo"}
 	}
 	return nil
 }
@@ -52,6 +52,9 @@ func (s *shop) Call(ctx context.Context, path string, arguments []byte) ([]byte,
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+	if path == "shop.echo" {
+		return arguments, nil
 	}
 	var in struct{ ID, Bytes int }
 	if err := json.Unmarshal(arguments, &in); err != nil {
@@ -70,6 +73,8 @@ func (s *shop) Call(ctx context.Context, path string, arguments []byte) ([]byte,
 		return nil, &ToolError{Tool: "fails", Status: 404, Message: "there is no such order"}
 	case "shop.big":
 		return []byte(`"` + strings.Repeat("x", in.Bytes) + `"`), nil
+	case "shop.ids":
+		return []byte(`{"id":12345678901234567890,"below":-9007199254740993,"safe":9007199254740991,"fraction":12345678901234567890.5,"list":[1e300,18446744073709551616]}`), nil
 	case "shop.never":
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -99,11 +104,18 @@ func TestRun(t *testing.T) {
 			`["ToolError",true,"fails",404,"there is no such order"]`,
 		},
 		{"errors of some", `(await Promise.allSettled([tools.shop.get_order({id: 1}), tools.shop.fails({})])).map(r => r.status)`, `["fulfilled","rejected"]`},
-		{"names", `[Object.keys(tools), Object.keys(tools.shop).length, "get_order" in tools.shop, "x" in tools.shop]`, `[["shop"],5,true,false]`},
+		{"names", `[Object.keys(tools), Object.keys(tools.shop).length, "get_order" in tools.shop, "x" in tools.shop]`, `[["shop"],7,true,false]`},
 		{"tools is read-only", `try { tools.shop = 1 } catch (e) { return e.message }`, `"tools is read-only"`},
 		{"a tool is no promise", `(await tools.shop) === undefined`, `false`},
 		{"timers", `const a = []; setTimeout(() => a.push("b"), 2); const c = setTimeout(() => a.push("x"), 1); clearTimeout(c); await sleep(20); a.push("c"); a`, `["b","c"]`},
-		{"numbers beyond 2^53", `({big: 12345678901234567890n})`, `{"big":"12345678901234567890"}`},
+		{"numbers beyond 2^53", `({big: 12345678901234567890n})`, `{"big":12345678901234567890}`},
+		{"of answers", `tools.shop.ids()`, `{"id":12345678901234567890,"below":-9007199254740993,"safe":9007199254740991,"fraction":12345678901234567000,"list":[1e+300,18446744073709551616]}`},
+		{"to tools", `const {id, list} = await tools.shop.ids(); tools.shop.echo({id, list, text: JSON.stringify({id}), "s": ` + "`${id}`" + `})`, `{"id":12345678901234567890,"list":[1e+300,18446744073709551616],"text":"{\"id\":12345678901234567890}","s":"12345678901234567890"}`},
+		{"compared", `const a = await tools.shop.ids(), b = await tools.shop.ids(); [a.id === b.id, a.id > a.safe, new Map([[a.id, 1]]).get(b.id), typeof a.id, typeof a.safe]`, `[true,true,1,"bigint","number"]`},
+		{"written in a script", `[9007199254740993, -12345678901234567890, 9007199254740991, 1e21, 0x1FFFFFFFFFFFFFFFF, 1_000, 12345678901234567890n, 12345678901234567890.5].map(v => typeof v)`, `["bigint","bigint","number","number","number","number","bigint","number"]`},
+		{"written to a tool", `tools.shop.echo({id: 9007199254740993, 12345678901234567890: [1152921504606846976]})`, `{"id":9007199254740993,"12345678901234567890":[1152921504606846976]}`},
+		{"of so many digits", "[" + strings.Repeat("9", 100) + "," + strings.Repeat("9", 101) + "].map(v => typeof v)", `["bigint","number"]`},
+		{"of what a script parses", `JSON.parse("12345678901234567890")`, `12345678901234567000`},
 		{"a set", `new Set([1, "b", [2]])`, `[1,"b",[2]]`},
 		{"a map by names", `({by: new Map([["a", 1], [2, {c: new Set()}]])})`, `{"by":{"2":{"c":[]},"a":1}}`},
 		{"a map by objects", `new Map([[{id: 1}, "x"], [null, 2]])`, `[[{"id":1},"x"],[null,2]]`},
@@ -138,6 +150,10 @@ func TestErrors(t *testing.T) {
 		{"syntax", "const a = 1;\nconst b = ;", "SyntaxError: unexpected token in expression: ';'", 2, 11},
 		{"a circle", "const a = {}; a.a = a; a", "TypeError: circular reference", 0, 0},
 		{"not an error", "throw 'text'", "text", 0, 0},
+		{"a BigInt and a number", "const {id} = await tools.shop.ids()\nid + 1", "TypeError: cannot convert BigInt to number" + bigInts, 2, 6},
+		{"an object", "throw {a: 1, b: ['x']}", `{"a":1,"b":["x"]}`, 0, 0},
+		{"an object without JSON", "const o = {}; o.o = o; throw o", "[object Object]", 0, 0},
+		{"an object with a text", "throw {toString: () => 'mine'}", "mine", 0, 0},
 		{"null", "throw null", "InternalError: out of memory, or the script threw null", 0, 0},
 		{"nothing settles it", "await new Promise(() => {})", "Error: the script awaits a promise that nothing settles", 0, 0},
 	} {
@@ -403,6 +419,7 @@ func TestArguments(t *testing.T) {
 		{"const o = await tools.shop.get_order({id: args.id});\nreturn o.id", `{"id":4}`, "4"},
 		{`async () => args.text`, "{\"text\":\"a\u2028'\\\"`${1}\"}", "\"a\u2028'\\\"`${1}\""},
 		{`return [Object.keys(args), ({}).polluted ?? null]`, `{"__proto__":{"polluted":1}}`, `[["__proto__"],null]`},
+		{`return [args, args.id + 1n]`, `{"id":9007199254740993,"list":[-12345678901234567890],"x":9007199254740993.5,"s":"9007199254740993"}`, `[{"id":9007199254740993,"list":[-12345678901234567890],"x":9007199254740994,"s":"9007199254740993"},9007199254740994]`},
 		{`typeof args`, ``, `"undefined"`},
 	} {
 		got, err := run(tt.code, tt.arguments)

@@ -122,6 +122,54 @@ static inline int sluice_fail_bytes(sluice_bytes message) {
 	return 1;
 }
 
+static inline sluice_u32 sluice_hex4(const sluice_u8 *p) {
+	sluice_u32 v = 0;
+	for (sluice_u32 i = 0; i < 4; i++) {
+		sluice_u8 c = p[i];
+		v = v << 4 | ((c <= '9' ? c - '0' : (c | 32) - 'a' + 10) & 15u);
+	}
+	return v;
+}
+
+/* sluice_unescape turns the inside of a JSON string into its text, in UTF-8. */
+static inline sluice_bytes sluice_unescape(sluice_bytes s) {
+	sluice_bytes out = {sluice_alloc(s.n), 0};
+	if (!out.at) return out;
+	for (sluice_u32 i = 0; i < s.n; i++) {
+		sluice_u32 c = s.at[i];
+		if (c != '\\' || i + 1 == s.n) {
+			out.at[out.n++] = (sluice_u8)c;
+			continue;
+		}
+		c = s.at[++i];
+		if (c != 'u' || i + 4 >= s.n) {
+			out.at[out.n++] = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'b' ? '\b' : c == 'f' ? '\f' : (sluice_u8)c;
+			continue;
+		}
+		c = sluice_hex4(s.at + i + 1);
+		i += 4;
+		if (c >> 10 == 0x36 && i + 6 < s.n && s.at[i + 1] == '\\' && s.at[i + 2] == 'u' && sluice_hex4(s.at + i + 3) >> 10 == 0x37) {
+			c = 0x10000 + ((c & 0x3ff) << 10) + (sluice_hex4(s.at + i + 3) & 0x3ff);
+			i += 6;
+		}
+		if (c >= 0x10000) {
+			out.at[out.n++] = (sluice_u8)(0xf0 | c >> 18);
+			out.at[out.n++] = (sluice_u8)(0x80 | (c >> 12 & 63));
+		} else if (c >= 0x800) {
+			out.at[out.n++] = (sluice_u8)(0xe0 | c >> 12);
+		} else if (c >= 0x80) {
+			out.at[out.n++] = (sluice_u8)(0xc0 | c >> 6);
+		}
+		if (c >= 0x800) out.at[out.n++] = (sluice_u8)(0x80 | (c >> 6 & 63));
+		out.at[out.n++] = (sluice_u8)(c < 0x80 ? c : 0x80 | (c & 63));
+	}
+	return out;
+}
+
+/* sluice_fail_json is sluice_fail for the inside of a JSON string, such as the error of a
+ * result of sluice_next. */
+static inline int sluice_fail_json(sluice_bytes message) { return sluice_fail_bytes(sluice_unescape(message)); }
+
 /* sluice_take copies a block of the exchange memory and frees it; n is 0 for none, or
  * when there is no memory. */
 static inline sluice_bytes sluice_take(sluice_u64 at) {

@@ -50,6 +50,7 @@ type TestCall struct {
 type TestedAnswer struct {
 	IsError        bool
 	Why            string // of an error, where the status does not say it; not what the upstream said
+	PluginFailure  string // why the plugin failed that the call ended with, for its operator
 	Text           []byte // what the agent would receive
 	UpstreamStatus int    // 0: the upstream was not reached
 	Duration       time.Duration
@@ -244,6 +245,11 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	}
 	run.show(a.Text)
 	trimmed := bytes.TrimSpace(a.Text)
+	defer func() {
+		if why, _ := request.CutText([]byte(a.PluginFailure), 300); !run.Passed && why != "" {
+			run.Reason += "; " + why
+		}
+	}()
 	switch {
 	case !c.tool.Offered() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())

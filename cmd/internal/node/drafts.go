@@ -1,9 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/draft/advice"
@@ -61,11 +63,22 @@ func (t draftTester) Test(ctx context.Context, in rollout.TestCall) (rollout.Tes
 		answer.Text = append(answer.Text, c.Data...)
 	}
 	if tr := outcome.Trace; tr != nil {
+		answer.PluginFailure = pluginFailure(tr, &answer)
 		answer.Duration, answer.Upstream = tr.Total, tr.Upstream
 		answer.Tokens = rollout.TestTokens{Received: tr.TokensReceived, Minified: tr.TokensMinified, Result: tr.TokensResult}
 		answer.Inspection = inspection(tr, outcome.IsError)
 	}
 	return answer, nil
+}
+
+// pluginFailure says why the plugin failed that a call ended with, where its answer does not.
+func pluginFailure(t *call.Trace, a *rollout.TestedAnswer) string {
+	for _, p := range slices.Backward(t.Plugins) {
+		if a.IsError && p.Failure != "" && bytes.Contains(a.Text, []byte(p.Name)) && !bytes.Contains(a.Text, []byte(p.Failure)) {
+			return fmt.Sprintf("plugin %s %s: %s", p.Name, p.Version, p.Failure)
+		}
+	}
+	return ""
 }
 
 // inspection is what the console shows of a call; nil: it was not asked for.

@@ -311,7 +311,7 @@ func printBindings(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 		if len(b.Calls) > 0 {
 			fmt.Fprintf(w, "%2d  %s %s (%s)  %s\n", i+1, b.Plugin, b.Pinned, b.Version, workflowText(b))
 		} else {
-			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  on error: %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, b.OnError)
+			fmt.Fprintf(w, "%2d  %s %s (%s)  %s  %s\n", i+1, b.Plugin, b.Pinned, b.Version, of, onErrorText(b.Kind, b.OnError))
 		}
 		if b.Asks != nil {
 			printGrants(w, b)
@@ -361,6 +361,17 @@ func placeText(tool string, operation *toolset.Operation, connector string) stri
 	return "every tool"
 }
 
+// onErrorText says what happens when a plugin fails that is bound.
+func onErrorText(kind, onError string) string {
+	switch kind {
+	case "auth":
+		return "what it cannot sign is not sent"
+	case "workflow":
+		return "offers a tool"
+	}
+	return "on error: " + onError
+}
+
 // printLive says what serves now beside the draft.
 func printLive(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 	switch {
@@ -381,7 +392,11 @@ func printLive(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 	for i := range p.Live {
 		l := &p.Live[i]
 		of := placeText(l.Tool, l.Operation, l.Connector)
-		fmt.Fprintf(w, "%2d  %s %s  %s  on error: %s\n", i+1, l.Plugin, l.Version, of, l.OnError)
+		kind := ""
+		if j := slices.IndexFunc(p.Bindings, func(b binding.BoundPlugin) bool { return b.Plugin == l.Plugin }); j >= 0 {
+			kind = p.Bindings[j].Kind
+		}
+		fmt.Fprintf(w, "%2d  %s %s  %s  %s\n", i+1, l.Plugin, l.Version, of, onErrorText(kind, l.OnError))
 		switch l.Status {
 		case "yanked":
 			fmt.Fprintf(w, "    ! this version was yanked: %s\n", terminal.Printable(l.YankReason))

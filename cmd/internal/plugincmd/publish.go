@@ -267,7 +267,7 @@ func (a plugins) pluginShow() *cobra.Command {
 				return err
 			}
 			return a.Object(out, func(w io.Writer) {
-				fmt.Fprintf(w, "%s, a %s\n", out.Name, out.Kind)
+				fmt.Fprintf(w, "%s, %s\n", out.Name, kindText(out.Kind))
 				for i := range out.Versions {
 					v := &out.Versions[i]
 					state := ""
@@ -281,11 +281,19 @@ func (a plugins) pluginShow() *cobra.Command {
 	}
 }
 
+// kindText is a kind with its article.
+func kindText(kind string) string {
+	if kind == "auth" {
+		return "an auth plugin"
+	}
+	return "a " + kind
+}
+
 func printPluginVersion(w io.Writer, v *plugin.PluginVersion) {
 	line := func(k, format string, args ...any) {
 		fmt.Fprintf(w, "%-10s "+format+"\n", append([]any{k}, args...)...)
 	}
-	line("plugin", "%s %s, a %s", v.Name, v.Version, v.Kind)
+	line("plugin", "%s %s, %s", v.Name, v.Version, kindText(v.Kind))
 	if v.Status == "yanked" {
 		line("yanked", "%s, %s", v.YankedAt.Format(time.DateOnly), terminal.Printable(v.YankReason))
 	}

@@ -4,4 +4,4 @@
 #   build.sh --check  rebuild into a temporary directory and compare
 set -eu
 cd "$(dirname "$0")"
-exec ./compile.sh glue.c quickjs.wasm 524288 2097152 "$@"
+EXACT=1 exec ./compile.sh glue.c quickjs.wasm 524288 2097152 "$@"

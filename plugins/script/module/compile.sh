@@ -24,6 +24,12 @@ cp "$here/Cargo.toml" "$here/Cargo.lock" "$dir/"
 (cd "$dir" && "$cargo" vendor --quiet --locked sources >/dev/null)
 sources=$dir/sources/rquickjs-sys/quickjs
 sed -i 's/^static JSValue JS_CallInternal(/JSValue JS_CallInternal(/' "$sources/quickjs.c"
+# EXACT is for what reads and writes whole numbers beyond 2^53 as BigInts, see interpreter.c.
+if [ -n "${EXACT:-}" ]; then
+	sed -i -e 's/num\.val = js_float64(strtod((const char \*)p_start, NULL));/num.val = exact_number(s->ctx, p_start, p);/' -e '/^static JSValue json_parse_value(/,/^}/s/ val = s->token\.u\.num\.val;/ val = js_dup(s->token.u.num.val);/' "$sources/quickjs.c"
+	sed -i '/^            ret = js_atof(s->ctx, (const char \*)p, (const char \*\*)&p, 0,$/{s/ret = /p1 = p; ret = /;n;s/flags);/flags); ret = exact_literal(s->ctx, ret, p1, p);/}' "$sources/quickjs.c"
+	[ "$(grep -c 'exact_literal(\|exact_number(\|val = js_dup(s->token.u.num.val)' "$sources/quickjs.c")" = 3 ] || { echo "quickjs.c reads numbers in another way" >&2; exit 1; }
+fi
 compile() { # compile NAME FILE FLAGS…
 	name=$1 file=$2
 	shift 2
@@ -34,7 +40,7 @@ for name in libregexp libunicode dtoa; do
 	compile "$name" "$sources/$name.c" -std=c11 -DEMSCRIPTEN=1 -fmacro-prefix-map="$sources"=.
 done
 # __ANDROID__ makes it ask malloc for sizes, so that the memory limit counts bytes.
-compile interpreter "$here/interpreter.c" -std=c11 -D__ANDROID__ -DEMSCRIPTEN=1 -DFE_DOWNWARD=0 -DFE_UPWARD=0 -fmacro-prefix-map="$sources"=.
+compile interpreter "$here/interpreter.c" -std=c11 -D__ANDROID__ -DEMSCRIPTEN=1 -DFE_DOWNWARD=0 -DFE_UPWARD=0 ${EXACT:+-DEXACT} -fmacro-prefix-map="$sources"=.
 compile glue "$glue" -std=gnu11 -I"$here" -I"$here/../../../sdk/c" ${INCLUDE:+-I"$INCLUDE"}
 # The stack comes first: an overflow traps instead of reaching data.
 "$lld" --no-entry --gc-sections --stack-first -z stack-size="$stack" --initial-memory="$memory" --strip-all -O2 \

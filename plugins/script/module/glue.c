@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include "quickjs.h"
 
+extern int exact; // of interpreter.c
+
 #define IMPORT(name) __attribute__((import_module("sluice:script"), import_name(name)))
 #define EXPORT(name) __attribute__((export_name(name), used))
 
@@ -89,7 +91,9 @@ static JSValue parse_taken(JSContext *c, int len) {
 	if (!text) return JS_ThrowOutOfMemory(c);
 	host_take(text);
 	text[len] = 0;
+	exact = 1;
 	JSValue v = JS_ParseJSON(c, text, len, "answer");
+	exact = 0;
 	free(text);
 	return v;
 }
@@ -130,7 +134,7 @@ static JSValue js_random(JSContext *c, JSValueConst self, int argc, JSValueConst
 // where the tool is called, so that its stack names that line.
 static const char prelude[] =
 	"((call,names,sleep)=>{"
-	"const{Proxy,Error,Object,TypeError,Map,Set,BigInt}=globalThis;"
+	"const{Proxy,Error,Object,TypeError,Map,Set,BigInt}=globalThis,{rawJSON}=JSON;"
 	"class ToolError extends Error{get name(){return'ToolError'}}"
 	"Object.defineProperty(globalThis,'ToolError',{value:ToolError,writable:true,configurable:true});"
 	"const fixed=()=>{throw new TypeError('tools is read-only')};"
@@ -151,7 +155,7 @@ static const char prelude[] =
 	"globalThis.sleep=sleep;"
 	"globalThis.setTimeout=(f,ms,...args)=>{const id=++last;timers.set(id,f);sleep(ms).then(()=>{if(timers.delete(id))f(...args)});return id};"
 	"globalThis.clearTimeout=id=>{timers.delete(id)};"
-	"BigInt.prototype.toJSON=function(){return this.toString()};"
+	"BigInt.prototype.toJSON=function(){return rawJSON(BigInt.prototype.toString.call(this))};"
 	// JSON knows neither: a script that returns one means what is in it.
 	"const json=(C,f)=>Object.defineProperty(C.prototype,'toJSON',{value:f,writable:true,configurable:true});"
 	"json(Set,function(){return[...this]});"
@@ -207,6 +211,12 @@ static void fail_with(JSValue error) {
 	size_t message_len = 0, stack_len = 0;
 	const char *message = JS_ToCStringLen(ctx, &message_len, error);
 	if (!message) JS_FreeValue(ctx, JS_GetException(ctx)); // its toString failed
+	if (message && !strcmp(message, "[object Object]") && !JS_IsError(error)) {
+		JSValue json = JS_JSONStringify(ctx, error, JS_UNDEFINED, JS_UNDEFINED);
+		const char *members = JS_IsString(json) ? JS_ToCStringLen(ctx, &message_len, json) : NULL;
+		if (members) message = members;
+		else JS_FreeValue(ctx, JS_GetException(ctx));
+	}
 	JSValue stack = JS_IsObject(error) ? JS_GetPropertyStr(ctx, error, "stack") : JS_UNDEFINED;
 	const char *text = JS_IsString(stack) ? JS_ToCStringLen(ctx, &stack_len, stack) : NULL;
 	if (message) host_fail(message, message_len, text ? text : "", stack_len, lines_before);
@@ -232,7 +242,9 @@ static JSValue compile(const char *before, const char *after, int flags) {
 	memcpy(text + a, script, script_len);
 	memcpy(text + a + script_len, after, b + 1);
 	lines_before = a > 0;
+	exact = 1;
 	JSValue f = JS_Eval(ctx, text, n, "script.js", JS_EVAL_TYPE_GLOBAL | JS_EVAL_FLAG_COMPILE_ONLY | flags);
+	exact = 0;
 	free(text);
 	return f;
 }

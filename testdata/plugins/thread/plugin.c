@@ -21,8 +21,8 @@ SLUICE_WORKFLOW {
 	n += text(out + n, "}");
 	sluice_bytes results = sluice_call(out, n);
 	sluice_result issue = sluice_next(&results), comments = sluice_next(&results);
-	if (issue.error.at) return sluice_fail_bytes(issue.error);
-	if (comments.error.at) return sluice_fail_bytes(comments.error);
+	if (issue.error.at) return sluice_fail_json(issue.error);
+	if (comments.error.at) return sluice_fail_json(comments.error);
 	out = sluice_alloc(issue.value.n + comments.value.n + 64);
 	if (!out || !issue.value.at || !comments.value.at) return sluice_fail("the issue or its comments are no JSON");
 	n = text(out, "{\"issue\":");
