@@ -19,7 +19,7 @@ export function percent(part: number, whole: number): string {
 /** How much less after is than before: −89 %. */
 export function saved(before: number, after: number): string {
   if (before <= 0) return "–";
-  const change = Math.round((1 - after / before) * 100);
+  const change = Math.trunc((1 - after / before) * 100); // as on the command line: never more than was saved
   if (change === 0) return "0 %";
   return change > 0 ? `−${change} %` : `+${-change} %`;
 }
@@ -31,8 +31,11 @@ export function milliseconds(ms: number): string {
   return ms >= 10 || ms === 0 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 
-/** A message of the node as a sentence: it begins with a capital letter and ends with a full stop. */
-export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+/** A message of the node as a sentence: it begins with a capital letter unless that is a name or a command, and ends with a full stop unless that would be copied with an address or a command. */
+export function sentence(text: string): string {
+  const begun = /^[a-z]+([ ,:;]|$)/.test(text) && !text.startsWith("sluice ") ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return /[.!?:`]$|(https?:\/\/\S+|\bsluice [^.;]*)$/.test(begun) ? begun : `${begun}.`;
+}
 
 const precise = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
