@@ -77,9 +77,9 @@ func namesOf[T any](list []T, name func(*T) string) iter.Seq[string] {
 
 // Complete offers names that the node knows to shell completion: for the arguments of
 // all commands below root whose usage line names a toolset, tool, plugin, connector or
-// member, for the words that it lists and what follows them, and for the flags --tool and --connector. prepare reads
-// the configuration. A node that does not answer offers nothing; names of files are offered
-// only where a file can stand.
+// member, for the words that it lists and what follows them, and for the flags --tool and
+// --connector. prepare reads the configuration. A node that does not answer offers nothing;
+// names of files are offered only where a file can stand.
 func (s *Session) Complete(root *cobra.Command, prepare func(*cobra.Command) error) {
 	for _, cmd := range root.Commands() {
 		s.Complete(cmd, prepare)
