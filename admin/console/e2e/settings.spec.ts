@@ -27,9 +27,9 @@ test("a member is invited, gets another role, and is removed", async ({ page }) 
   await page.getByRole("button", { name: "Close" }).click();
   const row = page.getByRole("row", { name: /guest@example\.com/ });
   await page.getByRole("button", { name: "Change the role of guest@example.com" }).click();
-  await page.getByRole("combobox", { name: "Role" }).selectOption("Administrator: everything");
+  await page.getByRole("combobox", { name: "Role" }).selectOption("Publisher: connectors and plugins too");
   await page.getByRole("button", { name: "Save" }).click();
-  await expect(row.getByRole("cell", { name: "admin", exact: true })).toBeVisible();
+  await expect(row.getByRole("cell", { name: "publisher", exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Remove guest@example.com" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await expect(row).toHaveCount(0);

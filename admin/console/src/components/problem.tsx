@@ -1,5 +1,4 @@
 import { AlertTriangle } from "lucide-react";
-import { sentence } from "../lib/format";
 import { asProblem } from "../lib/problem";
 import { Button } from "./button";
 import { Copy } from "./copy";
@@ -13,19 +12,19 @@ export function ProblemNote({ error, retry }: { error: unknown; retry?: () => vo
         <AlertTriangle aria-hidden size={16} className="shrink-0" />
         {problem.title}
       </p>
-      {problem.detail ? <p className="mt-1 break-words">{sentence(problem.detail)}</p> : null}
+      {problem.detail ? <p className="mt-1 break-words">{problem.detail}</p> : null}
       {problem.faults.length > 0 ? (
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {problem.faults.map((fault) => (
             <li key={`${fault.pointer}${fault.line}${fault.detail}`} className="break-words">
               {fault.line ? `Line ${fault.line}: ` : ""}
-              {sentence(fault.detail)}
-              {fault.remedy ? ` ${sentence(fault.remedy)}` : ""}
+              {fault.detail}
+              {fault.remedy ? `. ${fault.remedy}` : ""}
             </li>
           ))}
         </ul>
       ) : null}
-      {problem.remedy ? <p className="mt-1 break-words">{sentence(problem.remedy)}</p> : null}
+      {problem.remedy ? <p className="mt-1 break-words">{problem.remedy}</p> : null}
       <div className="mt-3 flex flex-wrap items-center gap-3">
         {retry ? <Button onClick={retry}>Try again</Button> : null}
         {problem.requestId ? (

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, milliseconds, percent, plural, saved, sentence, short } from "./format";
+import { ago, milliseconds, percent, plural, saved, short } from "./format";
 
 describe("format", () => {
   it.each([
@@ -10,16 +10,6 @@ describe("format", () => {
     [100, 100, "0 %"],
     [0, 0, "–"],
   ])("says how much %d to %d saves", (before, after, want) => expect(saved(before, after)).toBe(want));
-
-  it.each([
-    ["the login link is not known", "The login link is not known."],
-    ["add-pets is no slug", "add-pets is no slug."],
-    ["sluice session link makes one.", "sluice session link makes one."],
-    ["make another one with: sluice session link", "Make another one with: sluice session link"],
-    ["see https://example.com/docs", "See https://example.com/docs"],
-    ["did you mean demo?", "Did you mean demo?"],
-    ["failed", "Failed."],
-  ])("writes %j as a sentence", (text, want) => expect(sentence(text)).toBe(want));
 
   it.each([
     [0, 100, "0 %"],

@@ -31,11 +31,8 @@ export function milliseconds(ms: number): string {
   return ms >= 10 || ms === 0 ? `${ms.toFixed(0)} ms` : `${ms.toFixed(1)} ms`;
 }
 
-/** A message of the node as a sentence: it begins with a capital letter unless that is a name or a command, and ends with a full stop unless that would be copied with an address or a command. */
-export function sentence(text: string): string {
-  const begun = /^[a-z]+([ ,:;]|$)/.test(text) && !text.startsWith("sluice ") ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return /[.!?:`]$|(https?:\/\/\S+|\bsluice [^.;]*)$/.test(begun) ? begun : `${begun}.`;
-}
+/** A message of the node as a sentence: it begins with a capital letter and ends with a full stop. */
+export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
 const precise = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
