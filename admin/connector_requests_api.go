@@ -69,11 +69,17 @@ func registerConnectorRequests(s *Server) {
 		if err != nil {
 			return nil, err
 		}
-		return filtered(&in.ListInput, path, func(p store.Page) ([]store.ConnectorRequest, string, error) {
-			return ws.ConnectorRequests(ctx, in.State, p)
+		var names map[string]string
+		return filtered(&in.ListInput, path, func(p store.Page) (rows []store.ConnectorRequest, next string, err error) {
+			if rows, next, err = ws.ConnectorRequests(ctx, in.State, p); err == nil {
+				names, err = requesters(ctx, ws, rows)
+			}
+			return rows, next, err
 		},
 			func(row *store.ConnectorRequest) (connectorrequest.Request, error) {
-				return connectorrequest.Show(row, voted)
+				shown, err := connectorrequest.Show(row, voted)
+				shown.Name(names)
+				return shown, err
 			})
 	})
 	register(s, huma.Operation{
@@ -144,6 +150,15 @@ func isConnector(ctx context.Context, s *Server, ws *store.Workspace, name strin
 	return err == nil, err
 }
 
+// requesters are the names of the people of requests.
+func requesters(ctx context.Context, ws *store.Workspace, rows []store.ConnectorRequest) (map[string]string, error) {
+	ids, err := connectorrequest.People(rows)
+	if err != nil {
+		return nil, err
+	}
+	return ws.Names(ctx, ids)
+}
+
 // connectorRequest makes the answer of an operation about one request.
 func connectorRequest(ctx context.Context, s *Server) func(*store.ConnectorRequest, error) (*connectorRequestOutput, error) {
 	return func(row *store.ConnectorRequest, err error) (*connectorRequestOutput, error) {
@@ -154,7 +169,12 @@ func connectorRequest(ctx context.Context, s *Server) func(*store.ConnectorReque
 		if err != nil {
 			return nil, err
 		}
+		names, err := requesters(ctx, s.workspace(ctx), []store.ConnectorRequest{*row})
+		if err != nil {
+			return nil, err
+		}
 		shown, err := connectorrequest.Show(row, voted)
+		shown.Name(names)
 		return &connectorRequestOutput{request.ETag(row.Version), shown}, err
 	}
 }

@@ -163,7 +163,7 @@ func listRevisions(ctx context.Context, s *Server, in *revisionsInput) (*listOut
 		authors[i] = rows[i].Author
 	}
 	slices.Sort(authors)
-	names, err := ws.ActorNames(ctx, slices.Compact(authors))
+	names, err := ws.Names(ctx, slices.Compact(authors))
 	if err != nil {
 		return nil, err
 	}

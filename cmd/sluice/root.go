@@ -125,7 +125,13 @@ over the Model Context Protocol at one toolset URL.
 	forEachCommand(root, func(c *cobra.Command) {
 		if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
 			c.Args = command.UnknownCommand
-			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			c.RunE = func(cmd *cobra.Command, _ []string) error {
+				if a.Format == "table" || a.Format == "wide" {
+					return cmd.Help()
+				}
+				// A program that asks for JSON takes a text that explains for an answer.
+				return exit.Usagef("%s does nothing by itself: %s", cmd.CommandPath(), strings.Join(command.Names(cmd), ", "))
+			}
 		}
 	})
 	return root

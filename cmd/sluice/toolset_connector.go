@@ -26,7 +26,7 @@ func (a *app) toolsetConnector() *cobra.Command {
 	var f addFlags
 	var test string
 	cmd := &cobra.Command{
-		Use:     "connector TOOLSET [list | add SPEC|URL | set NAME | remove NAME]",
+		Use:     "connector TOOLSET [list | add SPEC|URL | set CONNECTOR | remove CONNECTOR]",
 		Aliases: []string{"connectors"},
 		Short:   "List, add, change and remove the APIs and MCP servers of a toolset",
 		Long: `A toolset may have several connectors: OpenAPI specifications and MCP servers side by
@@ -206,6 +206,10 @@ func (a *app) connectorSet(cmd *cobra.Command, slug, name string, f *addFlags) e
 func (a *app) connectorRemove(ctx context.Context, toolset, name string, draft bool) error {
 	c, t, etag, err := a.Toolset(ctx, toolset)
 	if err != nil {
+		return err
+	}
+	var there view.ToolsetConnectorDetail // nobody is asked about one that is not
+	if err := c.Get(ctx, client.ToolsetPath(t, "connectors", name), &there); err != nil {
 		return err
 	}
 	if err := a.Confirm(ctx, fmt.Sprintf("Remove %s from %s, with its edits and its credential?", name, t.Slug)); err != nil {

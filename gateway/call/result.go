@@ -107,7 +107,11 @@ func appendProblem(dst []byte, p *problem.Error) []byte {
 	if len(p.Parts) == 0 {
 		return append(dst, p.Error()...)
 	}
-	dst = append(dst, p.Detail...)
+	head := p.Detail
+	if i := strings.Index(head, ": "+p.Parts[0].Error()); i >= 0 && len(p.Parts) > 1 {
+		head = head[:i] // the faults follow
+	}
+	dst = append(dst, head...)
 	if p.Remedy != "" {
 		dst = append(append(append(dst, " ("...), p.Remedy...), ')')
 	}

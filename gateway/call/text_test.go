@@ -16,6 +16,11 @@ func TestAppendProblem(t *testing.T) {
 	if got := string(appendProblem(nil, p)); got != want {
 		t.Fatalf("%q, want %q", got, want)
 	}
+	// A detail that lists the faults is cut before them: agents pay for each word.
+	p.Detail += ": " + p.Parts[0].Error() + "; " + p.Parts[1].Error()
+	if got := string(appendProblem(nil, p)); got != want {
+		t.Fatalf("%q, want %q", got, want)
+	}
 }
 
 func TestReserved(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Bounds of a text that is split: names come from strangers, and no name says more.
@@ -15,7 +18,8 @@ const (
 )
 
 // Split parts a name at case changes and at everything that is no letter or
-// digit, lower case. Letters outside ASCII are dropped.
+// digit, lower case, with Latin letters as [ASCII] has them. Other letters outside of ASCII
+// are dropped.
 func Split(s string) []string {
 	var out []string
 	var w []byte
@@ -32,7 +36,7 @@ func Split(s string) []string {
 		}
 		w, capital = w[:0], false
 	}
-	rs := []rune(s[:min(len(s), maxText)])
+	rs := []rune(ASCII(s[:min(len(s), maxText)]))
 	for i, r := range rs {
 		switch {
 		case 'a' <= r && r <= 'z':
@@ -58,6 +62,25 @@ func Split(s string) []string {
 	}
 	flush()
 	return out
+}
+
+// letters are those of Latin scripts that are no letter of ASCII with a mark.
+var letters = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D",
+	"ð", "d", "Ð", "D", "þ", "th", "Þ", "TH", "ı", "i", "ħ", "h", "Ħ", "H", "ŧ", "t", "Ŧ", "T", "ŋ", "n", "Ŋ", "N")
+
+// ASCII writes Latin letters without their marks, as people do where they cannot write them:
+// "récupérerPogodę" is recupererPogode. What is of another script stays.
+func ASCII(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range norm.NFD.String(letters.Replace(s)) {
+		if !unicode.Is(unicode.Mn, r) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // Dedupe drops a word that repeats the one before.

@@ -17,6 +17,8 @@ func TestWords(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"OAuthClient": "oauth client", "getOAuth2Token": "get oauth2 token", "GitHubApps": "github apps", "o auth": "o auth", "listIDs": "list ids", "iOS": "ios",
+		"récupérerUtilisateur": "recuperer utilisateur", "añadirUsuario": "anadir usuario", "/straße": "strasse", "pobierzPogodęŁódź": "pobierz pogode lodz",
+		"Ümlaut": "umlaut", "e\u0301lan": "elan", "ærligØl": "aerlig ol", "获取User用户": "user", "Ελλάδα": "", "\xffa": "a",
 	} {
 		if got := strings.Join(Split(text), " "); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -142,7 +142,7 @@ func (c *compiler) swaggerAnswer(e entry, r value, a *answer) {
 func (c *compiler) nameIt(e entry, op *operation.Operation, a answer) {
 	id := e.at.get("operationId").str()
 	if id != "" {
-		key := strings.ToLower(cutPlain(id, maxPropertyText))
+		key := cutPlain(id, maxPropertyText) // which is case-sensitive
 		if c.ids == nil {
 			c.ids = make(map[string]value)
 		}

@@ -168,6 +168,8 @@ func TestNames(t *testing.T) {
 	f("post-/crm/v3/contacts/batch/archive_archive", "POST", "/crm/v3/contacts/batch/archive", "Batch", "archive_contact_batch")
 	f("GET /crm/v3/contacts", "GET", "/crm/v3/contacts", "", "get_crm_v3_contacts")
 	f("delete", "DELETE", "/{id}", "", "delete")
+	f("récupérerUtilisateur", "GET", "/utilisateurs/{id}", "", "recuperer_utilisateur")
+	f("", "POST", "/añadir", "", "create_anadir")
 }
 
 // TestBareVerbs has operations that say only what they do: the second one of a
@@ -197,6 +199,8 @@ func TestSlug(t *testing.T) {
 	f("API", "api")
 	f("", "api")
 	f("日本語", "api-m3od")
+	f("Données publiques du Québec", "donnees-publiques-du-quebec")
+	f("API für Straßen", "fur-strassen")
 	f(strings.Repeat("x", 41), strings.Repeat("x", 40))
 	f(strings.Repeat("abcdefg ", 6), "abcdefg")
 	f("Very Long Enterprise Grade Customer Relationship Management", "very-long-enterprise-grade-customer")

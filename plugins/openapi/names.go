@@ -467,10 +467,10 @@ func slug(title string) string {
 	return "api"
 }
 
-// slugWords splits a title at what is no ASCII letter or digit, lower case,
-// without the possessive.
+// slugWords splits a title at what is no Latin letter or digit, lower case, without the
+// possessive.
 func slugWords(title string) []string {
-	title = strings.NewReplacer("'s ", " ", "’s ", " ", "'", "", "’", "").Replace(strings.ToLower(title) + " ")
+	title = strings.NewReplacer("'s ", " ", "’s ", " ", "'", "", "’", "").Replace(strings.ToLower(wording.ASCII(title)) + " ")
 	return strings.FieldsFunc(title, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 

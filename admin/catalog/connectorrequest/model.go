@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -85,15 +86,41 @@ type Request struct {
 	Votes          int64     `json:"votes"`
 	Voted          bool      `json:"voted" doc:"You voted for it."`
 	RequestedBy    string    `json:"requestedBy" doc:"Member, or API token that is nobody's."`
+	ByName         string    `json:"requestedByName,omitempty" doc:"What requestedBy is called now: the e-mail address of a member, the name of a token. Absent once it is gone, and of people of the public page." example:"ann@example.com"`
 	CreatedAt      time.Time `json:"createdAt"`
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
 // Comment is a remark on a request.
 type Comment struct {
-	By   string    `json:"by" doc:"Member, or API token that is nobody's."`
-	At   time.Time `json:"at"`
-	Text string    `json:"text"`
+	By     string    `json:"by" doc:"Member, or API token that is nobody's."`
+	ByName string    `json:"byName,omitempty" doc:"What it is called now; absent once it is gone." example:"ann@example.com"`
+	At     time.Time `json:"at"`
+	Text   string    `json:"text"`
+}
+
+// People are the ids of those whom requests name; see [Request.Name].
+func People(rows []store.ConnectorRequest) (ids []string, err error) {
+	for i := range rows {
+		ids = append(ids, rows[i].RequestedBy)
+		var comments []Comment
+		if err := json.Unmarshal([]byte(rows[i].Comments), &comments); err != nil {
+			return nil, fmt.Errorf("reading the comments of %s: %w", rows[i].ID, err)
+		}
+		for _, c := range comments {
+			ids = append(ids, c.By)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// Name says what the people of a request are called now.
+func (r *Request) Name(names map[string]string) {
+	r.ByName = names[r.RequestedBy]
+	for i := range r.Comments {
+		r.Comments[i].ByName = names[r.Comments[i].By]
+	}
 }
 
 // Show renders a record; voted are the ids of the requests that whoever asks votes for.

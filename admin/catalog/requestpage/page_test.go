@@ -238,6 +238,9 @@ func TestHostile(t *testing.T) {
 	f("GET", "/v1/toolsets", 404)
 	f("GET", "/metrics", 404)
 	f("DELETE", "/", 405)
+	if _, page, _ := ann.send("GET", "/nowhere", nil, nil); !strings.Contains(page, "There is no such page.") || !strings.Contains(page, `<a href="/">`) {
+		t.Errorf("an address without a page: %.300s", page)
+	}
 	f("POST", "/vote", 404, "id", "creq_none")
 	f("POST", "/vote", 404, "id", evil)
 	for _, address := range []string{"", "ann", "ann@localhost", "Ann <ann@a.example>", "ann@a.example\r\nBcc: x@y.example", "a@b.example, c@d.example", "ä@a.example", "ann%b.example@a.example", "b.example!ann@a.example", `"a b"@a.example`, strings.Repeat("a", maxAddress) + "@a.example"} {

@@ -39,6 +39,9 @@ func (r *Room) Handler() http.Handler {
 		mux.HandleFunc("POST "+path, r.visited("POST "+path, press))
 	}
 	get("/{$}", (*visit).list)
+	get("/", func(*visit) error {
+		return problem.New(problem.NotFound, "there is no such page").Fix("go back to the list")
+	})
 	get("/new", (*visit).form)
 	get("/confirm/{link}", (*visit).ask)
 	post("/new", (*visit).create)

@@ -18,6 +18,25 @@ test("a token of a program is made, used and revoked", async ({ page, playwright
   await program.dispose();
 });
 
+test("a member is invited, gets another role, and is removed", async ({ page }) => {
+  await page.goto("/settings");
+  await page.getByRole("button", { name: "Invite" }).click();
+  await page.getByRole("dialog").getByLabel("E-mail").fill("guest@example.com");
+  await page.getByRole("combobox", { name: "Role" }).selectOption("Viewer: reads");
+  await page.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
+  await page.getByRole("button", { name: "Close" }).click();
+  const row = page.getByRole("row", { name: /guest@example\.com/ });
+  await page.getByRole("button", { name: "Change the role of guest@example.com" }).click();
+  await page.getByRole("combobox", { name: "Role" }).selectOption("Publisher: connectors and plugins too");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(row.getByRole("cell", { name: "publisher", exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Remove guest@example.com" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await expect(row).toHaveCount(0);
+  await page.goto("/settings/audit");
+  await expect(page.getByRole("row", { name: /toolset\.deploy demo/ }).first()).toBeVisible();
+});
+
 test("a node is let in as an edge", async ({ page }) => {
   await page.goto("/settings/edges");
   await page.getByRole("button", { name: "Make a join token" }).click();

@@ -56,6 +56,9 @@ func (r *Room) RollBack(ctx context.Context, ws *store.Workspace, id string, mat
 	var old *store.Revision
 	if req.Revision == 0 {
 		old, err = ws.LastRevisionBefore(ctx, ts.ID, ts.LiveRevision, ts.LiveDigest)
+		if problem.Is(err, problem.NotFound) {
+			return problem.New(problem.NotFound, "toolset %s has no older revision than %d that differs from it", ts.Slug, ts.LiveRevision)
+		}
 	} else {
 		old, err = ws.Revision(ctx, ts.ID, req.Revision)
 	}

@@ -20,6 +20,7 @@ type AuditRecord struct {
 	Actor     AuditActor      `json:"actor"`
 	Action    string          `json:"action" example:"toolset.deploy"`
 	Resource  string          `json:"resource"`
+	Name      string          `json:"resourceName,omitempty" doc:"What the resource is called now: the slug of a toolset, the e-mail address of a member, the name of an API token, an edge or a service that was asked for. Absent of others, and once it is gone." example:"billing"`
 	Before    json.RawMessage `json:"before,omitempty"`
 	After     json.RawMessage `json:"after,omitempty"`
 	Digest    string          `json:"digest,omitempty"`
@@ -52,7 +53,8 @@ func Show(row *store.Audit) AuditRecord {
 	}
 }
 
-// Page reads a page of the audit log of a workspace, newest first, with the names of who acted.
+// Page reads a page of the audit log of a workspace, newest first, with the names of who acted
+// and of what was changed.
 func Page(ctx context.Context, ws *store.Workspace, p store.Page) (out []AuditRecord, next string, err error) {
 	rows, next, err := ws.AuditLog(ctx, p)
 	if err != nil {
@@ -61,15 +63,15 @@ func Page(ctx context.Context, ws *store.Workspace, p store.Page) (out []AuditRe
 	var ids []string
 	for i := range rows {
 		r := Show(&rows[i])
-		out, ids = append(out, r), append(ids, r.Actor.ID)
+		out, ids = append(out, r), append(ids, r.Actor.ID, r.Resource)
 	}
 	slices.Sort(ids)
-	names, err := ws.ActorNames(ctx, slices.Compact(ids))
+	names, err := ws.Names(ctx, slices.Compact(ids))
 	if err != nil {
 		return nil, "", err
 	}
 	for i := range out {
-		out[i].Actor.Name = names[out[i].Actor.ID]
+		out[i].Actor.Name, out[i].Name = names[out[i].Actor.ID], names[out[i].Resource]
 	}
 	return out, next, nil
 }

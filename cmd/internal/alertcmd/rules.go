@@ -35,7 +35,7 @@ var rules = command.Resource[alert.Rule]{
 		{Header: "from", Value: func(r alert.Rule) string { return threshold(&r) }},
 		{Header: "window", Value: func(r alert.Rule) string { return r.Window }},
 		{Header: "for", Value: func(r alert.Rule) string { return r.For }},
-		{Header: "min calls", Value: func(r alert.Rule) string { return minCalls(&r) }},
+		{Header: "min calls", Value: func(r alert.Rule) string { return minCalls(&r) }, Wide: true},
 		{Header: "severity", Value: func(r alert.Rule) string { return r.Severity }},
 		{Header: "state", Value: ruleState},
 	},

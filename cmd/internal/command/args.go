@@ -73,6 +73,16 @@ func closest(cmd *cobra.Command, word string) string {
 	return commands[nearest.Name(word, slices.Values(names))]
 }
 
+// Names are the names of the subcommands of a command.
+func Names(cmd *cobra.Command) (names []string) {
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
 // UnknownAction refuses what follows the name in a command such as "tools TOOLSET
 // [list | get TOOL]". It says which action was meant, or what the action takes.
 func UnknownAction(cmd *cobra.Command, words []string) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/member/people"
 	"github.com/sluicegate/sluice/admin/publish/plugin"
 	"github.com/sluicegate/sluice/admin/toolset"
 	"github.com/sluicegate/sluice/cmd/internal/client"
@@ -41,6 +42,10 @@ var sources = map[string]source{
 		list, _, err := client.All[toolset.Tool](ctx, c, client.ToolsetPath(t, "tools"))
 		return namesOf(list, func(t *toolset.Tool) string { return t.Name }), err
 	}),
+	"MEMBER": func(ctx context.Context, c *client.Client, _ []string) (iter.Seq[string], error) {
+		list, _, err := client.All[people.Member](ctx, c, "/v1/members")
+		return namesOf(list, func(m *people.Member) string { return m.Email }), err
+	},
 	"CONNECTOR": ofToolset(func(_ context.Context, _ *client.Client, t *view.ToolsetDetail) (iter.Seq[string], error) {
 		return namesOf(t.Connectors, func(c *view.ToolsetConnector) string { return c.Name }), nil
 	}),
@@ -71,20 +76,18 @@ func namesOf[T any](list []T, name func(*T) string) iter.Seq[string] {
 }
 
 // Complete offers names that the node knows to shell completion: for the arguments of
-// all commands below root whose usage line names a toolset, tool, plugin or connector,
-// for the words that it lists, and for the flags --tool and --connector. prepare reads
-// the configuration. A node that does not answer offers nothing.
+// all commands below root whose usage line names a toolset, tool, plugin, connector or
+// member, for the words that it lists and what follows them, and for the flags --tool and
+// --connector. prepare reads the configuration. A node that does not answer offers nothing;
+// names of files are offered only where a file can stand.
 func (s *Session) Complete(root *cobra.Command, prepare func(*cobra.Command) error) {
 	for _, cmd := range root.Commands() {
 		s.Complete(cmd, prepare)
 	}
 	line := places(root.Use)
-	if root.ValidArgsFunction == nil && len(root.ValidArgs) == 0 && slices.ContainsFunc(line, place.known) {
+	if root.ValidArgsFunction == nil && len(root.ValidArgs) == 0 && len(line) > 0 {
 		root.ValidArgsFunction = func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-			if len(args) >= len(line) {
-				return nil, cobra.ShellCompDirectiveDefault
-			}
-			return s.offer(cmd, prepare, line[len(args)], args, prefix)
+			return s.offer(cmd, prepare, next(line, args), args, prefix)
 		}
 	}
 	for flag, name := range map[string]string{"tool": "TOOL", "connector": "CONNECTOR"} {
@@ -124,9 +127,28 @@ type place struct {
 	name  string   // a key of sources, or ""
 	words []string // that can stand there as they are
 	files bool     // a file or folder can stand there
+	again bool     // any number of times
+
+	after map[string][]place // what follows a word
 }
 
-func (p place) known() bool { return p.name != "" || len(p.words) > 0 }
+// next is the place of what follows args. Where nothing more can stand, it is none.
+func next(line []place, args []string) place {
+	for _, arg := range args {
+		if len(line) == 0 {
+			return place{}
+		}
+		if follows, ok := line[0].after[arg]; ok {
+			line = follows
+		} else if !line[0].again {
+			line = line[1:]
+		}
+	}
+	if len(line) == 0 {
+		return place{}
+	}
+	return line[0]
+}
 
 var (
 	placeWords = regexp.MustCompile(`\[[^\]]*\]…?|\S+`)
@@ -140,11 +162,11 @@ func places(use string) []place {
 	var out []place
 	fields := placeWords.FindAllString(use, -1)
 	for _, field := range fields[min(1, len(fields)):] {
+		p := place{again: strings.HasSuffix(strings.TrimRight(field, "]"), "…") && !strings.Contains(field, " ")}
 		field = strings.TrimSuffix(strings.Trim(field, "[]…"), "…")
 		if strings.HasPrefix(field, "-") {
 			continue
 		}
-		var p place
 		separator := "|"
 		if strings.Contains(field, " | ") { // each choice may have some of its own
 			separator = " | "
@@ -157,6 +179,12 @@ func places(use string) []place {
 				p.name = name
 			case lowerWord.MatchString(first) && !slices.Contains(p.words, first):
 				p.words = append(p.words, first)
+				if follows := places(strings.TrimSpace(choice)); separator == " | " && len(follows) > 0 {
+					if p.after == nil {
+						p.after = map[string][]place{}
+					}
+					p.after[first] = follows
+				}
 			case fileNames.MatchString(first):
 				p.files = true
 			}

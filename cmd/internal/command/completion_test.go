@@ -35,3 +35,24 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestNext: what stands behind the words of a usage line.
+func TestNext(t *testing.T) {
+	line := places("tools TOOLSET [list | get TOOL | enable TOOL|GLOB… | rename TOOL NEW | describe TOOL TEXT]")
+	for args, want := range map[string]string{
+		"": "TOOLSET", "demo get": "TOOL", "demo enable": "TOOL", "demo enable a b c": "TOOL", "demo rename": "TOOL", "demo rename a": "", "demo get a": "", "demo list": "", "demo x y z": "",
+	} {
+		if got := next(line, strings.Fields(args)).name; got != want {
+			t.Errorf("%q: %q, want %q", args, got, want)
+		}
+	}
+	if p := next(line, []string{"demo"}); !slices.Contains(p.words, "get") {
+		t.Errorf("%+v", p)
+	}
+	if p := next(places("add SPEC|URL"), nil); !p.files {
+		t.Errorf("%+v", p)
+	}
+	if p := next(places("connector TOOLSET [list | add SPEC|URL | set CONNECTOR]"), []string{"demo", "add"}); !p.files {
+		t.Errorf("%+v", p)
+	}
+}

@@ -245,7 +245,9 @@ func WriteError(w io.Writer, err error) {
 		fmt.Fprintf(w, "✗ %s%s\n", title, file) // the one fault follows, with its place
 	case len(parts) == 1 && parts[0].Detail == p.Detail:
 		fmt.Fprintf(w, "✗ %s%s\n", title, detail)
-		fmt.Fprintf(w, "  %s\n", PlaceText(p.Place, parts[0].Place))
+		if at := PlaceText(p.Place, parts[0].Place); at != "" {
+			fmt.Fprintf(w, "  %s\n", at)
+		}
 		writeRemedy(w, parts[0].Remedy)
 		return
 	default:

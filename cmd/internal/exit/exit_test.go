@@ -34,6 +34,9 @@ func TestWriteError(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 		}
 	}
+	clash := problem.New(problem.Conflict, "two tools have one name")
+	clash.Parts = []*problem.Error{problem.New(problem.Conflict, "two tools have one name").Fix("rename one")}
+	f(clash, "✗ two tools have one name\n      rename one\n") // without an empty line where no place is known
 	two := problem.New(problem.InvalidSpec, "broken.yaml has 2 errors")
 	two.Place.File = "broken.yaml"
 	two.Parts = []*problem.Error{

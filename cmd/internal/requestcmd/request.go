@@ -1,11 +1,13 @@
 package requestcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,10 +16,13 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/catalog/connectorrequest"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/nearest"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 var requests = command.Resource[connectorrequest.Request]{
@@ -44,8 +49,8 @@ func Command(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "request", Aliases: []string{"requests"}, Short: "Ask for connectors and vote for those that others ask for",
 		Long: `Ask for a connector that the catalog does not have, vote for what others ask for, and set
-the state of a request. Channels get a notice when a connector is published
-("sluice notify").`,
+the state of a request, which is named by its service or its id. Channels get a notice when
+a connector is published ("sluice notify").`,
 	}
 	cmd.AddCommand(list(s), create(s), show(s), vote(s, true), vote(s, false), change(s))
 	return cmd
@@ -123,13 +128,46 @@ func similar(ctx context.Context, s *command.Session, in *connectorrequest.NewRe
 	return nil
 }
 
-func requestPath(id string) string { return requests.Path + "/" + url.PathEscape(id) }
+// requestPath is the path of a request, which is named by its id or by its service.
+func requestPath(ctx context.Context, s *command.Session, ref string) (string, error) {
+	id := ref
+	if !strings.HasPrefix(ref, "creq_") {
+		all, _, err := client.All[connectorrequest.Request](ctx, s.Client(), requests.Path)
+		if err != nil {
+			return "", err
+		}
+		var ids, services []string
+		for _, r := range all {
+			services = append(services, r.ServiceName)
+			if strings.EqualFold(r.ServiceName, ref) {
+				ids = append(ids, r.ID)
+			}
+		}
+		switch len(ids) {
+		case 0:
+			p := problem.New(problem.NotFound, "nobody asks for a connector %q", ref).Fix("see: sluice request list")
+			if best := nearest.Name(ref, slices.Values(services)); best != "" {
+				p.Remedy = "did you mean " + best + "?"
+			}
+			return "", p
+		case 1:
+			id = ids[0]
+		default:
+			return "", exit.Usagef("%d requests are for %s: name one by its id, %s", len(ids), ref, strings.Join(ids, ", "))
+		}
+	}
+	return requests.Path + "/" + url.PathEscape(id), nil
+}
 
 func show(s *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Aliases: []string{"get"}, Short: "Show a request with its comments", Args: command.Exactly(1, "one request"),
+		Use: "show REQUEST", Aliases: []string{"get"}, Short: "Show a request with its comments", Args: command.Exactly(1, "one request"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return command.Get(cmd.Context(), s, requestPath(args[0]), write)
+			path, err := requestPath(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return command.Get(cmd.Context(), s, path, write)
 		},
 	}
 }
@@ -153,21 +191,33 @@ func write(w io.Writer, r *connectorrequest.Request) {
 	line("documentation", r.APIDocsURL)
 	line("use case", r.UseCase)
 	line("volume", r.ExpectedVolume)
-	line("asked", "by "+r.RequestedBy+" at "+r.CreatedAt.Format(time.RFC3339))
+	line("asked", "by "+by(r.RequestedBy, r.ByName)+" at "+r.CreatedAt.Format(time.RFC3339))
 	for _, c := range r.Comments {
-		line("comment", c.At.Format(time.DateOnly)+" "+c.By+": "+c.Text)
+		line("comment", c.At.Format(time.DateOnly)+" "+by(c.By, c.ByName)+": "+c.Text)
 	}
 }
 
+// by is whoever asked or wrote, as people call them.
+func by(id, name string) string {
+	if strings.HasPrefix(id, store.RequestPersonPrefix) {
+		return "somebody on the public page"
+	}
+	return cmp.Or(name, id)
+}
+
 func vote(s *command.Session, give bool) *cobra.Command {
-	use, short, method := "vote ID", "Vote for a request", http.MethodPut
+	use, short, method := "vote REQUEST", "Vote for a request", http.MethodPut
 	if !give {
-		use, short, method = "unvote ID", "Withdraw your vote", http.MethodDelete
+		use, short, method = "unvote REQUEST", "Withdraw your vote", http.MethodDelete
 	}
 	return &cobra.Command{
 		Use: use, Short: short, Args: command.Exactly(1, "one request"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return command.Show(cmd.Context(), s, client.Call{Method: method, Path: requestPath(args[0]) + "/vote"}, func(w io.Writer, r *connectorrequest.Request) {
+			path, err := requestPath(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return command.Show(cmd.Context(), s, client.Call{Method: method, Path: path + "/vote"}, func(w io.Writer, r *connectorrequest.Request) {
 				fmt.Fprintf(w, "%s has %s\n", terminal.Printable(r.ServiceName), terminal.Plural(int(r.Votes), "vote"))
 			})
 		},
@@ -177,8 +227,8 @@ func vote(s *command.Session, give bool) *cobra.Command {
 func change(s *command.Session) *cobra.Command {
 	var state, entry, reason, comment string
 	cmd := &cobra.Command{
-		Use: "set ID", Aliases: []string{"close"}, Short: "Set the state of a request, or comment on it", Args: command.Exactly(1, "one request"),
-		Example: "  sluice request set ID --state published --entry acme\n  sluice request set ID --state declined --reason \"it has no API\"",
+		Use: "set REQUEST", Aliases: []string{"close"}, Short: "Set the state of a request, or comment on it", Args: command.Exactly(1, "one request"),
+		Example: "  sluice request set \"Acme CRM\" --state published --entry acme\n  sluice request set \"Acme CRM\" --state declined --reason \"it has no API\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := connectorrequest.ChangeRequest{Comment: comment}
 			for name, f := range map[string]struct {
@@ -192,7 +242,11 @@ func change(s *command.Session) *cobra.Command {
 			if in == (connectorrequest.ChangeRequest{}) {
 				return exit.Usagef("nothing to set: --state, --entry, --reason or --comment")
 			}
-			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPatch, Path: requestPath(args[0]), In: in}, write)
+			path, err := requestPath(cmd.Context(), s, args[0])
+			if err != nil {
+				return err
+			}
+			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPatch, Path: path, In: in}, write)
 		},
 	}
 	f := cmd.Flags()

@@ -9,6 +9,7 @@ import (
 const (
 	columnGap = 2  // blanks between columns of a table
 	leastCell = 12 // characters that stay of a cell: enough to tell rows apart
+	tightCell = 6  // that stay where the table is still too wide: a broken line is worse
 )
 
 func headers[T any](columns []Column[T]) []string {
@@ -27,7 +28,7 @@ func fit(rows [][]string, headers []string, width int) {
 	total := -columnGap
 	for i, h := range headers {
 		widths[i] = text.StringWidth(h)
-		least[i] = max(widths[i], leastCell)
+		least[i] = widths[i]
 		for _, row := range rows {
 			widths[i] = max(widths[i], text.StringWidth(row[i]))
 			if i == 0 || strings.Contains(row[i], "://") {
@@ -36,17 +37,19 @@ func fit(rows [][]string, headers []string, width int) {
 		}
 		total += widths[i] + columnGap
 	}
-	for ; total > width; total-- {
-		widest := -1
-		for i, w := range widths {
-			if w > least[i] && (widest < 0 || w > widths[widest]) {
-				widest = i
+	for _, cell := range []int{leastCell, tightCell} {
+		for ; total > width; total-- {
+			widest := -1
+			for i, w := range widths {
+				if w > max(least[i], cell) && (widest < 0 || w > widths[widest]) {
+					widest = i
+				}
 			}
+			if widest < 0 {
+				break
+			}
+			widths[widest]--
 		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
 	}
 	for _, row := range rows {
 		for i := range row {

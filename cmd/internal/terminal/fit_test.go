@@ -19,7 +19,10 @@ func TestFit(t *testing.T) {
 	// The widest gives way first, down to what the others have.
 	f(47, []string{"name", "a", "b"}, []string{"pets", "0123456789012345678901234", "01234567890123456789"},
 		[]string{"pets", "012345678901234567…", "01234567890123456789"})
-	f(40, []string{"name", "summary"}, []string{long, "Everything about pets"}, []string{long, "Everything …"})
+	f(40, []string{"name", "summary"}, []string{long, "Everything about pets"}, []string{long, "Everyt…"})
+	// Where that is not enough, cells keep six characters: a table of the catalog at 80 columns.
+	f(30, []string{"id", "name", "tokens", "on"}, []string{"alertmanager", "Prometheus Alertmanager", "1,201 (−18 %)", "yes"},
+		[]string{"alertmanager", "Prome…", "1,201…", "yes"})
 	// A URL and the name of a row stay whole, however narrow the terminal is.
 	f(20, []string{"name", "url"}, []string{long, "http://127.0.0.1:7300/t/petstore"}, []string{long, "http://127.0.0.1:7300/t/petstore"})
 	f(20, []string{"名前", "text"}, []string{"日本語日本語日本語日本語", "x"}, []string{"日本語日本語日本語日本語", "x"})

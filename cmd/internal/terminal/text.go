@@ -54,8 +54,11 @@ func Saving(before, after int) string {
 		return ""
 	}
 	percent := (after - before) * 100 / before
-	if percent > 0 {
+	switch {
+	case percent > 0:
 		return fmt.Sprintf("(+%d %%)", percent)
+	case percent == 0:
+		return "(0 %)"
 	}
 	return fmt.Sprintf("(−%d %%)", -percent)
 }

@@ -25,7 +25,7 @@ import (
 func toolsCommand(cli *command.Session) *cobra.Command {
 	var filter *command.Filter
 	cmd := &cobra.Command{
-		Use:   "tools TOOLSET [list | get TOOL | enable GLOB… | disable GLOB… | rename OLD NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
+		Use:   "tools TOOLSET [list | get TOOL | enable TOOL|GLOB… | disable TOOL|GLOB… | rename TOOL NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
 		Long: "List the tools of a toolset, show one with its arguments, or change what clients list of them. arguments lists only those arguments of\n" +
 			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +

@@ -1,8 +1,11 @@
 package workflowcmd
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // offered is one form of what a toolset offers beside the tools of its connectors: the
@@ -62,6 +66,10 @@ func (o offered[T]) remove(short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var there json.RawMessage // nobody is asked about one that is not
+			if err := c.Get(cmd.Context(), client.ToolsetPath(t, o.path, args[1]), &there); err != nil {
+				return err
+			}
 			if err := o.Confirm(cmd.Context(), "Remove the "+o.word+" "+args[1]+" of "+t.Slug+"?"); err != nil {
 				return err
 			}
@@ -80,8 +88,10 @@ func (o offered[T]) remove(short string) *cobra.Command {
 func readFile(name string, most int64) (string, error) {
 	info, err := os.Stat(name)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", problem.New(problem.NotFound, "there is no file %s", name)
 	case err != nil:
-		return "", exit.Usagef("cannot read %s: %v", name, err)
+		return "", exit.Usagef("%s cannot be read: %v", name, errors.Unwrap(err))
 	case !info.Mode().IsRegular():
 		return "", exit.Usagef("%s is no file", name)
 	case info.Size() > most:

@@ -46,7 +46,8 @@ func auditList(s *command.Session) *cobra.Command {
 			return terminal.List(&s.Terminal, items, raw, []terminal.Column[audit.AuditRecord]{
 				{Header: "time", Value: func(r audit.AuditRecord) string { return r.Time.Local().Format(time.DateTime) }},
 				{Header: "action", Value: func(r audit.AuditRecord) string { return r.Action }},
-				{Header: "resource", Value: func(r audit.AuditRecord) string { return r.Resource }},
+				{Header: "resource", Value: func(r audit.AuditRecord) string { return cmp.Or(r.Name, r.Resource) }},
+				{Header: "resource id", Value: func(r audit.AuditRecord) string { return r.Resource }, Wide: true},
 				{Header: "actor", Value: func(r audit.AuditRecord) string {
 					return strings.TrimSpace(r.Actor.Type + " " + cmp.Or(r.Actor.Name, r.Actor.ID))
 				}},

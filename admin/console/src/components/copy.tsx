@@ -31,11 +31,11 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 }
 
 /** Text to take elsewhere: a command, an address, a configuration. */
-export function CodeBlock({ text, label }: { text: string; label: string }) {
+export function CodeBlock({ text, label, low = false }: { text: string; label: string; /** A long text scrolls in its block. */ low?: boolean }) {
   return (
     <div className="flex items-start gap-2 rounded-md border border-line bg-sunken py-1 pr-1 pl-3">
       {/* Focusable, because a wide text scrolls. */}
-      <pre tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-[0.9rem]" aria-label={label} role="region">
+      <pre tabIndex={0} className={`min-w-0 flex-1 py-1 font-mono text-[0.9rem] ${low ? "max-h-[32rem] overflow-auto" : "overflow-x-auto"}`} aria-label={label} role="region">
         <code>{text}</code>
       </pre>
       <Copy text={text} label={`Copy ${label}`} />

@@ -4,6 +4,8 @@ import { ago, milliseconds, percent, plural, saved, short } from "./format";
 describe("format", () => {
   it.each([
     [15783, 1671, "−89 %"],
+    [231, 88, "−61 %"],
+    [1000, 999, "0 %"],
     [100, 110, "+10 %"],
     [100, 100, "0 %"],
     [0, 0, "–"],

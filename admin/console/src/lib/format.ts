@@ -19,7 +19,7 @@ export function percent(part: number, whole: number): string {
 /** How much less after is than before: −89 %. */
 export function saved(before: number, after: number): string {
   if (before <= 0) return "–";
-  const change = Math.round((1 - after / before) * 100);
+  const change = Math.trunc((1 - after / before) * 100); // as on the command line: never more than was saved
   if (change === 0) return "0 %";
   return change > 0 ? `−${change} %` : `+${-change} %`;
 }

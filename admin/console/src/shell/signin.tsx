@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, type FormEvent, type ReactNode } from "react";
 import { Button, buttonClass } from "../components/button";
 import { Dialog } from "../components/dialog";
@@ -115,6 +115,7 @@ function ProviderWindow({ done }: { done: () => void }) {
 /** Signs in with the login link that was opened. */
 export function LinkSignIn({ link, done }: { link: string; done: () => void }) {
   const signIn = useSignIn(done);
+  const inside = Boolean(useQuery({ ...sessionQuery, enabled: signIn.isError }).data);
   const { mutate } = signIn;
   const sent = useRef(false);
   useEffect(() => {
@@ -129,9 +130,8 @@ export function LinkSignIn({ link, done }: { link: string; done: () => void }) {
       <Page title="This login link does not work">
         <div className="space-y-4">
           <ProblemNote error={signIn.error} />
-          <p className="text-muted">A login link works once and for ten minutes. Make a new one on the node:</p>
-          <code className="block font-mono text-[0.9rem]">sluice session link</code>
-          <Button onClick={done}>Sign in with a password</Button>
+          <p className="text-muted">A login link works once and for ten minutes.{inside ? " You are signed in already." : ""}</p>
+          <Button onClick={done}>{inside ? "Go to Home" : "Sign in with a password"}</Button>
         </div>
       </Page>
     </Frame>

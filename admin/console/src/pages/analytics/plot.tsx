@@ -6,6 +6,9 @@ import type { Series } from "./points";
 
 const HEIGHT = 200;
 
+/** Steps between the ticks of counts: there is no half of a call. */
+const wholes = Array.from({ length: 39 }, (_, i) => [1, 2, 5][i % 3]! * 10 ** Math.floor(i / 3));
+
 /** Lines differ by their dashes as well, for who sees no colours and where the system replaces them. */
 export const dashes = [[], [6, 4], [2, 3]];
 
@@ -74,7 +77,7 @@ export default function Plot({ at, series, bars, format }: Props) {
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, points: { show: !bars } },
         scales: { x: { range: (_, from, to) => [from - half, to + half] }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
-        axes: [{ ...axis, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 64, values: (_, ticks) => ticks.map(format) }],
+        axes: [{ ...axis, values: (_, ticks) => ticks.map(tick) }, { ...axis, size: 64, ...(bars ? { incrs: wholes } : {}), values: (_, ticks) => ticks.map(format) }],
         series: [
           {},
           ...series.map((s, i): uPlot.Series => {

@@ -78,14 +78,14 @@ function Row({ request: r, change }: { request: Request; change?: () => void }) 
           <External href={r.website}>{r.website}</External>
           <External href={r.apiDocsUrl}>API documentation</External>
           <span>{r.expectedVolume}</span>
-          <span>asked for <Moment at={r.createdAt} /></span>
+          <span>asked for {r.requestedByName ? `by ${r.requestedByName}, ` : ""}<Moment at={r.createdAt} /></span>
         </p>
         {r.reason ? <p className="mt-1 break-words">{r.reason}</p> : null}
         {r.comments?.length ? (
           <ul className="mt-2 space-y-1 border-l-2 border-line pl-3">
             {r.comments.map((c) => (
               <li key={c.at} className="break-words">
-                {c.text} <span className="text-muted">– {c.by}, <Moment at={c.at} /></span>
+                {c.text} <span className="text-muted">– {c.byName ?? c.by}, <Moment at={c.at} /></span>
               </li>
             ))}
           </ul>

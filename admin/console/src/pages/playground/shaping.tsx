@@ -76,7 +76,7 @@ export function Shaping({ of, tool, profile, editor, busy, error, onEdit, onRelo
         <section className="min-w-0" aria-label="What the agent gets">
           <h3 className="mb-1 font-medium">What the agent gets</h3>
           <p className="mb-2 text-muted">As JSON; the agent reads it as {of.form || "it came"}.</p>
-          <CodeBlock label="the members that the agent gets" text={JSON.stringify(after, null, 2).slice(0, 60_000)} />
+          <CodeBlock low label="the members that the agent gets" text={JSON.stringify(after, null, 2).slice(0, 60_000)} />
         </section>
       </div>
       {chosen ? (

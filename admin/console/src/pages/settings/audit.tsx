@@ -36,7 +36,7 @@ const columns = (open: (r: Record) => void): Column<Record>[] => [
   },
   { name: "When", cell: (r) => <time dateTime={r.time} className="whitespace-nowrap">{second(r.time)}</time> },
   { name: "What", cell: (r) => <code className="font-mono text-[0.9rem]">{r.action}</code> },
-  { name: "Of", cell: (r) => <code className="block min-w-32 font-mono text-[0.9rem] break-all">{r.resource}</code> },
+  { name: "Of", cell: (r) => <code className="block min-w-32 font-mono text-[0.9rem] break-all" title={r.resource}>{r.resourceName ?? r.resource}</code> },
   { name: "Who", wide: true, cell: (r) => <code className="block min-w-60 font-mono text-[0.9rem] break-all">{r.actor.name ?? (r.actor.id || r.actor.type)}</code> },
   { name: "Outcome", cell: (r) => outcomes[r.outcome] },
 ];
@@ -108,7 +108,7 @@ function Detail({ of: r }: { of: Record }) {
           {r.actor.type} {r.actor.name ? `${r.actor.name} (${r.actor.id})` : r.actor.id}
           {r.actor.ip ? ` from ${r.actor.ip}` : ""}
         </Fact>
-        <Fact name="Of">{r.resource}</Fact>
+        <Fact name="Of">{r.resourceName ? `${r.resourceName} (${r.resource})` : r.resource}</Fact>
         <Fact name="Outcome">{outcomes[r.outcome]}</Fact>
         {r.reason ? <Fact name="Why">{r.reason}</Fact> : null}
         {r.requestId ? (
