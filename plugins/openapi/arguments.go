@@ -314,6 +314,18 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 		args = append(args, a)
 		plan.Body.Fields = append(plan.Body.Fields, f)
 	}
+	for _, r := range undeclared(s) {
+		if names.has(r) || !goodName(r) {
+			continue
+		}
+		a := argument{
+			schema: &schema{at: s.at, open: true}, text: "Required by the specification, which does not describe it.",
+			order: 3, depth: 1, param: -1, field: len(plan.Body.Fields), files: filesOf(b), clear: clears, parent: s,
+		}
+		a.call(names, r)
+		args = append(args, a)
+		plan.Body.Fields = append(plan.Body.Fields, operation.Field{Name: r, Arg: a.name})
+	}
 	for _, i := range repeated {
 		a := &args[i]
 		f := &plan.Body.Fields[a.field]
@@ -335,6 +347,20 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 		plan.Body.Least = s.minProps.n
 	}
 	return args
+}
+
+// undeclared names what an object must have and declares nowhere: the rest of a member
+// that has another name now, or one that was forgotten. Nobody can tell which, so it
+// can be given and is not asked for.
+func undeclared(s *schema) []string {
+	const most = 4
+	var names []string
+	for _, r := range s.required {
+		if len(names) < most && !s.closed && !slices.Contains(names, r) && !slices.ContainsFunc(s.props, func(q prop) bool { return q.name == r }) {
+			names = append(names, r)
+		}
+	}
+	return names
 }
 
 // certain counts the members of a body that are always sent with it.

@@ -333,3 +333,28 @@ func TestNullable(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestUndeclaredMembers: what a body must have and declares nowhere can be given, and is
+// not asked for; an object that takes nothing else does not get it.
+func TestUndeclaredMembers(t *testing.T) {
+	spec := func(closed string) Source {
+		return Source{Name: "u.json", Data: []byte(`{"openapi":"3.0.3","info":{"title":"u","version":"1"},"servers":[{"url":"https://u.example"}],"paths":{
+			"/hooks":{"post":{"operationId":"hook","requestBody":{"required":true,"content":{"application/json":{"schema":{"type":"object","required":["name","team_id","team_id","a b","c","d","e","frobnicate"],
+			"properties":{"name":{"type":"string"}}` + closed + `}}}},"responses":{"200":{"description":"ok"}}}}}}`)}
+	}
+	_, ops := compileAll(t, spec(""), Options{})
+	newClientRules(t).tool(ops[0])
+	for args, want := range map[string]string{
+		`{"name":"n","team_id":{"x":[1]}}`: `POST /hooks application/json {"name":"n","team_id":{"x":[1]}}`,
+		`{"name":"n"}`:                     `POST /hooks application/json {"name":"n"}`,
+		`{"name":"n","frobnicate":1}`:      "refused: /frobnicate: unknown argument, known are name, team_id, c, d",
+	} {
+		if got := request(t, ops[0], args); got != want {
+			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+	_, ops = compileAll(t, spec(`,"additionalProperties":false`), Options{})
+	if got, want := request(t, ops[0], `{"name":"n","team_id":1}`), "refused: /team_id: unknown argument, known are name"; got != want {
+		t.Errorf("closed: %s, want %s", got, want)
+	}
+}

@@ -46,7 +46,9 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 	for it := args.Members(); it.Next(); {
 		i := c.find(&it)
 		if i < 0 {
-			k.unknown(&it, "argument", c.listed)
+			if !k.constant(&it) {
+				k.unknown(&it, "argument", c.listed)
+			}
 			continue
 		}
 		a, v := &c.args[i], it.Value()
@@ -157,6 +159,40 @@ func (k *checker) unknown(it *jsonscan.MemberIter, what string, known func() []s
 	default:
 		k.fault("unknown %s", what)
 	}
+}
+
+// constant checks what is always sent with one value and is no argument therefore: who
+// knows the API gives it all the same, and says nothing wrong with that value.
+func (k *checker) constant(it *jsonscan.MemberIter) bool {
+	text := k.c.constant(it)
+	if text == "" {
+		return false
+	}
+	if v := it.Value(); v.Kind() != jsonscan.Null && !equalValues(jsonscan.Trusted([]byte(text)), v) {
+		n := k.enter(it)
+		k.fault("expected %s, which is sent unasked, got %s", text, got(v))
+		k.path = k.path[:n]
+	}
+	return true
+}
+
+// constant is the one value of a parameter or member of the body that the
+// specification decides; "": there is none of that name. What an operator fixed stays
+// unknown.
+func (c *Compiled) constant(it *jsonscan.MemberIter) string {
+	for i := range c.plan.Params {
+		if p := &c.plan.Params[i]; p.Arg == "" && !p.Fixed && it.KeyEqual(p.Name) {
+			return p.Const
+		}
+	}
+	for i := range c.bodies {
+		for j := range c.bodies[i].body.Fields {
+			if f := &c.bodies[i].body.Fields[j]; f.Arg == "" && !f.Fixed && it.KeyEqual(f.Name) {
+				return f.Const
+			}
+		}
+	}
+	return ""
 }
 
 // enter appends a member's name to the pointer and returns the old length.

@@ -176,6 +176,35 @@ func TestCheckArguments(t *testing.T) {
 	}
 }
 
+// TestConstants: what the specification gives one value is sent unasked, and who gives
+// that value says nothing wrong.
+func TestConstants(t *testing.T) {
+	p := checkPlan(nil)
+	p.Params = append(p.Params, Param{Name: "type", In: InQuery, Const: `"artist"`})
+	p.Body = &Body{MediaType: "application/json", Fields: []Field{{Name: "window", Const: "24"}, {Arg: "v", Name: "v", Schema: &Schema{Type: TypeString}}}}
+	c := compile(t, p)
+	for args, want := range map[string]string{
+		`{"id":1,"type":"artist"}`:       "",
+		`{"id":1,"type":null}`:           "",
+		`{"id":1,"window":24.0}`:         "",
+		`{"id":1,"type":"album"}`:        `expected "artist", which is sent unasked, got string "album"`,
+		`{"id":1,"window":25,"typ":"x"}`: "2 arguments or members are wrong: /window: expected 24",
+	} {
+		err := c.Check(parse(t, args))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", args, err, want)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		var r Request
+		if err := c.Build(&r, parse(t, args)); err != nil || string(r.Target) != "/1?type=artist" {
+			t.Errorf("%s: sent to %s, %v", args, r.Target, err)
+		}
+	}
+}
+
 // TestOptionalBody: members are required only once the body is sent.
 func TestOptionalBody(t *testing.T) {
 	b := &Body{MediaType: "application/json", Fields: []Field{

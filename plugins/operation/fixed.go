@@ -117,7 +117,7 @@ func (c *Compiled) fix(plan *Plan, name string, value jsonscan.Value) error {
 		if why := unsendable(p.In, value); why != "" {
 			return problem.New(problem.InvalidArgument, "the fixed value of %.80q %s", name, why).Fix("fix another value")
 		}
-		p.Arg, p.Const = "", text
+		p.Arg, p.Const, p.Fixed = "", text, true
 	}
 	for n := range c.bodies { // the body, then its variants
 		b := plan.Body

@@ -89,6 +89,8 @@ type Param struct {
 	Const         string   `json:"const,omitempty"`    // JSON text of a fixed value
 	Nested        []Style  `json:"nested,omitempty"`   // Swagger 2.0: collection formats of items, outermost first
 	Schema        *Schema  `json:"schema,omitempty"`
+	// Fixed says that [Compiled.Fix] decided Const.
+	Fixed bool `json:"-"`
 }
 
 // Body is the request body.

@@ -3,6 +3,7 @@ package projection
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -60,11 +61,17 @@ func New(op *operation.Operation, api Index) *Projection {
 	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
 	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
+	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	if !says(op.Response) {
+		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
+			w.outer.Fields = slices.Clone(w.outer.Fields)
+			for i := range w.outer.Fields {
+				wholeLinks(&w.outer.Fields[i])
+			}
+		}
 		return p
 	}
 	w.base = ResourceOf(op.Path)
-	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	p.Program.Root = w.node(op.Response, at{resource: w.base})
 	return p
 }
@@ -142,7 +149,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		next = append(next, engine.Field{Name: n, KeepURL: true})
 	}
 	for _, n := range linkNames {
-		node := w.links(next)
+		node := w.links(next, described)
 		add(engine.Field{Name: n, Node: node})
 	}
 	for _, f := range next {
@@ -336,7 +343,11 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		identifier := w.identifies(a, m.Name, anyType)
 		if by && slices.Contains(linkNames, m.Name) {
-			special = w.keepLinked(change(i), m.Schema, members) || special
+			f := change(i)
+			special = w.keepLinked(f, m.Schema, members) || special
+			if a.depth == 0 && !a.many {
+				special = wholeLinks(f) || special
+			}
 			continue
 		}
 		inside := by && n.Fields[i].Node == w.second && m.Schema != nil && !leaf(m.Schema) // what its schema says of that

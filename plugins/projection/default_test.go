@@ -209,6 +209,20 @@ func TestDefault(t *testing.T) {
 		`{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"},"users":{"href":"https://x/api/v1/users"}}}`, `{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"}}}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x"},{"rel":"next","href":"https://x?c=1"}]}`, `{"id":1,"links":[{"rel":"next","href":"https://x?c=1"}]}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x","method":"GET"}]}`, `{"id":1}`)
+	f("/files", nil, `{"id":1,"links":[{"rel":"self","url":"https://x"},{"rel":"all","url":"https://api.x/all"},{"rel":"pay","url":"https://x/pay"},{"name":"Site","url":"https://api.y/v1/s"}]}`,
+		`{"id":1,"links":[{"rel":"pay","url":"https://x/pay"},{"name":"Site","url":"https://api.y/v1/s"}]}`)
+	paid := `{"id":1,"links":[{"rel":"self","href":"https://api.x/1","method":"GET"},{"rel":"payer","href":"https://x/pay"},{"rel":"capture","href":"https://api.x/1/capture","method":"POST"}]}`
+	hypermedia := arr(obj(prop("rel", str("")), prop("href", str("uri")), prop("method", str(""))))
+	f("/files", nil, paid, `{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}`)
+	f("/files/{id}", nil, paid, paid)
+	f("/files", obj(prop("id", integer), prop("links", hypermedia)), paid, paid)
+	f("/files", arr(obj(prop("id", integer), prop("links", hypermedia))), "["+paid+"]", `[{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}]`)
+	f("/files", nil, `{"id":1,"links":{"self":"https://api.x/1","all":"https://api.x/all","download_location":"https://api.x/1/download","photoUrl":"https://api.x/1/photo"}}`,
+		`{"id":1,"links":{"download_location":"https://api.x/1/download","photoUrl":"https://api.x/1/photo"}}`)
+	f("/files", arr(obj(prop("id", integer))), `[{"id":1,"deep":{"id":2,"image_url":"https://api.x/v1/i","redirect_uri":"https://api.y/v1/cb","other_url":"https://api.x/v1/t"}}]`,
+		`[{"id":1,"deep":{"id":2,"image_url":"https://api.x/v1/i","redirect_uri":"https://api.y/v1/cb"}}]`)
+	f("/files", nil, `{"id":1,"deep":{"id":2,"metadataUrl":"https://api.x/v1/m","locationUri":"https://api.x/v1/l","@href":"https://api.x/v1/h","otherUrl":"https://api.x/v1/t"}}`,
+		`{"id":1,"deep":{"id":2,"metadataUrl":"https://api.x/v1/m","locationUri":"https://api.x/v1/l","@href":"https://api.x/v1/h"}}`)
 	// Constants go; what is deprecated stays as long as it comes.
 	old := obj(prop("id", integer), prop("old", &operation.Schema{Type: operation.TypeString, Deprecated: true}),
 		prop("old_name", &operation.Schema{Type: operation.TypeString, Deprecated: true}), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))

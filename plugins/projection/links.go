@@ -15,7 +15,7 @@ var wholeLink = &engine.Node{
 
 // links is the node of a member that holds hypermedia: of it stay what leads to the
 // next page, and the addresses that people open.
-func (w *walk) links(next []engine.Field) *engine.Node {
+func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
 	one := &engine.Node{Rules: dropped, Fields: slices.Clone(next)} // links: {pages: {next: …}}
 	for _, n := range bookNames {
@@ -25,14 +25,17 @@ func (w *walk) links(next []engine.Field) *engine.Node {
 	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
 		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}
 	}
-	programs := []*engine.Predicate{test("rel", engine.CmpEq, `"self"`)}
-	for _, g := range apiGlobs {
-		programs = append(programs, test("href", engine.CmpGlob, `"`+g+`"`))
+	opened := func(address string) *engine.Predicate { // by people
+		programs := []*engine.Predicate{test("rel", engine.CmpEq, `"self"`)}
+		for _, g := range apiGlobs {
+			programs = append(programs, test(address, engine.CmpGlob, `"`+g+`"`))
+		}
+		return &engine.Predicate{And: []*engine.Predicate{test(address, engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}}
 	}
 	node.Where = &engine.Predicate{Or: []*engine.Predicate{
 		test("rel", engine.CmpEq, `"next"`),
 		{Not: test("rel", engine.CmpExists, "")},
-		{And: []*engine.Predicate{test("href", engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}},
+		opened("href"), opened("url"),
 	}}
 	add := func(f engine.Field) {
 		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
@@ -48,14 +51,33 @@ func (w *walk) links(next []engine.Field) *engine.Node {
 			add(engine.Field{Name: n, KeepURL: true})
 		}
 	}
-	add(engine.Field{Name: "href", KeepURL: true})
+	for _, n := range wholeLink.Fields {
+		add(n)
+	}
 	for _, n := range relNames {
 		add(engine.Field{Name: n, Drop: true})
 	}
 	for _, n := range pageRels {
 		add(engine.Field{Name: n, KeepURL: true, Node: wholeLink})
 	}
+	if !described { // of declared ones the words of their names tell
+		for _, n := range undescribedNames {
+			add(engine.Field{Name: n, KeepURL: true, Node: wholeLink})
+		}
+	}
 	return node
+}
+
+// wholeLinks keeps a list of links as it is: of the one thing that was asked for or made it
+// costs once, and what each link is for is in its rel. It tells whether f holds links.
+func wholeLinks(f *engine.Field) bool {
+	if f.Node == nil || f.Node.Where == nil || !slices.Contains(linkNames, f.Name) {
+		return false
+	}
+	n := *f.Node
+	n.Where = nil
+	f.Node = &n
+	return true
 }
 
 // keepLinked keeps what a tool takes in a member that holds links; false when there

@@ -271,11 +271,12 @@ var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "desc
 // few, as every node of every program has them; where the value tells that it is no
 // address of an API, no name is needed.
 var pageNames = strings.Fields(`html_url htmlUrl web_url webUrl permalink permalink_url join_url download_url downloadUrl browser_download_url
-	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location download`)
+	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location download
+	image_url imageUrl redirect_url redirectUrl redirect_uri callback_url callbackUrl webhook_url webhookUrl source_url external_url pdf_url video_url`)
 
 // undescribedNames are more of them, for answers that no schema describes: these have
 // few nodes. Of a described one the words of its names tell.
-var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
+var undescribedNames = spellings(strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
 	target_url targetUrl notification_url notificationUrl request_url requestUrl destination_url endpoint endpoint_url base_url baseUrl issuer identifier audience jwks_uri
 	token_endpoint authorization_endpoint userinfo_endpoint openapi content long_url longUrl original_url originalUrl signed_url signedUrl put_url form_url formUrl
 	photo photo_url picture image image_url imageUrl thumbnail thumbnail_url thumbnailUrl thumb_url upload export preview preview_url previewUrl report_url reportUrl export_url exportUrl
@@ -285,7 +286,25 @@ var undescribedNames = strings.Fields(`webhook webhook_url webhookUrl callback c
 	install_url installUrl setup_url setupUrl guide_url guideUrl invite_url inviteUrl iss
 	external_url externalUrl signature_url signatureUrl sign_url signUrl signing_url signingUrl attachment_url attachmentUrl document_url documentUrl file_uri fileUrl
 	receiptUrl invoice_url invoiceUrl pdf_url pdfUrl csv_url csvUrl joinUrl join_uri video_url videoUrl audio_url audioUrl media_uri mediaUrl source_url sourceUrl
-	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl`)
+	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl
+	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href`))
+
+// spellings adds camelCase to names in snake_case.
+func spellings(names []string) []string {
+	out := slices.Clone(names)
+	for _, n := range names {
+		first, rest, more := strings.Cut(n, "_")
+		for more {
+			var word string
+			word, rest, more = strings.Cut(rest, "_")
+			first += strings.ToUpper(word[:1]) + word[1:]
+		}
+		if !slices.Contains(out, first) {
+			out = append(out, first)
+		}
+	}
+	return out
+}
 
 // openNames are bare addresses in objects that a schema declares and says no more of: few, as
 // each program with such an object has them.
@@ -295,7 +314,7 @@ var openNames = []string{"url", "Url", "URL", "uri", "link"}
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
 	upload export preview view pdf file content media image document transcript recording thumbnail location callback enclosure
-	authorize login signin install qrcode metadata`)
+	authorize login signin install qrcode metadata archive`)
 
 // bookNames are members of a link that programs need to follow it: of one that is left
 // out nothing is left to follow.
