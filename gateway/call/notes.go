@@ -139,17 +139,18 @@ func (x *exchange) tell(name string, value []byte) {
 }
 
 // appendNotes puts what stands beside the answer behind it: what was left out, and
-// headers. Text that is a JSON document stays one: then the lines are a text of their
-// own.
+// headers. Text that is a JSON document stays one: then, and behind an image or a sound, the
+// lines are a text of their own.
 func (a *rendering) appendNotes() {
-	if a.inner || a.isError || strings.HasPrefix(a.media, "image/") || strings.HasPrefix(a.media, "audio/") {
+	if a.inner || a.isError {
 		return
 	}
+	seen := strings.HasPrefix(a.media, "image/") || strings.HasPrefix(a.media, "audio/")
 	a.notes = a.notes[:0]
 	a.noteStream()
 	a.noteHeaderLine()
 	a.noteLeftOut()
-	if len(a.notes) == 0 || a.isDocument {
+	if len(a.notes) == 0 || a.isDocument || seen {
 		return
 	}
 	if len(a.form) == 0 || len(a.text) == 0 || &a.form[0] != &a.text[0] {

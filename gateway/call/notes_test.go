@@ -150,6 +150,16 @@ func TestHeaders(t *testing.T) {
 	if got := w.text(tool, `{}`); !strings.HasSuffix(got, "\n"+`[headers: Content-Disposition: attachment; filename="bill.pdf"]`) {
 		t.Errorf("%q", got)
 	}
+	// That of an image stands behind it, as a text of its own.
+	w.answer = answerWith(200, "\x89PNG\r\n\x1a\n", "Content-Type", "image/png", "Content-Disposition", `inline; filename="plan.png"`)
+	r := w.call(tool, `{}`, call.CallOptions{})
+	if len(r.Content) != 2 || r.Content[0].Type != "image" || r.Content[1].Text != `[headers: Content-Disposition: inline; filename="plan.png"]` {
+		t.Errorf("%+v", r.Content)
+	}
+	w.answer = answerWith(200, "\x89PNG\r\n\x1a\n", "Content-Type", "image/png")
+	if r = w.call(tool, `{}`, call.CallOptions{}); len(r.Content) != 1 {
+		t.Errorf("%+v", r.Content)
+	}
 }
 
 // TestCharset: text is read in the encoding that it says it has.

@@ -49,7 +49,7 @@ func (x *exchange) appendResult() (from, to int) {
 		return 0, 0
 	}
 	if x.answer.media != "" {
-		x.dst = x.appendMedia(x.dst)
+		x.dst = append(x.appendNotesText(x.appendMedia(x.dst)), ']')
 		return 0, 0
 	}
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
@@ -59,11 +59,7 @@ func (x *exchange) appendResult() (from, to int) {
 		from = len(x.dst)
 	}
 	to = len(x.dst)
-	if len(x.notes) > 0 && x.failed == nil {
-		x.dst = append(x.dst, `},{"type":"text","text":`...)
-		x.dst = jsonscan.AppendString(x.dst, x.notes)
-	}
-	x.dst = append(x.dst, `}]`...)
+	x.dst = append(x.appendNotesText(append(x.dst, '}')), ']')
 	switch {
 	case x.failed != nil || x.answer.isError:
 		x.dst = append(x.dst, `,"isError":true`...)
@@ -91,14 +87,22 @@ func (x *exchange) appendMedia(dst []byte) []byte {
 		dst = base64.StdEncoding.AppendEncode(dst, x.answer.file)
 		dst = append(dst, mime...)
 		dst = jsonscan.AppendStringOf(dst, x.answer.media)
-		return append(dst, `}}]`...)
+		return append(dst, `}}`...)
 	}
 	dst = append(dst, kind...)
 	dst = append(dst, data...)
 	dst = base64.StdEncoding.AppendEncode(dst, x.answer.text)
 	dst = append(dst, mime...)
 	dst = jsonscan.AppendStringOf(dst, x.answer.media)
-	return append(dst, `}]`...)
+	return append(dst, '}')
+}
+
+// appendNotesText appends the lines that are a text of their own.
+func (x *exchange) appendNotesText(dst []byte) []byte {
+	if len(x.notes) == 0 || x.failed != nil {
+		return dst
+	}
+	return append(jsonscan.AppendString(append(dst, `,{"type":"text","text":`...), x.notes), '}')
 }
 
 // appendProblem appends what an agent is told of a problem: the fault, what to do,

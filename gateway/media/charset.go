@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"mime"
+	"regexp"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/transform"
@@ -16,22 +18,20 @@ const maxContentType = 1024
 
 // UTF8 returns a text as UTF-8 whose Content-Type names another character encoding, by
 // the names of the WHATWG Encoding Standard: body itself, or what it
-// writes into buffer. An encoding that is not known, and bytes that cannot be decoded, leave
+// writes into buffer. Without such a name the text says it: a byte order mark of UTF-16, the
+// declaration of an XML document (RFC 7303 §3), and plain text with bytes of which none is UTF-8 is windows-1252, as for browsers. An
+// encoding that is not known, and bytes that cannot be decoded, leave
 // body as it is. Text grows to three times its size at most; one over most bytes fails with
 // [problem.UpstreamMalformed].
 func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) {
-	i := bytes.IndexByte(contentType, ';')
-	if i < 0 || len(body) == 0 || len(contentType) > maxContentType || len(bytes.TrimSpace(contentType[i:])) < len(";charset=x") {
+	label, text := named(contentType), body
+	if label == "" && len(contentType) <= maxContentType {
+		label, text = told(contentType, body)
+	}
+	if label == "" || len(body) == 0 {
 		return body, nil
 	}
-	if charsetIsUTF8(contentType[i:]) {
-		return body, nil
-	}
-	media, params, err := mime.ParseMediaType(string(contentType))
-	if err != nil || params["charset"] == "" || !isText(media) {
-		return body, nil //nolint:nilerr // a type that cannot be read names no charset
-	}
-	enc, err := htmlindex.Get(params["charset"])
+	enc, err := htmlindex.Get(label)
 	if err != nil {
 		return body, nil //nolint:nilerr // an encoding that is not known stays
 	}
@@ -40,7 +40,7 @@ func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) 
 	}
 	w := &boundedText{dst: (*buffer)[:0], most: most}
 	t := transform.NewWriter(w, enc.NewDecoder())
-	_, err = t.Write(body)
+	_, err = t.Write(text)
 	if err == nil {
 		err = t.Close()
 	}
@@ -53,6 +53,67 @@ func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) 
 	}
 	return *buffer, nil
 }
+
+// named is the encoding that a Content-Type names; "" when it names none, or none that
+// means anything for its type.
+func named(contentType []byte) string {
+	i := bytes.IndexByte(contentType, ';')
+	if i < 0 || len(contentType) > maxContentType || len(bytes.TrimSpace(contentType[i:])) < len(";charset=x") {
+		return ""
+	}
+	if charsetIsUTF8(contentType[i:]) {
+		return "utf-8"
+	}
+	media, params, err := mime.ParseMediaType(string(contentType))
+	if err != nil || params["charset"] == "" || !isText(media) {
+		return "" // a type that cannot be read names no charset
+	}
+	return params["charset"]
+}
+
+// told is the encoding that a text itself tells of, and the text behind its byte order mark.
+func told(contentType, body []byte) (label string, text []byte) {
+	kind := KindOf(contentType, nil, false)
+	if kind == Text && !isText(string(Type(contentType))) {
+		return "", body
+	}
+	switch kind {
+	case JSON, XML, HTML, Text:
+	default:
+		return "", body
+	}
+	switch {
+	case bytes.HasPrefix(body, []byte{0xff, 0xfe}) && len(body)%2 == 0:
+		return "utf-16le", body[2:]
+	case bytes.HasPrefix(body, []byte{0xfe, 0xff}) && len(body)%2 == 0:
+		return "utf-16be", body[2:]
+	case kind == XML:
+		if m := declaration.FindSubmatch(body[:min(len(body), maxDeclaration)]); m != nil && !bytes.HasPrefix(bytes.ToLower(m[1]), []byte("utf-16")) {
+			return string(m[1]), body // one that can be read is not in UTF-16
+		}
+	case kind == Text && !utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 && !hasUTF8(body):
+		return "windows-1252", body
+	}
+	return "", body
+}
+
+// hasUTF8 reports whether a character beyond ASCII is in a text, as UTF-8: what is beside it
+// is damaged then, not in another encoding.
+func hasUTF8(text []byte) bool {
+	for len(text) > 0 {
+		_, n := utf8.DecodeRune(text)
+		if n > 1 {
+			return true
+		}
+		text = text[n:]
+	}
+	return false
+}
+
+// maxDeclaration is how far the declaration of an XML document is looked for.
+const maxDeclaration = 256
+
+var declaration = regexp.MustCompile(`^<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']`)
 
 // charsetIsUTF8 reports the usual parameters, without parsing them.
 func charsetIsUTF8(params []byte) bool {

@@ -2,14 +2,59 @@ package media
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
+// TestUntoldCharset: without a charset the text tells which it has, where that is certain.
+func TestUntoldCharset(t *testing.T) {
+	long := strings.Repeat(" ", maxDeclaration)
+	for _, c := range []struct{ contentType, body, want string }{
+		{"application/json", "\xff\xfe{\x00}\x00", "{}"},
+		{"application/json", "\xfe\xff\x00{\x00}", "{}"},
+		{"application/json", "\xff\xfe{\x00}", "\xff\xfe{\x00}"},
+		{"application/json", "\"caf\xe9\"", "\"caf\xe9\""}, // no JSON (RFC 8259 §8.1)
+		{"text/plain", "\xff\xfeh\x00i\x00", "hi"},
+		{"text/plain", "caf\xe9 \x80", "café €"},
+		{"text/csv; header=present", "caf\xe9;1\n", "café;1\n"},
+		{"text/plain", "café \xe9", "café \xe9"},     // damaged UTF-8
+		{"text/plain", "caf\xe9\x00", "caf\xe9\x00"}, // a file
+		{"text/plain", "café", "café"},
+		{"text/plain; charset=utf-8", "caf\xe9", "caf\xe9"},
+		{"application/octet-stream", "\xff\xfeh\x00i\x00", "\xff\xfeh\x00i\x00"},
+		{"image/png", "\xff\xfeh\x00i\x00", "\xff\xfeh\x00i\x00"},
+		{"", "\xff\xfeh\x00i\x00", "\xff\xfeh\x00i\x00"},
+		{"application/xml", `<?xml version="1.0" encoding="ISO-8859-1"?><a>caf` + "\xe9</a>", `<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`},
+		{"text/xml", `<?xml version='1.0' encoding='windows-1251' standalone='yes'?><a>` + "\xcf</a>", `<?xml version='1.0' encoding='windows-1251' standalone='yes'?><a>П</a>`},
+		{"text/xml; charset=utf-8", `<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`, `<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`},
+		{"text/xml", `<?xml version="1.0" encoding="utf-16"?><a>b</a>`, `<?xml version="1.0" encoding="utf-16"?><a>b</a>`},
+		{"text/xml", `<?xml version="1.0"` + long + `encoding="ISO-8859-1"?><a>caf` + "\xe9</a>", `<?xml version="1.0"` + long + `encoding="ISO-8859-1"?><a>caf` + "\xe9</a>"},
+		{"text/xml", `<a encoding="ISO-8859-1">caf` + "\xe9</a>", `<a encoding="ISO-8859-1">caf` + "\xe9</a>"},
+	} {
+		var buffer []byte
+		out, err := UTF8(&buffer, []byte(c.contentType), []byte(c.body), 1<<10)
+		if err != nil || string(out) != c.want {
+			t.Errorf("%s %q: %q, %v; want %q", c.contentType, c.body, out, err, c.want)
+		}
+	}
+}
+
+// TestDeclaredXML: an XML document is read as what it is, whatever its declaration says of its
+// bytes before they were made UTF-8.
+func TestDeclaredXML(t *testing.T) {
+	if out, err := AppendXML(nil, []byte(`<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`)); err != nil || string(out) != `{"a":"café"}` {
+		t.Errorf("%s, %v", out, err)
+	}
+	if out, err := AppendXML(nil, []byte(`<?xml version="1.0" encoding="ISO-8859-1"?><a>caf`+"\xe9</a>")); err == nil {
+		t.Errorf("of bytes that are no UTF-8: %s", out)
+	}
+}
+
 // FuzzCharset: whatever the type says and the body holds, the text stays within the
 // bound, and what was decoded is UTF-8.
 func FuzzCharset(f *testing.F) {
-	for _, s := range []string{"text/plain; charset=latin1", "application/json;charset=Shift_JIS", "text/plain; charset=utf-16le", "text/plain; charset=utf-7", "text/html; charset=\"gb18030\"", ";charset=x", "text/plain; charset=replacement"} {
+	for _, s := range []string{"text/plain; charset=latin1", "application/json;charset=Shift_JIS", "text/plain; charset=utf-16le", "text/plain; charset=utf-7", "text/html; charset=\"gb18030\"", ";charset=x", "text/plain; charset=replacement", "text/plain", "text/xml"} {
 		f.Add(s, []byte("caf\xe9\x00\x1b$B"))
 	}
 	f.Fuzz(func(t *testing.T, contentType string, body []byte) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -40,6 +41,9 @@ func AppendXML(dst, doc []byte) ([]byte, error) {
 	}
 	d := xml.NewDecoder(bytes.NewReader(doc))
 	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
+		if utf8.Valid(doc) { // UTF8 made it so, or its Content-Type said so, which counts for more
+			return r, nil
+		}
 		return nil, fmt.Errorf("%w: charset %.40s", ErrXML, charset)
 	}
 	var stack []*element

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"compress/flate"
 	"errors"
 	"io"
 	"strings"
@@ -39,6 +40,18 @@ func cutOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), "brotli: truncated input")
 }
 
+// inflate reads what servers call deflate: the zlib format (RFC 9110 §8.4.1.2), or DEFLATE
+// without it, which some send and every client reads.
+func inflate(w io.Writer, body []byte) error {
+	if len(body) >= 2 && body[0]&0x0f == 8 && (uint(body[0])<<8|uint(body[1]))%31 == 0 { // RFC 1950 §2.2
+		_, err := fasthttp.WriteInflate(w, body)
+		return err
+	}
+	r := flate.NewReader(bytes.NewReader(body))
+	_, err := io.Copy(w, r) //nolint:gosec // w is bounded
+	return err
+}
+
 // unpack checks the body's size and takes its content encoding off.
 func (x *Exchange) unpack(addr string, lim Limits) error {
 	body := x.response.Body()
@@ -57,7 +70,7 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 	case "br":
 		_, err = fasthttp.WriteUnbrotli(w, body)
 	case "deflate":
-		_, err = fasthttp.WriteInflate(w, body)
+		err = inflate(w, body)
 	default:
 		return problem.New(problem.UpstreamMalformed, "the upstream sends a content encoding that was not asked for: %.40q", encoding)
 	}

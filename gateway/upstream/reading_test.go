@@ -2,6 +2,8 @@ package upstream
 
 import (
 	"bufio"
+	"bytes"
+	"compress/flate"
 	"errors"
 	"io"
 	"net"
@@ -418,6 +420,11 @@ func TestBrokenConnections(t *testing.T) {
 func TestUnpack(t *testing.T) {
 	const text = "data: 1\n\ndata: 2\n\nda"
 	gz, br, fl := fasthttp.AppendGzipBytes(nil, []byte(text)), fasthttp.AppendBrotliBytes(nil, []byte(text)), fasthttp.AppendDeflateBytes(nil, []byte(text))
+	var unwrapped bytes.Buffer
+	fw, _ := flate.NewWriter(&unwrapped, flate.BestSpeed)
+	_, _ = fw.Write([]byte(text))
+	_ = fw.Close()
+	raw := unwrapped.Bytes()
 	for _, c := range []struct {
 		encoding, body string
 		limit          int
@@ -435,6 +442,9 @@ func TestUnpack(t *testing.T) {
 		{"x-gzip", string(gz), 100, false, text, ""},
 		{"br", string(br), 100, false, text, ""},
 		{"deflate", string(fl), 100, false, text, ""},
+		{"deflate", string(raw), 100, false, text, ""},
+		{"deflate", string(raw), len(text) - 1, false, "", problem.UpstreamTooLarge},
+		{"deflate", string(raw[:len(raw)-3]), 100, false, "", problem.UpstreamMalformed},
 		{"br", string(gz), 100, false, "", problem.UpstreamMalformed},
 		{"gzip", text, 100, false, "", problem.UpstreamMalformed},
 		{"zstd", text, 100, false, "", problem.UpstreamMalformed},
@@ -461,7 +471,7 @@ func TestUnpack(t *testing.T) {
 		}
 	}
 	// Whatever part of a packed stream has come, it is given or not in time, never broken.
-	for encoding, packed := range map[string][]byte{"gzip": gz, "br": br, "deflate": fl} {
+	for encoding, packed := range map[string][]byte{"gzip": gz, "br": br, "deflate": fl, "Deflate": raw} {
 		for n := 1; n <= len(packed); n++ {
 			var x Exchange
 			x.response.SetBody(packed[:n])
