@@ -156,7 +156,8 @@ func watchHeap(ctx context.Context, over context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 			metrics.Read(sample)
-			if sample[0].Value.Uint64() > start+MaxHeap {
+			now := sample[0].Value.Uint64()
+			if start = min(start, now); now > start+MaxHeap { // garbage from before the run is no room for it
 				over(fmt.Errorf("%w: more than %d MB of memory", ErrBounds, MaxHeap>>20))
 				return
 			}
