@@ -106,7 +106,7 @@ func registerAlertRules(s *Server) {
 		return nil, s.alerts.RemoveRule(ctx, s.workspace(ctx), in.Name, ts, &in.MatchInput)
 	})
 	register(s, huma.Operation{
-		OperationID: "test-alert-rule", Method: http.MethodPost, Path: "/v1/alert-rules/{name}/test", Summary: "Say what a rule would have told of", Tags: tags,
+		OperationID: "test-alert-rule", Method: http.MethodPost, Path: "/v1/alert-rules/{name}/test", Summary: "Say what a rule would have reported", Tags: tags,
 		Description: "Evaluates it over the usage of the past, also with other settings, which are not kept.",
 	}, func(ctx context.Context, in *testAlertRuleInput) (*bodyOutput[alert.RuleTest], error) {
 		ws := s.workspace(ctx)

@@ -80,18 +80,18 @@ func registerAlerts(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "acknowledge-alert", Method: http.MethodPost, Path: "/v1/alerts/{id}/ack", Summary: "Acknowledge an alert", Tags: tags,
-		Description: "Somebody works on it: it is not told of again until it is worse, or over.",
+		Description: "Somebody works on it: it is not reported again until it is worse, or over.",
 	}, func(ctx context.Context, in *acknowledgeInput) (*bodyOutput[alert.Alert], error) {
 		return alertAnswer(s.alerts.Acknowledge(ctx, s.workspace(ctx), in.ID, in.Body.Note))
 	})
 	register(s, huma.Operation{
 		OperationID: "snooze-alert", Method: http.MethodPost, Path: "/v1/alerts/{id}/snooze", Summary: "Snooze an alert", Tags: tags,
-		Description: "It is told of again when the time is over and its cause is still there.",
+		Description: "It is reported again when the time is over and its cause is still there.",
 	}, func(ctx context.Context, in *snoozeInput) (*bodyOutput[alert.Alert], error) {
 		return alertAnswer(s.alerts.Snooze(ctx, s.workspace(ctx), in.ID, in.Body.Note, time.Duration(in.Body.Seconds)*time.Second))
 	})
 	register(s, huma.Operation{
-		OperationID: "test-alert", Method: http.MethodPost, Path: "/v1/alerts/test", Summary: "Try who is told of an alert", Tags: tags,
+		OperationID: "test-alert", Method: http.MethodPost, Path: "/v1/alerts/test", Summary: "Try who is notified of an alert", Tags: tags,
 		DefaultStatus: http.StatusAccepted, Description: "Sends a notice that says that it is a test to the channels that get alerts of this kind and severity.",
 	}, func(ctx context.Context, in *testAlertInput) (*struct{}, error) {
 		return nil, s.alerts.Test(ctx, s.workspace(ctx), in.Body.Kind, in.Body.Severity)
@@ -175,7 +175,7 @@ type channelOutput struct {
 func registerChannels(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
-		OperationID: "list-channels", Method: http.MethodGet, Path: "/v1/channels", Summary: "List the channels that are told of alerts", Tags: tags,
+		OperationID: "list-channels", Method: http.MethodGet, Path: "/v1/channels", Summary: "List the channels that are notified of alerts", Tags: tags,
 	}, paged(s, "/v1/channels", (*store.Workspace).Channels, notify.Show))
 	register(s, huma.Operation{
 		OperationID: "create-channel", Method: http.MethodPost, Path: "/v1/channels", Summary: "Add a channel", Tags: tags, DefaultStatus: http.StatusCreated,

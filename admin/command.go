@@ -30,7 +30,7 @@ func registerCommands(s *Server) {
 			return nil, err
 		}
 		if !registry.IsStdio(d.Row.SourceURL) {
-			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is no command of this node", d.Row.Name, d.Toolset.Slug)
+			return nil, problem.New(problem.Conflict, "connector %s of toolset %s is not a command of this node", d.Row.Name, d.Toolset.Slug)
 		}
 		out := local.Output{Lines: []local.Line{}}
 		if s.o.Commands != nil {

@@ -112,7 +112,7 @@ func TestCommandsAreTheOperators(t *testing.T) {
 			}
 		}
 	}
-	// The address of a command is no URL that a request names, not the operator's either.
+	// The address of a command is not a URL that a request names, not the operator's either.
 	for name, a := range map[string]answer{
 		"toolset":    w.do("POST", "/v1/toolsets", map[string]any{"source": map[string]any{"mcp": map[string]any{"url": "stdio://serve-notes"}}}, editor...),
 		"connection": w.do("POST", "/v1/mcp/test-connection", map[string]any{"url": "stdio://serve-notes"}),

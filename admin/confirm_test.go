@@ -17,7 +17,7 @@ import (
 )
 
 // operatorLogins are the two ways to begin a login that is the operator's own: of a
-// toolset's credential, and of an MCP server that is no toolset yet.
+// toolset's credential, and of an MCP server that is not a toolset yet.
 func operatorLogins(t *testing.T, f func(t *testing.T, w *world, as *oauthtest.Server, begin func() (link string), action string, lifetime time.Duration)) {
 	t.Run("credential", func(t *testing.T) {
 		w, as, ts := oauthWorld(t)

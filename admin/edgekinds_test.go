@@ -69,7 +69,7 @@ func TestEdgeGetsEveryKind(t *testing.T) {
 	}
 	got, etag := set(service(as))
 	if len(got) != 1 || !as.Valid("Bearer "+got[0]) || strings.Contains(got[0], oauthtest.ServiceSecret) {
-		t.Fatalf("of a client the edge has %d credentials that are no access token", len(got))
+		t.Fatalf("of a client the edge has %d credentials that are not access tokens", len(got))
 	}
 	w.later.Add(int64(5 * time.Minute)) // the server's tokens live five minutes
 	doc, status := edge.credentials(etag)

@@ -24,7 +24,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
-// Every answer that is no success, whoever makes it: the router, the framework or
+// Every answer that is not success, whoever makes it: the router, the framework or
 // a handler. notContains guards against values coming back.
 func TestProblems(t *testing.T) {
 	w := newWorld(t)
@@ -245,7 +245,7 @@ func TestBodyLimit(t *testing.T) {
 			t.Errorf("%d bytes: %d %.300s; want %d", size, a.StatusCode, a.body, status)
 		}
 	}
-	f(front.MaxBodyBytes, 422) // read, and then it is no specification
+	f(front.MaxBodyBytes, 422) // read, and then it is not a specification
 	f(front.MaxBodyBytes+1, 413)
 	large := strings.Repeat(" ", front.MaxBodyBytes+1)
 	if p := want[front.Problem](w, w.do("POST", "/v1/plugins", large), 413); !strings.Contains(p.Remedy, "a module may have 16 MiB") {

@@ -135,7 +135,7 @@ func TestIsolation(t *testing.T) {
 			} else if own := personal[method+" "+pattern]; own != 0 {
 				f("a viewer", bearer(viewer), own, http.StatusNotFound)
 			} else if method != http.MethodGet {
-				// A path that is no path is refused before it is known whose it would be.
+				// A path that is not a path is refused before it is known whose it would be.
 				f("a viewer", bearer(viewer), http.StatusForbidden, http.StatusNotFound)
 			}
 		}

@@ -87,7 +87,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// Every transition is told of, by the states of the lifecycle.
+// Every transition is reported, by the states of the lifecycle.
 func TestLifecycleEvents(t *testing.T) {
 	w := newWorld(t)
 	f := func(what string, expect ...string) {

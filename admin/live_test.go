@@ -61,13 +61,13 @@ func (s *changeStream) next() (id string, subjects []string, ok bool) {
 	return "", nil, false
 }
 
-// until reads events until one tells of a subject.
+// until reads events until one reports a subject.
 func (s *changeStream) until(subject string) (id string) {
 	s.t.Helper()
 	for {
 		id, subjects, ok := s.next()
 		if !ok {
-			s.t.Fatalf("the stream ended before it told of %s", subject)
+			s.t.Fatalf("the stream ended before it reported %s", subject)
 		}
 		if slices.Contains(subjects, subject) {
 			return id
@@ -85,7 +85,7 @@ func TestChanges(t *testing.T) {
 	}
 	first, subjects, _ := s.next()
 	if first == "" || len(subjects) > 0 {
-		t.Fatalf("the first event has the id %q and tells of %v; want an id and nothing", first, subjects)
+		t.Fatalf("the first event has the id %q and reports %v; want an id and nothing", first, subjects)
 	}
 	w.create("Pets", "pets.yaml")
 	s.until("toolsets")
@@ -93,10 +93,10 @@ func TestChanges(t *testing.T) {
 	// What happened before a stream begins again is told at once, and of a mark that nobody gave out, everything.
 	again := watchChanges(t, server.URL, w.token, first)
 	if _, subjects, _ := again.next(); !slices.Contains(subjects, "toolsets") || !slices.Contains(subjects, "records") || slices.Contains(subjects, "usage") {
-		t.Errorf("after %s it tells of %v; want toolsets and records, and no usage", first, subjects)
+		t.Errorf("after %s it reports %v; want toolsets and records, and no usage", first, subjects)
 	}
 	if _, subjects, _ := watchChanges(t, server.URL, w.token, "of-another-node").next(); len(subjects) != 5 {
-		t.Errorf("after an unknown mark it tells of %v; want all five subjects", subjects)
+		t.Errorf("after an unknown mark it reports %v; want all five subjects", subjects)
 	}
 }
 

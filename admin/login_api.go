@@ -82,7 +82,7 @@ func registerServerLogin(s *Server) {
 	const path = "/v1/mcp/logins"
 	tags := []string{"connectors"}
 	register(s, huma.Operation{
-		OperationID: "begin-mcp-login", Method: http.MethodPost, Path: path, Summary: "Log in at an MCP server that is no toolset yet", Tags: tags,
+		OperationID: "begin-mcp-login", Method: http.MethodPost, Path: path, Summary: "Log in at an MCP server that is not a toolset yet", Tags: tags,
 		Description: "Finds the authorization server as MCP says (RFC 9728, RFC 8414, OpenID Connect Discovery) and registers a client there if none is named. " +
 			"The answer names a page of this listener, where a person confirms the login, which leads to the authorization server; read the login to see the outcome, then name it as login where the server is tested or made a toolset.",
 	}, func(ctx context.Context, in *struct{ Body login.ServerLogin }) (*bodyOutput[login.ServerLoginState], error) {

@@ -32,7 +32,7 @@ type servers struct {
 	ttl   time.Duration // guarded by mu
 	asked int           // guarded by mu
 	keyed []string      // guarded by mu; where a key may go that was given
-	// tell makes the open streams tell of a change when something is sent; nil: the
+	// tell makes the open streams report a change when something is sent; nil: the
 	// servers do not tell. cut ends them.
 	tell, cut chan struct{}
 }
@@ -194,7 +194,7 @@ func TestServerChanges(t *testing.T) {
 	}
 }
 
-// TestServerTells: a server that tells of changes is looked at when it does, and again
+// TestServerTells: a server that reports changes is looked at when it does, and again
 // after its stream was cut, because what changed meanwhile nobody told.
 func TestServerTells(t *testing.T) {
 	w := newWorld(t)

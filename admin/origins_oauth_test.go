@@ -87,7 +87,7 @@ func TestTokenEndpointMoves(t *testing.T) {
 		t.Errorf("shown %v and %v", shown.TokenOrigins, shown.Origins)
 	}
 	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
-	_, _, _ = w.renewed(t.Context(), a.CredentialID, version) // its answer is no token
+	_, _, _ = w.renewed(t.Context(), a.CredentialID, version) // its answer is not a token
 	if requests, _ := evil.loot(); requests == 0 {
 		t.Error("what was confirmed is not asked")
 	}

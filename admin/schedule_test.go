@@ -191,7 +191,7 @@ func TestSchedule(t *testing.T) {
 	}
 	events()
 
-	// Removed: it waits outside of the draft, and is told of once.
+	// Removed: it waits outside of the draft, and is reported once.
 	v3 := strings.Replace(watchedSpec, "  /orders:\n    get: {operationId: listOrders, responses: {\"200\": {description: OK}}}\n", ownersPath, 1)
 	up.publish("3", v3)
 	for range 3 {
@@ -221,7 +221,7 @@ func TestSchedule(t *testing.T) {
 	want[front.Problem](w, accept(s.Waiting.ID), http.StatusConflict)
 	events("toolset.deployed published", "spec.drifted deployed")
 
-	// What cannot be read, or is no specification any more, changes nothing, is told of
+	// What cannot be read, or is not a specification any more, changes nothing, is reported
 	// once and tried again soon.
 	for _, spec := range []string{"", "openapi: 3.0.3\ninfo: {title: Shop}\npaths: 7\n"} {
 		up.publish("5", spec)

@@ -183,7 +183,7 @@ type Options struct {
 	// SettleUsage posts what the gateway of this node counted, before usage is read.
 	// Default: what is read may be ten seconds old.
 	SettleUsage func(ctx context.Context) error
-	// Event is told of every transition of a revision's lifecycle, after it is
+	// Event is notified of every transition of a revision's lifecycle, after it is
 	// durable. It must not block. Default: nobody is told.
 	Event func(publish.Event)
 	// Space is how many bytes are free on the disk of the records. nil: it is not watched.

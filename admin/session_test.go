@@ -277,7 +277,7 @@ func TestSessionFromElsewhere(t *testing.T) {
 	for _, h := range here {
 		want[session.Session](w, b.do("GET", "/v1/session", nil, h...), http.StatusOK)
 	}
-	// A form of the console's own origin is no JSON.
+	// A form of the console's own origin is not JSON.
 	if a := b.do("POST", "/v1/tokens", "name=x&role=admin", form...); a.StatusCode < 400 {
 		t.Errorf("a form was taken: %s", a.body)
 	}
@@ -497,7 +497,7 @@ func TestPasswords(t *testing.T) {
 	put(reset, map[string]any{"password": password}, http.StatusNoContent)
 	put(reset, map[string]any{"password": "another horse battery"}, http.StatusForbidden)
 
-	// Who is no member has none, nor has a program, nor the session of a member's token.
+	// Who is not a member has none, nor has a program, nor the session of a member's token.
 	local := &browser{w: w}
 	local.signIn(want[session.LoginLink](w, w.do("POST", "/v1/login-link", nil), http.StatusCreated).URL)
 	put(local, map[string]any{"password": password}, http.StatusConflict)

@@ -51,7 +51,7 @@ func TestDraftPreview(t *testing.T) {
 	// The token is in that answer only, and no list names the preview.
 	for _, path := range []string{at, "/v1/toolsets/" + ts.ID, "/v1/toolsets", "/v1/audit", "/v1/toolsets/" + ts.ID + "/access-tokens"} {
 		if a := w.do("GET", path, nil); strings.Contains(a.body, p.Token) || path != at && strings.Contains(a.body, id) {
-			t.Errorf("%s tells of the preview: %s", path, a.body)
+			t.Errorf("%s reports the preview: %s", path, a.body)
 		}
 	}
 	if again := want[rollout.DraftPreview](w, w.do("GET", at, nil), http.StatusOK); again.URL != p.URL || again.Token != "" {

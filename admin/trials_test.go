@@ -44,9 +44,9 @@ func TestRolloutWaitsForOldEdges(t *testing.T) {
 	}
 }
 
-// TestRolledBackIsToldOf: a report with which a canary is worse makes a webhook that tells of
+// TestRolledBackIsReported: a report with which a canary is worse makes a webhook that reports
 // its roll-back, and a deployment one that says that it is over.
-func TestRolledBackIsToldOf(t *testing.T) {
+func TestRolledBackIsReported(t *testing.T) {
 	w := newAlertWorld(t)
 	ts := w.keyed("Europe")
 	etag := func() string { return w.do("GET", "/v1/toolsets/"+ts.ID, nil).Header.Get("ETag") }
@@ -64,14 +64,14 @@ func TestRolledBackIsToldOf(t *testing.T) {
 			t.Errorf("%s: %+v", what, h)
 		}
 	}
-	tells("the roll-back is told of", alert.TypeFired, func() {
+	tells("the roll-back is reported", alert.TypeFired, func() {
 		u := &registry.UsageReport{Epoch: "E", Sequence: 1, Oldest: 1, Minute: w.now().Truncate(time.Minute).Unix(), Posted: w.now(), Trials: []registry.UsageTrial{{
 			Workspace: "default", Toolset: ts.ID, Trial: run.ID,
 			TrialCounts: registry.TrialCounts{Live: registry.TrialSide{Calls: 600}, Candidate: registry.TrialSide{Calls: 60, Errors: 30}},
 		}}}
 		want[registry.UsageReceipt](w, e.usage(u), 200)
 	})
-	tells("the deployment that ends it is told of", alert.TypeResolved, func() {
+	tells("the deployment that ends it is reported", alert.TypeResolved, func() {
 		want[view.Toolset](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/deploy", `{"reason":"mended"}`), 200)
 	})
 }

@@ -118,7 +118,7 @@ func TestUsage(t *testing.T) {
 	want[front.Problem](w, w.do("GET", "/v1/usage?by=tool,user", nil), http.StatusUnprocessableEntity)
 	want[front.Problem](w, w.do("GET", "/v1/usage?toolset=nothing", nil), http.StatusNotFound)
 
-	// What is not a report, what is too large, and who is no edge.
+	// What is not a report, what is too large, and who is not an edge.
 	want[front.Problem](w, e.w.do("POST", registry.EdgeUsagePath, `{}`, "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusBadRequest)
 	want[front.Problem](w, e.w.do("POST", registry.EdgeUsagePath, strings.Repeat(" ", registry.MaxUsageBytes+1), "Authorization", "Bearer "+e.id.Token.Reveal()), http.StatusRequestEntityTooLarge)
 	want[front.Problem](w, w.do("POST", registry.EdgeUsagePath, w.counted("default", ts.ID, "x", 5, 1)), http.StatusUnauthorized)

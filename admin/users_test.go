@@ -357,7 +357,7 @@ func TestEdgeAsksForUsers(t *testing.T) {
 		}
 	}
 	if a := w.do("POST", registry.EdgeUserPath, registry.EdgeUserRequest{Credential: cred, User: ann}); a.StatusCode != http.StatusUnauthorized {
-		t.Errorf("who is no edge: %d", a.StatusCode)
+		t.Errorf("who is not an edge: %d", a.StatusCode)
 	}
 	doc, _ := edge.credentials("")
 	if len(doc.Credentials) != 0 || doc.Users == 0 {

@@ -30,7 +30,7 @@ is "1.0.0 installed" install
 for f in usr/bin/sluice lib/systemd/system/sluice.service lib/systemd/system/sluice-edge.service etc/sluice/sluice.yaml etc/sluice/edge.env \
 	usr/share/bash-completion/completions/sluice usr/share/zsh/vendor-completions/_sluice usr/share/fish/vendor_completions.d/sluice.fish \
 	usr/share/man/man1/sluice.1.gz usr/share/man/man1/sluice-toolset-list.1.gz; do have $f install; done
-gzip -dc "$root/usr/share/man/man1/sluice-add.1.gz" | grep -q '^\.TH "SLUICE' || fail "sluice-add.1.gz is no manual page"
+gzip -dc "$root/usr/share/man/man1/sluice-add.1.gz" | grep -q '^\.TH "SLUICE' || fail "sluice-add.1.gz is not a manual page"
 "$root/usr/bin/sluice" version >/dev/null || fail "the installed program does not run"
 (cd "$root" && md5sum --check --quiet var/lib/dpkg/info/sluice.md5sums) || fail "files differ from the package's list"
 

@@ -58,7 +58,7 @@ func (s *Server) readBody(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass ac
 }
 
 // leaveBody ends the connection behind an answer that did not wait for the body:
-// what comes is no request.
+// what comes is not a request.
 func (s *Server) leaveBody(rc *fasthttp.RequestCtx) {
 	if !connOf(rc).Drop() {
 		rc.SetConnectionClose()

@@ -75,7 +75,7 @@ func openSession(t testing.TB, url, caller string) string {
 	}
 	id := resp.Header.Get("Mcp-Session-Id")
 	if said := strings.Contains(string(b), `"tools":{"listChanged":true}`); said != (id != "") {
-		t.Errorf("session %q, and the list is said to be told of: %s", id, b)
+		t.Errorf("session %q, and the list is said to be reported: %s", id, b)
 	}
 	return id
 }

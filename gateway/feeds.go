@@ -91,7 +91,7 @@ func newFeeds(s *Server) *feeds {
 	return &feeds{s: s, open: map[feedKey]*feed{}, owners: map[session.Owner]int{}, heard: map[heardKey]int{}, late: map[heardKey]time.Time{}}
 }
 
-// join returns the feed of a client at the server of tool, which tells of the resource own,
+// join returns the feed of a client at the server of tool, which reports the resource own,
 // that the client calls public.
 func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *session.Session, tool *snapshot.Tool, own, public string) (*feed, error) {
 	key := feedKey{to, tool.Binding.Name}
@@ -186,7 +186,7 @@ func (a *feeds) run(ctx context.Context) {
 	}
 }
 
-// add lets the feed tell of one more resource.
+// add lets the feed report one more resource.
 func (f *feed) add(own, public string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +201,7 @@ func (f *feed) add(own, public string) error {
 	return nil
 }
 
-// remove lets it tell of one less; with the last it ends, unless its client hears more.
+// remove lets it report one less; with the last it ends, unless its client hears more.
 func (f *feed) remove(own string) {
 	f.mu.Lock()
 	delete(f.uris, own)

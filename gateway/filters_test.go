@@ -389,7 +389,7 @@ func results() map[string]string {
 		"member's name":          `"result":{"content":[],"` + canary + `":1}`,
 		"no list":                `"result":{"content":{"secret":"` + canary + `"}}`,
 		"two lists":              `"result":{"content":[{"type":"text","text":"` + canary + `"}],"content":[]}`,
-		"isError is no bool":     `"result":{"content":[],"isError":"` + canary + `"}`,
+		"isError is not bool":    `"result":{"content":[],"isError":"` + canary + `"}`,
 		"meta":                   `"result":{"content":[],"_meta":{"secret":"` + canary + `"}}`,
 		"kind":                   `"result":{"resultType":"` + canary + `","content":[]}`,
 		"fault":                  `"error":{"code":-32000,"message":"it is ` + canary + `"}`,

@@ -100,7 +100,7 @@ func TestGrantIsOfOneToolset(t *testing.T) {
 	}
 }
 
-// sdk is an MCP server of the official SDK with a tool echo; asked is told of each
+// sdk is an MCP server of the official SDK with a tool echo; asked is called with each
 // request.
 func sdk(asked func(*http.Request)) http.Handler {
 	server := mcp.NewServer(&mcp.Implementation{Name: "notes", Version: "1"}, nil)

@@ -367,7 +367,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		}
 	}
 	x.hear(p.Session)
-	if !x.tool.Remote() { // an MCP server tells of its progress itself
+	if !x.tool.Remote() { // an MCP server reports its progress itself
 		p.Stream.Beat("waiting for the answer of " + x.tool.Name)
 	}
 	opt := call.CallOptions{

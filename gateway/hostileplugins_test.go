@@ -119,7 +119,7 @@ func TestHostileAnswers(t *testing.T) {
 		want   string // in the text of the answer
 		never  string // anywhere
 	}{
-		"bytes that are no UTF-8":          {replaces(`{}`), map[string]string{"hex": "y", "response": "7b2261223a22ff227d"}, withheld, ""},
+		"bytes that are not UTF-8":         {replaces(`{}`), map[string]string{"hex": "y", "response": "7b2261223a22ff227d"}, withheld, ""},
 		"the same as text":                 {texts, map[string]string{"hex": "y", "response": "61ff62"}, "a\uFFFDb", ""},
 		"half of a surrogate pair":         {replaces(`{}`), map[string]string{"response": `{"a":"\ud800"}`}, "", ""},
 		"its bytes":                        {texts, map[string]string{"hex": "y", "response": "eda080"}, "\uFFFD", ""},

@@ -42,8 +42,8 @@ var errTooManyListeners = errors.New("too many streams are open")
 // small goroutine per stream waits for its end, the rest is done by Run.
 type listeners struct {
 	holder *snapshot.Holder
-	joined func(*listener) // is told of each of a session, when it is open
-	left   func(*listener) // is told of the end of each
+	joined func(*listener) // is called with each of a session, when it is open
+	left   func(*listener) // is called at the end of each
 	open   atomic.Int64
 
 	mu      sync.Mutex

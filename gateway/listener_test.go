@@ -209,7 +209,7 @@ func TestBodyBudget(t *testing.T) {
 	}
 	p = dial(t, addr, "127.0.0.3")
 	p.send(postHead("/t/acme", size, jsonHead) + half + "1")
-	if status, _, body := p.answer(); status != 400 { // it is read, and is no message
+	if status, _, body := p.answer(); status != 400 { // it is read, and is not a message
 		t.Errorf("a large body from another address: %d %s", status, body)
 	}
 	for _, p := range open {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// paceEvery is how often a client is told of changes of resources: a server may say
+	// paceEvery is how often a client is notified of changes of resources: a server may say
 	// many times a second that one changed, and reading it once is enough.
 	paceEvery = 200 * time.Millisecond
-	// maxPaced bounds the resources that wait to be told of; of further ones the client
+	// maxPaced bounds the resources that wait to be reported; of further ones the client
 	// is told when they change again.
 	maxPaced = 256
 )
 
-// pace tells of each resource once in a while, however often it changes. Its zero value
+// pace reports each resource once in a while, however often it changes. Its zero value
 // with send set is ready. It is safe for concurrent use.
 type pace struct {
 	send func(uri string)

@@ -77,7 +77,7 @@ func TestServerStructuredBudget(t *testing.T) {
 	}
 }
 
-// TestServerStructuredValues: a value of a server of 2026-07-28 that is no object is passed on to
+// TestServerStructuredValues: a value of a server of 2026-07-28 that is not an object is passed on to
 // clients of that revision, and to older ones in an object, which they want.
 func TestServerStructuredValues(t *testing.T) {
 	s := start(t, gatewaytest.Options{})

@@ -41,7 +41,7 @@ func (x *request) Session(id []byte) (found *session.Session, ok bool) {
 	return found, found != nil
 }
 
-// asksSession reports whether a request that is no POST is one about a session of the
+// asksSession reports whether a request that is not a POST is one about a session of the
 // toolset.
 func asksSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) bool {
 	return (rc.IsGet() || rc.IsDelete()) && ts.HasServers() && len(rc.Request.Header.Peek(headerSession)) > 0

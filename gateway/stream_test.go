@@ -135,7 +135,7 @@ func listenStream(t *testing.T, o gatewaytest.Options) {
 	want("")
 }
 
-// TestSDKListen: the official client is told of a new revision.
+// TestSDKListen: the official client is notified of a new revision.
 func TestSDKListen(t *testing.T) {
 	up := upstreamtest.New(t)
 	s := start(t, gatewaytest.Options{})

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 )
 
-// client is that of a session, as it is told of resources. It is comparable.
+// client is that of a session, as it is notified of resources. It is comparable.
 type client struct{ *session.Session }
 
 func (c client) updated(uri string) { c.Send(mcp.AppendUpdated(nil, uri)) }
@@ -37,7 +37,7 @@ func (x *request) subscribe(p *mcp.CallParams) (more bool, err error) {
 	}
 	modern, up := f.wait(&x.cancel, time.Now().Add(feedWait))
 	if modern && !up {
-		return false, &mcp.Error{Code: codeTooMany, Message: "the MCP server does not tell of changes now: try again"}
+		return false, &mcp.Error{Code: codeTooMany, Message: "the MCP server does not report changes now: try again"}
 	}
 	return !modern, nil
 }
@@ -49,7 +49,7 @@ func (x *request) unsubscribed(p *mcp.CallParams) {
 	}
 }
 
-// follow opens what a subscription of 2026-07-28 needs to be told of resources, and keeps
+// follow opens what a subscription of 2026-07-28 needs to be notified of resources, and keeps
 // those in it of which its client will be told.
 func (x *request) follow(sub *mcp.Subscription, l *listener) {
 	type asked struct {

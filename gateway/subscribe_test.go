@@ -181,7 +181,7 @@ func listenFor(t testing.TB, url, caller string, uris ...string) (ack string, ne
 }
 
 // TestListenForResources: a subscription of 2026-07-28 is acknowledged as far as it will be
-// told of, also by a server of the older revisions.
+// reported, also by a server of the older revisions.
 func TestListenForResources(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {

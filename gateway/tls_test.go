@@ -80,7 +80,7 @@ func TestNotTLS(t *testing.T) {
 	for name, c := range map[string]struct{ send, want string }{
 		"GET":              {"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 400 Bad Request"},
 		"a large POST":     {"POST /t/acme HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n" + strings.Repeat("x", 60000), "HTTP/1.1 400 Bad Request"},
-		"garbage":          {"\x00\x01\x02garbage that is no record of TLS\r\n\r\n", ""},
+		"garbage":          {"\x00\x01\x02garbage that is not a record of TLS\r\n\r\n", ""},
 		"HTTP/2":           {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
 		"SSH":              {"SSH-2.0-OpenSSH_9.9\r\n", ""},
 		"a large record":   {"\x16\x03\x01\xff\xff" + strings.Repeat("x", 0xffff), ""},
@@ -90,7 +90,7 @@ func TestNotTLS(t *testing.T) {
 		"application data": {"\x17\x03\x03\x00\x05hello", ""},
 	} {
 		p := dial(t, addr, "127.0.0.1")
-		_, _ = io.WriteString(p.Conn, c.send) // what is no TLS may be closed before it was all sent
+		_, _ = io.WriteString(p.Conn, c.send) // what is not TLS may be closed before it was all sent
 		if tcp, ok := p.Conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
 		}

@@ -241,7 +241,7 @@ func decoded(t *testing.T, text string) any {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		t.Fatalf("%q is no JSON: %v", text, err)
+		t.Fatalf("%q is not JSON: %v", text, err)
 	}
 	return v
 }

@@ -92,7 +92,7 @@ type ScriptRun struct {
 	Withheld string `json:"withheld,omitempty"`
 	// Calls are the operations that it called, by GROUP.NAME as it did, each once.
 	Calls []CalledTool `json:"calls,omitempty"`
-	// Other is a tool that it called which is no operation of a connector; "": none.
+	// Other is a tool that it called which is not an operation of a connector; "": none.
 	Other string `json:"other,omitempty"`
 	// Shape is the JSON Schema of its value, without anything of the value but the names of
 	// members.

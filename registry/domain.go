@@ -28,7 +28,7 @@ type ReleaseDomain struct {
 
 // ValidHost reports whether s may be a domain: a host name of at least two labels in
 // lower-case ASCII, without a dot at its end (RFC 1123 §2.1). Names in other scripts are
-// in their A-label form. It is no address, and no name that means the machine itself.
+// in their A-label form. It is not an address, and no name that means the machine itself.
 func ValidHost(s string) bool {
 	if len(s) > MaxHostBytes || !strings.Contains(s, ".") {
 		return false

@@ -51,7 +51,7 @@ const (
 	// EdgeRenewalSkew is how far the clock of an edge that renews its token may be
 	// off: such a request is good for this long, and no longer.
 	EdgeRenewalSkew = 10 * time.Minute
-	// EdgeClockSkew is how far the clock of an edge may be off before it is told of: as far
+	// EdgeClockSkew is how far the clock of an edge may be off before it is reported: as far
 	// as the expiry of a JSON Web Token is forgiven.
 	EdgeClockSkew = time.Minute
 )
@@ -108,7 +108,7 @@ func (e *EdgeRenewal) Signed() []byte {
 	return framed("sluice/edge/renew/1", []byte(e.Edge), []byte(e.Time.UTC().Format(time.RFC3339Nano)))
 }
 
-// EdgeStatus is what a node tells of itself.
+// EdgeStatus is what a node says of itself.
 type EdgeStatus struct {
 	Version   string    `json:"version,omitempty"`
 	Ready     bool      `json:"ready"`

@@ -73,7 +73,7 @@ func FuzzEdgeMessages(f *testing.F) {
 					}
 				}
 				if !utf8.ValidString(u.Reason) {
-					t.Fatalf("the reason %q is no text", u.Reason)
+					t.Fatalf("the reason %q is not text", u.Reason)
 				}
 			}
 		}

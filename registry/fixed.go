@@ -23,7 +23,7 @@ const (
 	maxFixedDepth = 16
 )
 
-// Fixed are values of arguments, JSON texts by the argument's name. They are no place
+// Fixed are values of arguments, JSON texts by the argument's name. They are not place
 // for a secret: they are shown to whoever may read the toolset.
 type Fixed map[string]json.RawMessage
 
@@ -62,7 +62,7 @@ func (f Fixed) validate(to *faults, at string) {
 		case err != nil:
 			to.add(where, "the value is not JSON of at most %d levels: %s", maxFixedDepth, err)
 		case v.Kind() == jsonscan.Null:
-			to.add(where, "null is no value; leave the argument out to give it back to the model")
+			to.add(where, "null is not a value; leave the argument out to give it back to the model")
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestNestingOfDocumentsIsBounded(t *testing.T) {
 	}
 }
 
-// TestAbsenceNoticeIsBounded guards the size of what a node tells of missing releases.
+// TestAbsenceNoticeIsBounded guards the size of what a node says of missing releases.
 func TestAbsenceNoticeIsBounded(t *testing.T) {
 	for over := range 2 {
 		b := "{}" + strings.Repeat(" ", MaxAbsenceBytes-2+over)

@@ -132,7 +132,7 @@ func (o *OfferedTool) validate(f *faults, at string, workflow bool) {
 	if o == nil {
 		return
 	}
-	f.check(workflow, at, "the plugin is no workflow and offers no tool")
+	f.check(workflow, at, "the plugin is not a workflow and offers no tool")
 	if o.Name != nil {
 		f.check(toolNamePattern.MatchString(*o.Name), at+"/name", "tool name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", *o.Name)
 	}

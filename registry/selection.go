@@ -18,7 +18,7 @@ const (
 const (
 	// MaxUseCaseRunes of the text of a use case: a page.
 	MaxUseCaseRunes = 4096
-	// MaxSelectedTools of a use case: more than clients show is no choice.
+	// MaxSelectedTools of a use case: more than clients show is not a choice.
 	MaxSelectedTools = 128
 )
 

@@ -156,7 +156,7 @@ func (r *UsageReport) Validate() error {
 	bad := func(format string, a ...any) error { return problem.New(problem.InvalidArgument, format, a...) }
 	switch {
 	case !usageWord(r.Epoch, 40):
-		return bad("the epoch of the usage is no identifier")
+		return bad("the epoch of the usage is not an identifier")
 	case r.Sequence == 0 || r.Oldest == 0 || r.Oldest > r.Sequence || r.Sequence > MaxUsageCount:
 		return bad("the sequence %d of the usage, oldest %d, is not valid", r.Sequence, r.Oldest)
 	case r.Minute <= 0 || r.Minute%60 != 0 || r.Minute > MaxUsageCount:

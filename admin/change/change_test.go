@@ -27,7 +27,7 @@ func TestDecide(t *testing.T) {
 	server := &source.Source{Server: &connector.MCPServer{}}
 	for name, c := range map[string]struct {
 		isNew, first, same bool
-		request            *RefreshRequest // nil: the change is no refresh
+		request            *RefreshRequest // nil: the change is not a refresh
 		approved           difference.SpecRef
 		source             *source.Source
 		policy             string

@@ -102,7 +102,7 @@ func (r *Room) TestConnection(ctx context.Context, in *ConnectionRequest) (*Conn
 
 type noticedKey struct{}
 
-// Noticing returns a context whose connection test tells of what it finds out.
+// Noticing returns a context whose connection test reports what it finds out.
 func Noticing(ctx context.Context, tell func(handshake.Event)) context.Context {
 	return context.WithValue(ctx, noticedKey{}, tell)
 }

@@ -217,7 +217,7 @@ var Adapt = sync.OnceFunc(func() {
 // does not say.
 func (f *Room) Fail(ctx context.Context, err error) error {
 	p := *ProblemOf(err)
-	if p.Status != http.StatusNotModified { // which is no error and has no body
+	if p.Status != http.StatusNotModified { // which is not an error and has no body
 		p.Instance = instanceOf(ctx)
 	}
 	if p.Status >= http.StatusInternalServerError && (p.Code == CodeInternal || store.Fault(err) != nil) {

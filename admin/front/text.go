@@ -57,7 +57,7 @@ func bad(s string) bool {
 }
 
 // badEscape returns where a JSON text has the escape of NUL or of half of a surrogate pair,
-// and its code; -1: nowhere. Outside of strings a backslash is no JSON, which is refused
+// and its code; -1: nowhere. Outside of strings a backslash is not JSON, which is refused
 // later.
 func badEscape(body []byte) (at int, code rune) {
 	for from := 0; ; {

@@ -140,7 +140,7 @@ func TestMaxOrigins(t *testing.T) {
 	}
 }
 
-// TestMaxRevoked: one change tells of so many grants, and says how many more there were.
+// TestMaxRevoked: one change reports so many grants, and says how many more there were.
 func TestMaxRevoked(t *testing.T) {
 	g := Gone{grants: make([]grantGone, maxRevoked-1)}
 	if g.full() || g.more != 0 {

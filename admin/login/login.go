@@ -308,7 +308,7 @@ func (r *Room) sealAgain(ctx context.Context, ws *store.Workspace, row *store.OA
 }
 
 // complete gets the tokens of a login that came back and keeps them where they belong:
-// with the credential, or of a server that is no toolset yet in the login.
+// with the credential, or of a server that is not a toolset yet in the login.
 func (r *Room) complete(ctx context.Context, ws *store.Workspace, row *store.OAuthLogin, l *record, q url.Values) error {
 	if l.Server != nil {
 		tok, err := r.exchangeWith(safedial.WithAddresses(ctx, l.Server.Seen), l.config(), l, q)

@@ -68,7 +68,7 @@ func due(obtained, expires time.Time) time.Time {
 // request to the authorization server.
 //
 // It fails with [problem.Unauthenticated] when the server refuses or a person must
-// log in, [problem.Unsupported] when the credential is no access token, and the
+// log in, [problem.Unsupported] when the credential is not an access token, and the
 // problems of package oauth.
 func (s *Secrets) Refresh(ctx context.Context, id string, rejected uint64) (credential.HeldSecret, error) {
 	row, err := s.o.Store.SealedCredential(ctx, id)

@@ -20,7 +20,7 @@ import (
 // answer and as well as it goes. What it made of it is in the audit log.
 
 const (
-	// maxRevoked grants are told of by one change; a toolset with more callers leaves the
+	// maxRevoked grants are reported by one change; a toolset with more callers leaves the
 	// rest to end by themselves, and the audit log says how many.
 	maxRevoked = 500
 	// revokeAtOnce is how many are told at the same time: servers limit the rate.
@@ -37,7 +37,7 @@ type grantGone struct {
 }
 
 // Gone are the grants that a change makes useless. It is collected before the change and
-// told of behind it.
+// reported behind it.
 type Gone struct {
 	grants []grantGone
 	more   int // beyond maxRevoked
@@ -224,7 +224,7 @@ func (s *Secrets) tellServers(ctx context.Context, ws *store.Workspace, toolset 
 }
 
 // tellServer revokes the refresh token first: most servers then end what came of it too,
-// and those that do not are told of the access token.
+// and those that do not are notified of the access token.
 func (s *Secrets) tellServer(ctx context.Context, g *grantGone) (announced bool, err error) {
 	for _, t := range []struct {
 		kind  string

@@ -21,7 +21,7 @@ const (
 )
 
 // ServerLogin asks for a login at the authorization server of an MCP server that
-// is no toolset yet.
+// is not a toolset yet.
 type ServerLogin struct {
 	URL    string              `json:"url" minLength:"1" maxLength:"2048" doc:"The MCP server."`
 	Auth   *credential.SetAuth `json:"authentication,omitempty" doc:"oauth2 or oidc with the grant authorization_code. Default: what the server says, with a client that is registered."`
@@ -40,7 +40,7 @@ type ServerLoginState struct {
 	ExpiresAt        time.Time `json:"expiresAt" doc:"Until then the login can be finished, and later used."`
 }
 
-// serverLogin is what is sealed of a login at a server that is no toolset yet.
+// serverLogin is what is sealed of a login at a server that is not a toolset yet.
 type serverLogin struct {
 	URL      string             `json:"url"` // of the MCP server
 	AuthType string             `json:"authType"`
@@ -126,7 +126,7 @@ func (r *Room) BeginServer(ctx context.Context, u string, in *ServerLogin, see f
 	}, nil
 }
 
-// config is the client of a login at a server that is no toolset.
+// config is the client of a login at a server that is not a toolset.
 func (l *record) config() *oauth.Config {
 	sh := &l.Server.Shape
 	cfg := &oauth.Config{

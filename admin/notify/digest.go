@@ -50,7 +50,7 @@ func (d *Digest) check() error {
 		return request.FieldFault("/digest/every", "a digest comes hourly or daily, not %.20q", d.Every)
 	}
 	if _, err := time.Parse("15:04", d.time()); err != nil {
-		return request.FieldFault("/digest/at", "%.20q is no time of day such as 08:00", d.At)
+		return request.FieldFault("/digest/at", "%.20q is not a time of day such as 08:00", d.At)
 	}
 	if _, err := time.LoadLocation(d.Zone); err != nil || d.Zone == "Local" {
 		return request.FieldFault("/digest/zone", "there is no time zone %.60q on this machine", d.Zone)

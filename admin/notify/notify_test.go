@@ -352,7 +352,7 @@ func TestBounds(t *testing.T) {
 	ended.Wait()
 }
 
-// TestRefusedChannels: what is no channel.
+// TestRefusedChannels: what is not a channel.
 func TestRefusedChannels(t *testing.T) {
 	h := newHall(t)
 	f := func(in NewChannel) {
@@ -386,7 +386,7 @@ func TestRefusedChannels(t *testing.T) {
 	}
 }
 
-// TestSlack: the message that an incoming webhook takes; what is in it is no markup.
+// TestSlack: the message that an incoming webhook takes; what is in it is not markup.
 func TestSlack(t *testing.T) {
 	h := newHall(t)
 	x := newTarget(t, taken)

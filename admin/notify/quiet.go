@@ -7,7 +7,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 )
 
-// Quiet is a time of each day in which a channel is told of what is critical only: the rest
+// Quiet is a time of each day in which a channel is notified of what is critical only: the rest
 // waits until it is over.
 type Quiet struct {
 	From string `json:"from" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" doc:"Such as 22:00."`
@@ -22,11 +22,11 @@ func (q *Quiet) check() error {
 	}
 	from, err := time.Parse("15:04", q.From)
 	if err != nil {
-		return request.FieldFault("/quiet/from", "%.20q is no time of day such as 22:00", q.From)
+		return request.FieldFault("/quiet/from", "%.20q is not a time of day such as 22:00", q.From)
 	}
 	to, err := time.Parse("15:04", q.To)
 	if err != nil || to.Equal(from) {
-		return request.FieldFault("/quiet/to", "%.20q is no time of day such as 07:00, other than from", q.To)
+		return request.FieldFault("/quiet/to", "%.20q is not a time of day such as 07:00, other than from", q.To)
 	}
 	if _, err := time.LoadLocation(q.Zone); err != nil || q.Zone == "Local" {
 		return request.FieldFault("/quiet/zone", "there is no time zone %.60q on this machine", q.Zone)

@@ -156,7 +156,7 @@ func (r *Room) look(ctx context.Context) error {
 }
 
 // route empties the outbox of a workspace. The channels are read behind the events: one that
-// was there when something happened is told of it.
+// was there when something happened is notified of it.
 func (r *Room) route(ctx context.Context, ws *store.Workspace) error {
 	for {
 		events, err := ws.Outbox(ctx, store.MaxLimit)

@@ -68,9 +68,9 @@ func eachNull(b []byte, f func(member string) error) error {
 	return nil
 }
 
-// Nulls are the members of an object that are null; none when it is no object.
+// Nulls are the members of an object that are null; none when it is not an object.
 func Nulls(b []byte) (out []string) {
-	_ = eachNull(b, func(member string) error { // what is no object has none
+	_ = eachNull(b, func(member string) error { // what is not an object has none
 		out = append(out, member)
 		return nil
 	})

@@ -23,7 +23,7 @@ type Alert struct {
 	Kind         string `bun:"kind"`
 	Severity     string `bun:"severity"`
 	State        string `bun:"state"`
-	Stage        string `bun:"stage"` // of a reminder; an alert that changes it is told of again
+	Stage        string `bun:"stage"` // of a reminder; an alert that changes it is reported again
 	ToolsetID    string `bun:"toolset_id"`
 	Title        string `bun:"title"`
 	Document     string `bun:"document"` // JSON: cause and remedy; never a secret

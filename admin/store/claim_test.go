@@ -16,7 +16,7 @@ import (
 )
 
 // TestClaim: of two control planes on one PostgreSQL database the second is refused and
-// told of the first. One whose session ended may not publish until it has the lock again,
+// notified of the first. One whose session ended may not publish until it has the lock again,
 // and not at all when another one had it.
 func TestClaim(t *testing.T) {
 	t.Parallel()

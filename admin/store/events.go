@@ -15,7 +15,7 @@ import (
 // eventAge is how long events, resolved alerts and deliveries that ended are kept.
 const eventAge = 90 * 24 * time.Hour
 
-// Event is something that happened and that people may want to be told of. It is written
+// Event is something that happened and that people may want to know. It is written
 // in the transaction of what happened, and stays in the outbox until [Tx.RouteEvent] gave
 // it to the channels of its workspace.
 type Event struct {

@@ -40,7 +40,7 @@ const (
 )
 
 // Fault returns what is wrong with the database or its disk, as a problem that names the
-// cause; nil when err tells of no such fault.
+// cause; nil when err reports no such fault.
 func Fault(err error) *problem.Error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		if p := sqliteFault(e.Code()); p != nil {

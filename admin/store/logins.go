@@ -41,7 +41,7 @@ const (
 // Purposes of a login.
 const (
 	LoginCredential = "credential" // its tokens are for all calls of a toolset
-	LoginServer     = "server"     // at a server that is no toolset yet
+	LoginServer     = "server"     // at a server that is not a toolset yet
 	LoginUser       = "user"       // of one caller of a toolset
 )
 

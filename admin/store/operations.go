@@ -262,7 +262,7 @@ func (t *Tx) Audit(ctx context.Context, row *Audit) error {
 	return nil
 }
 
-// OnAudit makes fn the one that is told of the newest audit record of each transaction,
+// OnAudit makes fn the one that is notified of the newest audit record of each transaction,
 // after its commit and before its caller goes on. Transactions of one workspace may
 // arrive in another order than they were committed in. fn must not change the record.
 func (s *Store) OnAudit(fn func(*Audit)) { s.audited.Store(&fn) }

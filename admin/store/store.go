@@ -93,7 +93,7 @@ type Store struct {
 	watch    watcher
 	probe    *probe.Probe
 
-	// audited is told of the newest audit record of each committed transaction; nil
+	// audited is notified of the newest audit record of each committed transaction; nil
 	// when nobody listens.
 	audited atomic.Pointer[func(*Audit)]
 

@@ -30,7 +30,7 @@ type Tool struct {
 	OutputSchema json.RawMessage            `json:"outputSchema,omitempty"`
 }
 
-// Offered reports whether a plugin or a document offers the tool, which is no operation of a
+// Offered reports whether a plugin or a document offers the tool, which is not an operation of a
 // connector.
 func (t *Tool) Offered() bool { return t.Operation.Method == "WORKFLOW" }
 
@@ -62,7 +62,7 @@ func ItemsOf(c *connector.Connector) *Items {
 	return &n
 }
 
-// Unsupported is an operation that is no tool.
+// Unsupported is an operation that is not a tool.
 type Unsupported struct {
 	Method      string `json:"method"`
 	Path        string `json:"path"`

@@ -29,7 +29,7 @@ func TestLine(t *testing.T) {
 func TestUnknownNamePanics(t *testing.T) {
 	defer func() {
 		if r := recover(); r == nil {
-			t.Fatal("reporting a name that is no goal went unnoticed")
+			t.Fatal("reporting a name that is not a goal went unnoticed")
 		}
 	}()
 	(&bench{}).report("engine.vs_nothing", 1, "")

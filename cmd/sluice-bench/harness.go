@@ -29,7 +29,7 @@ type benchmark struct {
 	run   func(ctx context.Context, b *bench) error
 }
 
-// report records the figure of one goal. A name that is no goal is a bug.
+// report records the figure of one goal. A name that is not a goal is a bug.
 func (b *bench) report(name string, value float64, note string) {
 	i := slices.IndexFunc(goals, func(g goal) bool { return g.name == name })
 	if i < 0 {

@@ -53,7 +53,7 @@ func (r *report) specs() ([]spec, error) {
 }
 
 // child runs the binary under test and returns its output, its time and the
-// largest resident set that the kernel saw. An exit code is no error: the output
+// largest resident set that the kernel saw. An exit code is not an error: the output
 // says what it means.
 func (r *report) child(ctx context.Context, args ...string) (out []byte, code int, took time.Duration, peak int64, err error) {
 	//nolint:gosec // the binary under test

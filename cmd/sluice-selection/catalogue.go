@@ -42,7 +42,7 @@ func readCatalogue(ctx context.Context, name, file string) (*catalogue, error) {
 	spec, err := openapi.Compile(ctx, openapi.Source{Name: filepath.Base(file), Path: filepath.Base(file), Data: data, Files: files}, openapi.Options{
 		Limits: openapi.Limits{Timeout: compileTime},
 		Each: func(op *operation.Operation) error {
-			_ = builder.Add(op) // what cannot be packed is no tool of any toolset
+			_ = builder.Add(op) // what cannot be packed is not a tool of any toolset
 			return nil
 		},
 	})

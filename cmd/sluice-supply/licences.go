@@ -234,7 +234,7 @@ func modulesOf(ctx context.Context, pkg string, platforms []string) ([]module, e
 	for _, platform := range platforms {
 		goos, goarch, ok := strings.Cut(platform, "/")
 		if !ok {
-			return nil, fmt.Errorf("%q is no GOOS/GOARCH", platform)
+			return nil, fmt.Errorf("%q is not GOOS/GOARCH", platform)
 		}
 		out, err := goCommand(ctx, []string{"GOOS=" + goos, "GOARCH=" + goarch, "CGO_ENABLED=0"},
 			"list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{with .Replace}}{{.Path}} {{.Version}} {{.Dir}}{{else}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}{{end}}", pkg)

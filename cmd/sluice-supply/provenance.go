@@ -74,11 +74,11 @@ func writeProvenance(b *build, files []string, to string, now time.Time) error {
 	case len(files) == 0:
 		return errors.New("provenance needs files")
 	case !commitID.MatchString(b.Commit):
-		return fmt.Errorf("%q is no commit", b.Commit)
+		return fmt.Errorf("%q is not a commit", b.Commit)
 	}
 	for _, uri := range []string{b.Source, b.Builder} {
 		if u, err := url.Parse(uri); err != nil || u.Scheme == "" {
-			return fmt.Errorf("%q is no URI", uri)
+			return fmt.Errorf("%q is not a URI", uri)
 		}
 	}
 	s := statement{Type: statementType, PredicateType: predicateType}

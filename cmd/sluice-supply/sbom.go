@@ -132,7 +132,7 @@ func moduleHash(sum string) (string, error) {
 	}
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(b) != sha256.Size {
-		return "", fmt.Errorf("the checksum %q is no SHA-256", sum)
+		return "", fmt.Errorf("the checksum %q is not SHA-256", sum)
 	}
 	return hex.EncodeToString(b), nil
 }

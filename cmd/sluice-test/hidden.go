@@ -32,7 +32,7 @@ func parseElsewhere(s string) elsewhere {
 }
 
 // hidden returns tests in the files of the project that no go command can come by: the
-// file is no test file by its name, is built nowhere that tests run, or lies in
+// file is not a test file by its name, is built nowhere that tests run, or lies in
 // a directory that ./... leaves out. It also returns what chooses tests while they run,
 // which the names of the tests that ran do not show.
 func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, error) {

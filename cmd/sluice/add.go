@@ -283,7 +283,7 @@ func leftDraft(t *view.Toolset, f *addFlags) error {
 	return exit.SilentError(exit.Failed)
 }
 
-// mayBeServer reports whether what is no specification is an MCP server.
+// mayBeServer reports whether what is not a specification is an MCP server.
 func (a *app) mayBeServer(ctx context.Context, c *client.Client, source string, spec specification.Document, f *addFlags, err error) bool {
 	return err != nil && spec.URL != "" && (problem.Is(err, problem.InvalidSpec) || problem.Is(err, problem.UpstreamStatus)) && a.isServer(ctx, c, source, f)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sluicegate/sluice/admin/toolset"
 )
 
-// TestCountFindings: what only tells what was done with a specification is no warning.
+// TestCountFindings: what only tells what was done with a specification is not a warning.
 func TestCountFindings(t *testing.T) {
 	warning, note := toolset.Diagnostic{Severity: "warning"}, toolset.Diagnostic{Severity: "info"}
 	for want, list := range map[string][]toolset.Diagnostic{

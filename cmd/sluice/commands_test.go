@@ -233,7 +233,7 @@ func (w *walker) output(what, format string, code int, out, text string) {
 		}
 		for line := range strings.Lines(out) {
 			if strings.ContainsAny(line, "{}\t") && !strings.HasPrefix(what, "decode ") {
-				w.t.Errorf("sluice %s -o name prints %q, which is no name", what, line)
+				w.t.Errorf("sluice %s -o name prints %q, which is not a name", what, line)
 			}
 		}
 		return
@@ -259,7 +259,7 @@ func (w *walker) output(what, format string, code int, out, text string) {
 		last = out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:]
 	}
 	if json.Unmarshal([]byte(last), &p) == nil && (p.Type == "" || p.Title == "" || p.Detail == "" || !strings.HasSuffix(p.Type, "#"+p.Code)) {
-		w.t.Errorf("sluice %s -o %s: the error is no problem document: %s", what, format, out)
+		w.t.Errorf("sluice %s -o %s: the error is not a problem document: %s", what, format, out)
 	}
 	if strings.Contains(p.Detail, "\nsee: ") || strings.Contains(p.Detail, "\nDid you mean") {
 		w.t.Errorf("sluice %s -o %s: the remedy stands in the detail: %s", what, format, out)

@@ -126,7 +126,7 @@ func looksLikeMCP(source string) bool {
 	return strings.HasSuffix(path, "/mcp") || strings.HasSuffix(path, "/sse") || strings.HasPrefix(u.Hostname(), "mcp.")
 }
 
-// isServer reports whether an MCP server answers at a URL that is no specification.
+// isServer reports whether an MCP server answers at a URL that is not a specification.
 func (a *app) isServer(ctx context.Context, c *client.Client, source string, f *addFlags) bool {
 	_, err := a.connection(ctx, c, source, &f.auth)
 	return err == nil
@@ -251,7 +251,7 @@ func printUpstream(w io.Writer, t *view.ToolsetDetail, c *view.ToolsetConnector)
 		fmt.Fprintln(w, "  all callers share one session, because you say that it is stateless")
 	}
 	if u.Listening {
-		fmt.Fprintln(w, "  it tells of changes, and is looked at when it does")
+		fmt.Fprintln(w, "  it reports changes, and is looked at when it does")
 	}
 	if u.Fault != "" {
 		fmt.Fprintf(w, "! it could not be reached then: %s\n", terminal.Printable(u.Fault))

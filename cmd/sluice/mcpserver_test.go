@@ -224,7 +224,7 @@ func askingServer(ts *testscript.TestScript) *httptest.Server {
 				State     string          `json:"requestState"`
 			} `json:"params"`
 		}
-		_ = json.NewDecoder(r.Body).Decode(&in) // what is no request has no method
+		_ = json.NewDecoder(r.Body).Decode(&in) // what is not a request has no method
 		var result string
 		switch {
 		case in.Method == "server/discover":

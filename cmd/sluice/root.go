@@ -192,7 +192,7 @@ func knownTopic(cmd *cobra.Command, args []string) error {
 }
 
 // strayCommand is [command.UnknownCommand] for a command line with a flag that is not known: of a
-// word that is no subcommand no flag can be.
+// word that is not a subcommand no flag can be.
 func strayCommand(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err == nil && found == cmd && cmd.HasAvailableSubCommands() {
@@ -201,7 +201,7 @@ func strayCommand(cmd *cobra.Command, args []string) error {
 			return command.UnknownCommand(cmd, cmd.Flags().Args())
 		}
 	}
-	return nil // the flag is what is told of
+	return nil // the flag is what is reported
 }
 
 // suggestFlag names the flag that a mistyped one is closest to.

@@ -258,7 +258,7 @@ func (p Pass) Expires() time.Time {
 }
 
 // Sees reports whether the tool is shown to the caller. A token's tools are all
-// it is told of; a JWT's holder is shown what another scope would open.
+// it is reported; a JWT's holder is shown what another scope would open.
 func (p Pass) Sees(tool string) bool {
 	switch {
 	case p.grant == nil:

@@ -64,7 +64,7 @@ func TestZeroPass(t *testing.T) {
 	p.Leave()
 }
 
-// TestDamagedHash: a token whose hash is no SHA-256 in hex makes no policy, rather than one
+// TestDamagedHash: a token whose hash is not SHA-256 in hex makes no policy, rather than one
 // that another token opens.
 func TestDamagedHash(t *testing.T) {
 	good := tokenGrant("a", "s").Hash
@@ -76,7 +76,7 @@ func TestDamagedHash(t *testing.T) {
 	}
 }
 
-// TestTokenRules: how a header is read, what a pass tells of its token, and that a token
+// TestTokenRules: how a header is read, what a pass says of its token, and that a token
 // of some tools is not asked about scopes.
 func TestTokenRules(t *testing.T) {
 	ends := time.Now().Add(time.Hour)

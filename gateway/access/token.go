@@ -144,7 +144,7 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 			return errClaims
 		}
 	}
-	if strings.ContainsRune(c.Subject, utf8.RuneError) { // what is no text would be one subject with other such
+	if strings.ContainsRune(c.Subject, utf8.RuneError) { // what is not text would be one subject with other such
 		return errClaims
 	}
 	for _, at := range []*jwt.NumericDate{c.ExpiresAt, c.NotBefore, c.IssuedAt} {
@@ -163,7 +163,7 @@ func (c *claims) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// notAccess reports whether claims are those of a token that is no access token,
+// notAccess reports whether claims are those of a token that is not an access token,
 // though its header says JWT, as that of most ID tokens does: hashes that bind an
 // ID token to what was issued with it (OpenID Connect Core §3.1.3.6, §3.3.2.11), the
 // events of logout and security event tokens (RFC 8417 §2.2), and how Keycloak (typ)

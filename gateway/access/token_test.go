@@ -69,7 +69,7 @@ func TestTokenForms(t *testing.T) {
 	header("crit of b64", `,"crit":["b64"]`, whyCritical)
 	header("crit empty", `,"crit":[]`, whyCritical)
 	header("crit null", `,"crit":null`, whyCritical)
-	header("crit that is no list", `,"crit":"exp"`, whyCritical)
+	header("crit that is not a list", `,"crit":"exp"`, whyCritical)
 	header("crit escaped", `,"cr\u0069t":["x"]`, whyCritical)
 
 	// typ: access tokens only (RFC 9068 §4, RFC 8725 §3.11).
@@ -80,7 +80,7 @@ func TestTokenForms(t *testing.T) {
 	for _, other := range []string{"id_token+jwt", "logout+jwt", "dpop+jwt", "secevent+jwt", "oauth-authz-req+jwt", "ID", "", "at+jwt ", "text/at+jwt"} {
 		header("typ "+other, `,"typ":"`+other+`"`, whyKind)
 	}
-	header("typ that is no text", `,"typ":["at+jwt"]`, whyKind)
+	header("typ that is not text", `,"typ":["at+jwt"]`, whyKind)
 
 	// ID tokens whose header does not say so.
 	claim("at_hash", `,"at_hash":"x"`, whyKind)
@@ -91,7 +91,7 @@ func TestTokenForms(t *testing.T) {
 	claim("Keycloak's access token", `,"typ":"Bearer"`, "")
 	claim("Cognito's ID token", `,"token_use":"id"`, whyKind)
 	claim("Cognito's access token", `,"token_use":"access"`, "")
-	claim("token_use that is no text", `,"token_use":1`, whyKind)
+	claim("token_use that is not text", `,"token_use":1`, whyKind)
 	claim("nonce in an access token", `,"nonce":"x"`, "")
 
 	// What the payload is, is not for the header to change.
@@ -123,14 +123,14 @@ func TestTokenForms(t *testing.T) {
 	}
 	f("the last time there is", head(""), replaceClaim(t, plain, "exp", fmt.Sprint(maxTokenTime)), "")
 	f("sub a number", head(""), replaceClaim(t, plain, "sub", "7"), whyMalformed)
-	// Texts that are none would be one subject: half a surrogate pair, bytes that are no UTF-8.
+	// Texts that are none would be one subject: half a surrogate pair, bytes that are not UTF-8.
 	f("sub half a pair", head(""), strings.Replace(body, `"alice"`, `"\ud800"`, 1)+"}", whyMalformed)
 	f("sub no UTF-8", head(""), strings.Replace(body, `"alice"`, "\"a\xff\"", 1)+"}", whyMalformed)
 	f("scope a number", head(""), replaceClaim(t, plain, "scope", "7"), whyMalformed)
 
 	// Forms.
-	f("a header that is no object", `["ES256"]`, body+"}", whyMalformed)
-	f("claims that are no object", head(""), `[]`, whyMalformed)
+	f("a header that is not an object", `["ES256"]`, body+"}", whyMalformed)
+	f("claims that are not object", head(""), `[]`, whyMalformed)
 	f("claims too deep", head(""), body+`,"x":`+strings.Repeat("[", maxTokenDepth)+strings.Repeat("]", maxTokenDepth)+"}", whyMalformed)
 	f("claims as deep as may be", head(""), body+`,"x":`+strings.Repeat("[", maxTokenDepth-1)+strings.Repeat("]", maxTokenDepth-1)+"}", "")
 	good := rawToken(t, key, head(""), body+"}")

@@ -60,7 +60,7 @@ func findPaging(params []operation.Param) *Paging {
 	return p
 }
 
-// Bounds of what is told of a next page.
+// Bounds of what is said of a next page.
 const (
 	maxCursor   = 2048 // bytes of a cursor; some are whole encoded queries
 	maxPageArgs = 4    // arguments that a link changes

@@ -63,7 +63,7 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 }
 
 // withoutRequired is a schema that asks for no member, at any depth: a plugin may
-// have left it out. Of the wrapped answer that is no object the wrapper stays.
+// have left it out. Of the wrapped answer that is not an object the wrapper stays.
 func withoutRequired(schema json.RawMessage) json.RawMessage {
 	if len(schema) == 0 {
 		return schema

@@ -35,7 +35,7 @@ type schemaNode struct {
 // maxShapeDepth bounds the reading of a schema.
 const maxShapeDepth = 16
 
-// wrapped is the member under which an output schema describes what is no object.
+// wrapped is the member under which an output schema describes what is not an object.
 const wrapped = "result"
 
 func readShape(raw json.RawMessage) *shape {
@@ -168,7 +168,7 @@ func projectTables(raw json.RawMessage, tables [][]byte, likely bool) json.RawMe
 		root := p.Root
 		props := v.Get("properties")
 		if it := props.Members(); props.Len() == 1 && it.Next() && it.KeyEqual(wrapped) && !root.Names(wrapped) {
-			root = &engine.Node{Fields: []engine.Field{{Name: wrapped, Node: root}}} // the answer is no object
+			root = &engine.Node{Fields: []engine.Field{{Name: wrapped, Node: root}}} // the answer is not an object
 		}
 		raw = appendProjected(nil, v, root, likely)
 	}

@@ -223,7 +223,7 @@ func (h *Paused) Refuse() {
 	h.asked = nil
 }
 
-// Listen sets who is told of notifications: the request that waits, or nobody. What came while
+// Listen sets who gets notifications: the request that waits, or nobody. What came while
 // nobody was is told first.
 func (h *Paused) Listen(notify func(string, jsonscan.Value)) {
 	h.mu.Lock()

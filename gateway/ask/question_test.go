@@ -111,7 +111,7 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// sink keeps what is sent to a client, and tells of each message.
+// sink keeps what is sent to a client, and reports each message.
 type sink struct{ sent chan string }
 
 func (s sink) Write(events []byte) bool { s.sent <- string(events); return true }

@@ -32,7 +32,7 @@ type Entry struct {
 	Status      int
 	ContentType []byte
 	Link        []byte // Link header
-	Headers     []byte // that the agent is told of: members of a JSON object
+	Headers     []byte // that the agent reads: members of a JSON object
 	Body        []byte
 	Expires     time.Time
 }
@@ -192,7 +192,7 @@ func Freshness(h Header, ttl time.Duration) time.Duration {
 		}
 	}
 	if age {
-		n, _ := strconv.Atoi(string(h.Header("Age"))) // 0 when it is no number, the largest when it is too large
+		n, _ := strconv.Atoi(string(h.Header("Age"))) // 0 when it is not a number, the largest when it is too large
 		return min(ttl, aged-time.Duration(min(max(n, 0), 1<<31))*time.Second)
 	}
 	if expires := h.Header("Expires"); len(expires) > 0 {

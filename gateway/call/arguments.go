@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
-var errNotArguments = errors.New("its output is no JSON object of arguments")
+var errNotArguments = errors.New("its output is not a JSON object of arguments")
 
 // transformArguments gives the arguments, which were checked, to the plugins of the tool
 // that transform them, each what the one before made, and checks what they made as if the

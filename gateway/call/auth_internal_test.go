@@ -211,7 +211,7 @@ func TestSignedRequests(t *testing.T) {
 	if _, _, err := sign(left, true, elsewhere); err != nil || left.asked != 0 {
 		t.Errorf("a request without the credential was signed: %v, %d times", err, left.asked)
 	}
-	bad := map[string]string{`{"headers":{"X-Key":"v"},"more":1}`: "is no patch", `{"headers":{"X-Fine":"1"},"tokens":{"X-Token":{"handle":1,"prefix":""}}}`: "a token that it has not"}
+	bad := map[string]string{`{"headers":{"X-Key":"v"},"more":1}`: "is not a patch", `{"headers":{"X-Fine":"1"},"tokens":{"X-Token":{"handle":1,"prefix":""}}}`: "a token that it has not"}
 	for _, name := range []string{"Host", "content-length", "X-HTTP-Method-Override", "x-forwarded-host", "Forwarded", "X-Original-URL"} {
 		bad[`{"headers":{"X-Fine":"1","`+name+`":"v"}}`] = "which is the connection's"
 		bad[`{"headers":{"X-Fine":"1"},"tokens":{"`+name+`":{"handle":1,"prefix":""}}}`] = "which is the connection's"

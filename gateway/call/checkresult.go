@@ -54,7 +54,7 @@ func (x *exchange) checkResult(r *resultFacts) error {
 // itemFault says what is wrong with an item of content; "": nothing.
 func itemFault(item jsonscan.Value) string {
 	if item.Kind() != jsonscan.Object {
-		return "is no object"
+		return "is not an object"
 	}
 	var kind, text, data, mime, resource, uri, name jsonscan.Value
 	for it := item.Members(); it.Next(); {

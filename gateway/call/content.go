@@ -174,7 +174,7 @@ func (x *exchange) rewritesJSON() bool {
 	return a.Profile != registry.ProfileOff || len(a.Program.Tables) > 0 || a.Reshape != nil || len(x.ready.Plugins) > 0
 }
 
-// readsText reports whether a plugin gets text that is no JSON.
+// readsText reports whether a plugin gets text that is not JSON.
 func (x *exchange) readsText() bool {
 	for _, p := range x.ready.Plugins {
 		if p.Package.Manifest.Reads(media.TypeText) {
@@ -291,7 +291,7 @@ func (x *exchange) passStructured(v jsonscan.Value, bad bool) error {
 }
 
 // writeStructured writes structuredContent. Clients of the older revisions refuse a whole result in
-// which it is no object: they get one around it, as servers give them that are made with the
+// which it is not an object: they get one around it, as servers give them that are made with the
 // official TypeScript SDK.
 func (x *exchange) writeStructured(raw []byte) {
 	x.openMember("structuredContent")

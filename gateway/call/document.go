@@ -30,7 +30,7 @@ func (x *exchange) runDocument(args jsonscan.Value) (r received, err error) {
 	}
 	inputs, err := arazzo.Decode(args.Raw())
 	if err != nil {
-		return r, problem.New(problem.InvalidArguments, "the arguments are no JSON")
+		return r, problem.New(problem.InvalidArguments, "the arguments are not JSON")
 	}
 	given, ok := inputs.(map[string]any)
 	if !ok {

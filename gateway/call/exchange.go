@@ -101,7 +101,7 @@ type received struct {
 	status      int
 	contentType []byte // this and body are views of rest, remote or the kept answer
 	body        []byte
-	headers     []byte       // that the agent is told of: members of a JSON object
+	headers     []byte       // that the agent reads: members of a JSON object
 	header      cache.Header // nil: not over HTTP
 	unfinished  bool         // the beginning of a stream that goes on
 }
@@ -171,7 +171,7 @@ type scratch struct {
 	item     []byte          // the text of an item of an MCP server's result, or of a note
 	logs     []byte          // of a script
 	flow     []byte          // what a workflow or a script answered
-	told     []byte          // headers that the agent is told of
+	told     []byte          // headers that the agent reads
 	notes    []byte          // lines about the answer that are no part of its text
 	decoded  []byte          // the body as UTF-8
 	lent     []string        // of what was cut, where a candidate is compared

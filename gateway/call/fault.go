@@ -22,7 +22,7 @@ const (
 	maxOpened = 16
 )
 
-// errorKey is the member of a result's _meta with the JSON-RPC error that the result tells of.
+// errorKey is the member of a result's _meta with the JSON-RPC error that the result reports.
 const errorKey = "dev.sluice/error"
 
 // faultMCP turns a server's JSON-RPC error into a text for the agent and a member of _meta for
@@ -93,7 +93,7 @@ func passedData(data []byte) []byte {
 	return bytes.Clone(data)
 }
 
-// faultFiltered is what is told of a server's JSON-RPC error: its message, and its data
+// faultFiltered is what is said of a server's JSON-RPC error: its message, and its data
 // where that can be shown.
 func (x *exchange) faultFiltered(f *mcp.Error, message []byte) {
 	f.Message = string(x.answer.appendFiltered(nil, message, errorbody.Max))

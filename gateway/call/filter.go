@@ -43,7 +43,7 @@ func (in *input) closed() bool {
 	return in.ready != nil && in.ready.Answer != nil && in.ready.Closed()
 }
 
-// guestContext is what plugins are told of the call.
+// guestContext is what plugins learn of the call.
 func (a *rendering) guestContext(part string) *guest.Context {
 	return &guest.Context{
 		Caller: a.principalKey, Tool: a.tool.Name, Operation: a.ready.Method + " " + a.ready.Path, Status: a.status, ContentType: string(a.contentType), Part: part, Arguments: orEmpty(a.args).Raw(),
@@ -256,7 +256,7 @@ func (a *rendering) appendErrorBody(dst []byte) []byte {
 }
 
 // errorPiece is the body of an error answer as plugins get it, and what it is: a document
-// where it is one, else its text. What is no text is not shown.
+// where it is one, else its text. What is not text is not shown.
 func (a *rendering) errorPiece() (piece []byte, is string, shown bool) {
 	switch media.KindOf(a.contentType, a.body, true) {
 	case media.JSON:

@@ -126,7 +126,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestReadsText: text of an MCP server that is no document is looked at where a plugin reads it.
+// TestReadsText: text of an MCP server that is not a document is looked at where a plugin reads it.
 func TestReadsText(t *testing.T) {
 	for _, c := range []struct {
 		plugins []*snapshot.Plugin
@@ -161,7 +161,7 @@ func TestShareOfABatch(t *testing.T) {
 	}
 }
 
-// TestShadowThatPanics: a candidate that ends in a panic is skipped, told of, and takes nothing
+// TestShadowThatPanics: a candidate that ends in a panic is skipped, reported, and takes nothing
 // with it.
 func TestShadowThatPanics(t *testing.T) {
 	meter := metering.New()

@@ -43,7 +43,7 @@ var hiddenHeaders = [...]string{
 	"Nel", "Report-To", "Permissions-Policy", "Cross-Origin-", "Trailer", "Upgrade", "Www-Authenticate", "Proxy-", "Authorization", "X-Ratelimit-", "Ratelimit",
 }
 
-// tellHeaders returns the headers that the agent is told of, as a JSON object without
+// tellHeaders returns the headers that the agent reads, as a JSON object without
 // braces, before the answer is kept.
 func (x *exchange) tellHeaders(r *received) []byte {
 	x.told = x.told[:0]

@@ -195,7 +195,7 @@ func TestWhatIsCompared(t *testing.T) {
 	}
 }
 
-// TestConvertedAnswers: what is made of an answer that is no JSON is looked at for credentials again.
+// TestConvertedAnswers: what is made of an answer that is not JSON is looked at for credentials again.
 func TestConvertedAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(x *exchange)

@@ -115,7 +115,7 @@ func TestPluginEffectOnFields(t *testing.T) {
 	if said := w.failure(tool, `{"fields":"items"}`); !strings.Contains(said, `unknown field "items"`) {
 		t.Errorf("a field that the plugin's schema does not have: %s", said)
 	}
-	// What is no JSON is the plugin's fault.
+	// What is not JSON is the plugin's fault.
 	s = &script{make: map[string]string{"a": "oops"}, got: map[string]string{}}
 	w, tool = withPlugins(t, s, concise(), nil)
 	if text := w.text(tool, `{}`); text != small || s.refused != 1 {

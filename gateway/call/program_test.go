@@ -85,7 +85,7 @@ func (failing) Credential(context.Context, string) (credentials.Credential, erro
 	return credentials.Credential{}, errStore
 }
 
-// TestFaultsAreNotShown: what is no problem for people is an error, with nothing
+// TestFaultsAreNotShown: what is not a problem for people is an error, with nothing
 // appended, and never the text an agent reads.
 func TestFaultsAreNotShown(t *testing.T) {
 	up := upstreamtest.New(t)

@@ -105,7 +105,7 @@ func (x *exchange) appendNotesText(dst []byte) []byte {
 	return append(jsonscan.AppendString(append(dst, `,{"type":"text","text":`...), x.notes), '}')
 }
 
-// appendProblem appends what an agent is told of a problem: the fault, what to do,
+// appendProblem appends what an agent reads of a problem: the fault, what to do,
 // and each single fault with its place on a line of its own.
 func appendProblem(dst []byte, p *problem.Error) []byte {
 	if len(p.Parts) == 0 {

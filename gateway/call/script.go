@@ -233,7 +233,7 @@ type scriptCalls struct {
 	open  int  // calls that it did not await
 
 	used  []registry.CalledTool // guarded by mu; what it called, each once
-	other string                // guarded by mu; a tool that is no operation of a connector
+	other string                // guarded by mu; a tool that is not an operation of a connector
 }
 
 // run is what is kept of a run that succeeded.

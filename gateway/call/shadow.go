@@ -300,7 +300,7 @@ func (s *shadow) compare(k *shadowCall) {
 		k.trial.Meter.Compare(&n)
 		return
 	}
-	if s.warm != k.trial.Candidate { // what the first call compiles is no time of a call
+	if s.warm != k.trial.Candidate { // what the first call compiles is not a time of a call
 		s.warm = k.trial.Candidate
 		s.candidate(k, tool, &metering.Comparison{})
 	}

@@ -72,7 +72,7 @@ func (x *exchange) closeSpan(err error) {
 	x.span.EndCall(&e)
 }
 
-// spanHTTP begins the span of an exchange with an API, which is told of it unless the
+// spanHTTP begins the span of an exchange with an API, which learns of it unless the
 // operation has that header itself.
 func (x *exchange) spanHTTP() *tracing.Span {
 	if x.span == nil {

@@ -111,7 +111,7 @@ func TestLegitimateText(t *testing.T) {
 		if got := w.text(tool, "{}"); got != text {
 			t.Errorf("%s: %+q, want %+q", profile, got, text)
 		}
-		// An escape that the text shows is no character.
+		// An escape that the text shows is not a character.
 		w.answer = upstreamtest.JSON(200, `{"items":[{"id":1,"name":"write \\u200b here"}]}`)
 		if got := w.text(tool, "{}"); !strings.Contains(got, `write \\u200b here`) {
 			t.Errorf("%s: %s", profile, got)

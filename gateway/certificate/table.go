@@ -3,7 +3,7 @@
 // handshake, HTTP-01 (RFC 8555 §8.3) at a path. It obtains no certificates and keeps none
 // beyond the process.
 //
-// A name that is no domain of the release gets no certificate, unless the operator gave
+// A name that is not a domain of the release gets no certificate, unless the operator gave
 // the listener one by files. A Table may be used by many goroutines. See docs/adr/0051.
 package certificate
 

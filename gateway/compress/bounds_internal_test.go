@@ -61,7 +61,7 @@ func TestFormBounds(t *testing.T) {
 	}
 }
 
-// TestTreeLimit: a document of more values is no tree.
+// TestTreeLimit: a document of more values is not a tree.
 func TestTreeLimit(t *testing.T) {
 	var tr tree // its room is used again
 	for n, want := range map[int]bool{treeLimit: true, treeLimit + 1: false} {

@@ -32,7 +32,7 @@ func (f Form) String() string {
 const (
 	// margin is the share of the minified JSON's tokens, in percent, that table text
 	// must stay under to be chosen: an estimate errs by some percent either way, and
-	// a text that is no JSON must earn its place.
+	// a text that is not JSON must earn its place.
 	margin = 97
 	// minSaving is how many tokens it must save at least: for fewer, what every
 	// reader knows is worth more.

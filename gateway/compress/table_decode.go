@@ -153,7 +153,7 @@ func (d *decoder) resolve(h *header, p *part) error {
 	}
 	c, ok := h.index[string(p.lit)]
 	if !ok || h.columns[c].mode == modeFixed || h.columns[c].mode == modeDefault {
-		return d.fail("reference to %s, which is no column with cells", p.lit)
+		return d.fail("reference to %s, which is not a column with cells", p.lit)
 	}
 	p.ref, p.lit = c, nil
 	return nil

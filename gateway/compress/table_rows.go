@@ -125,14 +125,14 @@ func (d *decoder) expand(h *header, cells []span, i, hops int) error {
 			d.out = append(d.out, hole...)
 		case partTime:
 			if len(hole) < 15 || hole[8] != 'T' {
-				return d.fail("%q is no time in basic format", hole)
+				return d.fail("%q is not a time in basic format", hole)
 			}
 			d.out = append(append(append(d.out, hole[:4]...), '-'), hole[4:6]...)
 			d.out = append(append(append(d.out, '-'), hole[6:11]...), ':')
 			d.out = append(append(append(d.out, hole[11:13]...), ':'), hole[13:]...)
 		case partUUID:
 			if len(hole) != 32 {
-				return d.fail("%q is no UUID without hyphens", hole)
+				return d.fail("%q is not a UUID without hyphens", hole)
 			}
 			for k, cut := range [...]int{0, 8, 12, 16, 20} {
 				if k > 0 {

@@ -235,7 +235,7 @@ func FuzzDecodeTable(f *testing.F) {
 	})
 }
 
-// TestFormTrusts: a document that nobody validated is written in some form; what is no JSON
+// TestFormTrusts: a document that nobody validated is written in some form; what is not JSON
 // ends the reading, wherever it is cut or changed, and what nests too deeply stays JSON.
 func TestFormTrusts(t *testing.T) {
 	doc := issues(3)

@@ -88,7 +88,7 @@ func (t *tree) ref(n *node) ([]byte, bool) {
 
 // build reads b, which is valid JSON. It reports false when b is longer than offsets
 // reach, when there are more than treeLimit values, when they nest deeper than
-// [jsonscan.DefaultMaxDepth], and when it comes upon what is no JSON after all.
+// [jsonscan.DefaultMaxDepth], and when it comes upon what is not JSON after all.
 func (t *tree) build(b []byte) bool {
 	t.b = b
 	if len(b) > math.MaxInt32 {

@@ -62,7 +62,7 @@ func (d *toonReader) fail(format string, args ...any) error {
 }
 
 // split reads the lines: comments and blank ones go, indentation becomes depth.
-// Without strict mode, half a level counts as none, and a tab is no indentation.
+// Without strict mode, half a level counts as none, and a tab is not indentation.
 func (d *toonReader) split(text []byte, indent int) error {
 	if !d.lenient && !utf8.Valid(text) {
 		return d.fail("the text is not UTF-8")

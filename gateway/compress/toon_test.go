@@ -175,7 +175,7 @@ func TestDecodeTOON(t *testing.T) {
 	fails("a[2]:\n  - 1\nb: 2", 1, "1 items follow where the header says 2")
 	fails("# c\n\na[1]{x,y}:\n  1", 4, "1 cells where the header has 2 fields")
 	fails("a:\n   b: 1", 2, "not a multiple of 2")
-	fails("a:\n  b: \"\\x\"", 2, `\x is no escape`)
+	fails("a:\n  b: \"\\x\"", 2, `\x is not an escape`)
 	fails("a: 1\nb: 2\na: 3", 3, `"a" stands twice`)
 	fails("a[2]:\n  - 1\n\n  - 2", 4, "blank line")
 	fails("a\nb: 1", 1, "a key and a colon")

@@ -77,12 +77,12 @@ func (d *toonReader) unescape(token []byte) ([]byte, error) {
 			}
 			r, err := strconv.ParseUint(string(token[i+1:i+5]), 16, 16)
 			if err != nil || !utf8.ValidRune(rune(r)) {
-				return nil, d.fail(`\u%s is no character`, token[i+1:i+5])
+				return nil, d.fail(`\u%s is not a character`, token[i+1:i+5])
 			}
 			out = utf8.AppendRune(out, rune(r))
 			i += 4
 		default:
-			return nil, d.fail(`\%c is no escape`, token[i])
+			return nil, d.fail(`\%c is not an escape`, token[i])
 		}
 	}
 	d.scratch = out[:0]

@@ -57,7 +57,7 @@ const (
 	Certificate
 )
 
-// Rule says where a credential goes. The zero Rule is no authentication.
+// Rule says where a credential goes. The zero Rule means no authentication.
 type Rule struct {
 	Type   Type
 	Name   string // header, parameter, cookie or member

@@ -68,7 +68,7 @@ func (b *Bound) Redact(body []byte) []byte {
 // redactSplit is body without what nobody sees, when a secret is in it then.
 func (b *Bound) redactSplit(body []byte) []byte {
 	clean := textfilter.AppendJSON(nil, body)
-	if textfilter.Index(clean) >= 0 { // it is no JSON
+	if textfilter.Index(clean) >= 0 { // it is not JSON
 		clean = textfilter.Append(nil, clean)
 	}
 	if found := b.redact(clean); len(found) != len(clean) || !bytes.Equal(found, clean) {

@@ -16,7 +16,7 @@ import (
 // Rules are credentials that go on one request together.
 type Rules []Rule
 
-// Compile makes the rules of a toolset's binding; nil is no authentication. It
+// Compile makes the rules of a toolset's binding; nil: no authentication. It
 // fails with [problem.Unsupported] on a type this gateway does not know, so that
 // a toolset is refused rather than called without its credential.
 func Compile(shape *registry.AuthShape) (Rules, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// MaxControlPlanes an edge may be told of: each that is gone costs a question the time
+// MaxControlPlanes an edge may know: each that is gone costs a question the time
 // of a dial.
 const MaxControlPlanes = 8
 

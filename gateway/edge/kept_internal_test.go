@@ -92,7 +92,7 @@ func TestWhatIsSealedToANode(t *testing.T) {
 			t.Errorf("%s of another edge: %v", what, err)
 		}
 		for fault, b := range map[string][]byte{
-			"that are no JSON": []byte("{"), "without anything": []byte("{}"), "that are no JSON inside": bytesOf(info, []byte("hidden")),
+			"that are not JSON": []byte("{"), "without anything": []byte("{}"), "that are not JSON inside": bytesOf(info, []byte("hidden")),
 			"sealed for another use": bytesOf(registry.SealInfo("edge_2"), map[string]string{"edge": id.Edge}),
 		} {
 			if err := f(r, b); err == nil || strings.Contains(err.Error(), "hidden") {
@@ -168,7 +168,7 @@ func TestAnswerIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again = OpenVault(d.ask(t, dir)); again.Fault() == nil || !strings.Contains(again.Fault().Error(), "stored credentials") {
-		t.Errorf("a file that is no JSON: %v", again.Fault())
+		t.Errorf("a file that is not JSON: %v", again.Fault())
 	}
 	if _, err := again.Credential("one"); !problem.Is(err, problem.NotFound) {
 		t.Error(err)

@@ -257,7 +257,7 @@ func (f *Follower) persist() error {
 	return c.packs.sweep(before, c.saved)
 }
 
-// clearWay moves aside what is no file where a file has to be written: a damaged
+// clearWay moves aside what is not a file where a file has to be written: a damaged
 // file system, or a mount that went wrong. What cannot be moved fails the write.
 func (c *cache) clearWay(names ...string) {
 	for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluicegate/sluice/registry/sign"
 )
 
-// A preview is opened when everything about it is right, and is no release that an edge
+// A preview is opened when everything about it is right, and is not a release that an edge
 // would follow.
 func TestOpenPreview(t *testing.T) {
 	w := newWorld(t)

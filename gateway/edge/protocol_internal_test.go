@@ -308,7 +308,7 @@ func TestQuestionsThatAreHeld(t *testing.T) {
 }
 
 // TestWhatAnErrorAnswerSays: what the control plane says of an error reaches who asked;
-// what is no problem document is told by its status.
+// what is not a problem document is told by its status.
 func TestWhatAnErrorAnswerSays(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"code":"conflict","detail":"taken"}`:                                                   "conflict: the control plane says: taken",
@@ -377,7 +377,7 @@ func TestMessages(t *testing.T) {
 	})
 	body = []byte("no JSON")
 	if c, err := r.Challenge(t.Context(), "a.example"); err == nil || c != nil {
-		t.Errorf("an answer that is no JSON: %+v, %v", c, err)
+		t.Errorf("an answer that is not JSON: %+v, %v", c, err)
 	}
 	status, body = http.StatusNotFound, refuse(problem.NotFound, "nothing is asked")
 	if c, err := r.Challenge(t.Context(), "a.example"); err != nil || c != nil {

@@ -16,7 +16,7 @@ const (
 	reportCheck = time.Second
 	// reportTimeout of one report.
 	reportTimeout = 10 * time.Second
-	// lowSpace of a node is told of: a release, the code compiled of it and the usage of a day
+	// lowSpace of a node is reported: a release, the code compiled of it and the usage of a day
 	// need less.
 	lowSpace = 128 << 20
 )

@@ -111,7 +111,7 @@ type stored struct {
 	Reasons map[string]string `json:"reasons,omitempty"` // of absent credentials
 }
 
-// OpenVault opens what is on disk. A file that does not open is no error: the
+// OpenVault opens what is on disk. A file that does not open is not an error: the
 // credentials are asked for again, and Fault says so until they came.
 func OpenVault(r *Remote) *Vault {
 	v := &Vault{remote: r, log: r.log, asked: make(chan struct{})}

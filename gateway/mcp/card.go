@@ -15,7 +15,7 @@ type Info struct {
 	Title        string // for people; "": none
 	Version      string
 	Instructions string // for the model; "": none
-	// What the toolset has besides tools, and whether a client can be told of changes of
+	// What the toolset has besides tools, and whether a client can be notified of changes of
 	// a resource.
 	Prompts, Resources, Completions, Subscribe bool
 }
@@ -88,7 +88,7 @@ func NewCard(info Info) *Card {
 	return c
 }
 
-// capabilities are what the toolset declares to clients that are told of changes, or not.
+// capabilities are what the toolset declares to clients that are notified of changes, or not.
 func (info *Info) capabilities(told bool) string {
 	changed, more := "false", ""
 	if told {

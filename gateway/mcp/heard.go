@@ -9,7 +9,7 @@ import (
 )
 
 // AppendRequest appends the message that asks the client of a session what another server
-// asks, under the id of the question. What is no parameter object is left out; hidden
+// asks, under the id of the question. What is not a parameter object is left out; hidden
 // characters are removed.
 func AppendRequest(dst []byte, q *session.Question, method string, params jsonscan.Value) []byte {
 	dst = strconv.AppendUint(append(dst, `{"jsonrpc":"2.0","id":`...), q.ID, 10)

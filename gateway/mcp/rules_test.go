@@ -13,7 +13,7 @@ import (
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
-// TestMessagesAreChecked: what is no message of JSON-RPC is refused for what is wrong with
+// TestMessagesAreChecked: what is not a message of JSON-RPC is refused for what is wrong with
 // it, with its id where it has one that can be matched.
 func TestMessagesAreChecked(t *testing.T) {
 	for _, c := range []struct {

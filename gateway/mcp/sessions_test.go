@@ -143,7 +143,7 @@ func TestToolThatCannotBeFound(t *testing.T) {
 	}
 }
 
-// TestCardOfItems: resources can be followed where there are some and the toolset tells of them.
+// TestCardOfItems: resources can be followed where there are some and the toolset reports them.
 func TestCardOfItems(t *testing.T) {
 	for info, want := range map[Info]bool{{}: false, {Resources: true}: false, {Subscribe: true}: false, {Resources: true, Subscribe: true}: true} {
 		c := NewCard(info)

@@ -36,7 +36,7 @@ const (
 // Level is the severity of a log message (RFC 5424, as MCP names it).
 type Level uint8
 
-// The levels. LevelNone is no level at all.
+// The levels. LevelNone is not a level at all.
 const (
 	LevelNone Level = iota
 	LevelDebug
@@ -196,7 +196,7 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 }
 
 // Request sends a request of another server to the client of a session, under the id of
-// the question, and reports whether there was room for it. What is no parameter object is
+// the question, and reports whether there was room for it. What is not a parameter object is
 // left out; hidden characters are removed. It keeps nothing of params.
 func (s *Stream) Request(q *session.Question, method string, params jsonscan.Value) bool {
 	if s == nil {

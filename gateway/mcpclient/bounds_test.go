@@ -28,7 +28,7 @@ func TestMaxChallenge(t *testing.T) {
 	}
 }
 
-// TestMaxDepth: an answer that nests as deep is read, one level more is no answer.
+// TestMaxDepth: an answer that nests as deep is read, one level more is not an answer.
 func TestMaxDepth(t *testing.T) {
 	const around = 2 // the answer and its result
 	for n, ok := range map[int]bool{maxDepth: true, maxDepth + 1: false} {

@@ -53,7 +53,7 @@ func (b *breaker) open() bool {
 
 // leave notes how a call ended; reached is false when the server was not there. A call
 // during which the server was reached by another proves nothing: many calls at once on
-// connections that the server closes one by one are no server that is away.
+// connections that the server closes one by one are not a server that is away.
 func (b *breaker) leave(entered uint64, reached bool, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -153,10 +153,10 @@ func (e *Endpoint) Base() upstream.Base { return e.base }
 // Addr is the "host:port" that is dialed.
 func (e *Endpoint) Addr() string { return e.base.Addr() }
 
-// Name is what people are told of where it is.
+// Name is what people read of where it is.
 func (e *Endpoint) Name() string { return e.base.Name() }
 
-// server is what people are told of who is there.
+// server is what people read of who is there.
 func (e *Endpoint) server() string {
 	if e.stdio {
 		return e.Name()
@@ -177,7 +177,7 @@ type Authorizer interface {
 // Target is a server as one call sees it.
 type Target struct {
 	Endpoint *Endpoint
-	// Hint is how the server was spoken to before; its zero value is no hint.
+	// Hint is how the server was spoken to before; its zero value is not a hint.
 	Hint manifest.MCPServer
 	// Owner separates what is agreed with a server: the toolset, whose credential is
 	// used, and which version of it.
@@ -270,7 +270,7 @@ type about struct {
 	name, title, version, instructions string
 	tools                              bool // it declares tools
 	prompts, resources, completions    bool // it declares them
-	subscribe                          bool // it tells of changes of a resource
+	subscribe                          bool // it reports changes of a resource
 	logging                            bool
 	tasks                              bool // a call of a tool may be one
 	extensions                         []string

@@ -116,7 +116,7 @@ func (x *Exchange) answered() *answered {
 
 // problem says that there is no MCP server, and what may be wrong.
 func (a *answered) problem(t *Target) *problem.Error {
-	p := problem.New(problem.CannotConnectMCP, "%s is no MCP server as far as it shows: it answered %s", shownURL(t), a.said)
+	p := problem.New(problem.CannotConnectMCP, "%s is not an MCP server as far as it shows: it answered %s", shownURL(t), a.said)
 	switch {
 	case a.rpc:
 		p.Detail = "the MCP server at " + shownURL(t) + " refused the handshake: " + a.said

@@ -22,7 +22,7 @@
 // are refused, and no capability is declared. In 2026-07-28 they are results, which are
 // passed on.
 //
-// Where a server tells of changes of its list, [Client.Listen] waits for them on a
+// Where a server reports changes of its list, [Client.Listen] waits for them on a
 // stream of its own.
 //
 // A [Client] is safe for concurrent use. An [Exchange] belongs to one call at a

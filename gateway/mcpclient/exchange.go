@@ -263,7 +263,7 @@ func (x *Exchange) readEvents(t *Target, resumes bool) func(int, io.Reader) erro
 // byteOrderMark is what some servers write before JSON; readers of the web remove it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// readBody reads an answer that is no stream. A body of another status than 200
+// readBody reads an answer that is not a stream. A body of another status than 200
 // may be a JSON-RPC error too.
 func (x *Exchange) readBody(t *Target) error {
 	body := bytes.TrimPrefix(x.http.Body(), byteOrderMark)
@@ -365,7 +365,7 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 	}
 }
 
-// said is what a person is told of an answer that is none: the status and the
+// said is what a person reads of an answer that is none: the status and the
 // beginning of the body.
 func (x *Exchange) said() string {
 	out := "HTTP " + strconv.Itoa(x.http.Status())

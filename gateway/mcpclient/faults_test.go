@@ -23,7 +23,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// TestNoServer: what is no MCP server is told apart, with what to do about it.
+// TestNoServer: what is not an MCP server is told apart, with what to do about it.
 func TestNoServer(t *testing.T) {
 	f := func(kind problem.Kind, text, remedy string, h http.HandlerFunc) {
 		t.Helper()

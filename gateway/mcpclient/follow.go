@@ -128,7 +128,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	return opened, err
 }
 
-// listenTo asks a server of 2026-07-28 to tell of changes of resources.
+// listenTo asks a server of 2026-07-28 to report changes of resources.
 func (c *Client) listenTo(x *Exchange, t *Target, l *link, uris []string, tell func(string, jsonscan.Value)) error {
 	if len(uris) == 0 {
 		return silent(t) // it tells nothing that was not asked for
@@ -146,7 +146,7 @@ func (c *Client) listenTo(x *Exchange, t *Target, l *link, uris []string, tell f
 }
 
 // subscribeAll subscribes to the resources of a feed in a session. What the server refuses
-// it does not tell of; who subscribed was told so when it did.
+// it does not report; who subscribed was told so when it did.
 func (c *Client) subscribeAll(t *Target, l *link, f *Feed) {
 	own := *t
 	var x Exchange

@@ -17,7 +17,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 )
 
-// TestFollow: each transport subscribes to maxFollowed resources at most, tells of their
+// TestFollow: each transport subscribes to maxFollowed resources at most, reports their
 // changes, and ends with who listens.
 func TestFollow(t *testing.T) {
 	for name, handler := range map[string]func(get func(*http.Request) *sdk.Server) http.Handler{
@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 			select {
 			case got := <-told:
 				if got != uris[maxFollowed-1] {
-					t.Errorf("told of %s", got)
+					t.Errorf("reported %s", got)
 				}
 			case <-time.After(20 * time.Second):
 				t.Fatal("nothing was told")

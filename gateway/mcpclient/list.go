@@ -24,7 +24,7 @@ const (
 // Listing is what a server says of itself, its tools and what it has besides.
 type Listing struct {
 	connector.MCPServer
-	// ListChanged says that the server tells of changes of its lists.
+	// ListChanged says that the server reports changes of its lists.
 	ListChanged bool
 	// Unlisted are the lists that the server declares and does not give.
 	Unlisted []connector.Refused

@@ -29,7 +29,7 @@ var told = [...]struct {
 	{"notifications/resources/list_changed", "resourcesListChanged", func(a *about) bool { return a.resourcesChanged }},
 }
 
-// tells reports whether the server tells of changes of a list.
+// tells reports whether the server reports changes of a list.
 func (a *about) tells() bool { return a.listChanged || a.promptsChanged || a.resourcesChanged }
 
 func isListChanged(method string) bool {
@@ -45,7 +45,7 @@ func isListChanged(method string) bool {
 // (default: an hour) or t is cancelled, and tells the listener when one of its lists
 // changes: subscriptions/listen of 2026-07-28, the GET stream of the older revisions,
 // or the stream of HTTP with SSE. It returns nil when the stream ended after it was
-// open. It fails with [problem.Unsupported] when the server does not tell of changes,
+// open. It fails with [problem.Unsupported] when the server does not report changes,
 // and otherwise as [Client.Call] does.
 func (c *Client) Listen(x *Exchange, t *Target, to Listener) error {
 	own := *t

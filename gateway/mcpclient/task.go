@@ -32,7 +32,7 @@ func (k *task) ended() bool {
 	return k.status == "completed" || k.status == "failed" || k.status == "cancelled"
 }
 
-// read takes over what the server says of the task; false: it is no task.
+// read takes over what the server says of the task; false: it is not a task.
 func (k *task) read(v jsonscan.Value) bool {
 	id, status := v.Get("taskId"), v.Get("status")
 	if id.Kind() != jsonscan.String || status.Kind() != jsonscan.String || len(id.Raw()) > maxTaskID {

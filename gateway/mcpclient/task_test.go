@@ -24,7 +24,7 @@ type tasks struct {
 	mu     sync.Mutex
 	states []string // guarded by mu
 	asked  []string // guarded by mu; methods about tasks, and the member task of calls
-	only   bool     // guarded by mu; calls are refused that are no tasks
+	only   bool     // guarded by mu; calls are refused that are not tasks
 	none   bool     // guarded by mu; it declares no tasks
 }
 

@@ -71,7 +71,7 @@ func named(contentType []byte) string {
 	return params["charset"]
 }
 
-// told is the encoding that a text itself tells of, and the text behind its byte order mark.
+// told is the encoding that a text itself names, and the text behind its byte order mark.
 func told(contentType, body []byte) (label string, text []byte) {
 	kind := KindOf(contentType, nil, false)
 	if kind == Text && !isText(string(Type(contentType))) {

@@ -47,7 +47,7 @@ func TestDeclaredXML(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	if out, err := AppendXML(nil, []byte(`<?xml version="1.0" encoding="ISO-8859-1"?><a>caf`+"\xe9</a>")); err == nil {
-		t.Errorf("of bytes that are no UTF-8: %s", out)
+		t.Errorf("of bytes that are not UTF-8: %s", out)
 	}
 }
 

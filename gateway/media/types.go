@@ -36,7 +36,7 @@ func FileType(m []byte) string {
 	return string(m)
 }
 
-// shownTypes are the media types that an agent is told of where something redacts: the
+// shownTypes are the media types that an agent reads of where something redacts: the
 // header of an answer is bytes of the upstream too.
 var shownTypes = map[string]bool{
 	"application/json": true, "application/xml": true, "application/pdf": true, "application/zip": true, "application/gzip": true, TypeBinary: true,

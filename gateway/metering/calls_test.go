@@ -43,7 +43,7 @@ func TestLoggedCall(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if c := got[2]; !c.Captured || c.Answer != "" || c.Arguments == "" {
-		t.Errorf("an answer that is no text: %+v", c)
+		t.Errorf("an answer that is not text: %+v", c)
 	}
 	if rest := m.Drain(); len(rest.Calls) != 0 || len(rest.Omitted) != 0 {
 		t.Errorf("again: %+v", rest)

@@ -84,7 +84,7 @@ func Series(name string, pairs ...string) string {
 	return b.String()
 }
 
-// Operation counts a request of the protocol that was no tool call.
+// Operation counts a request of the protocol that was not a tool call.
 func (m *Meter) Operation(method mcp.Method, version mcp.Version, seconds float64) {
 	if m == nil {
 		return

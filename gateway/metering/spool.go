@@ -114,7 +114,7 @@ func (r report) name() string {
 }
 
 // NewSpool reads which reports a former run left. A directory that cannot be read
-// or written is no error: it is said by [Spool.Fault] and tried again.
+// or written is not an error: it is said by [Spool.Fault] and tried again.
 func NewSpool(o SpoolOptions) (*Spool, error) {
 	if o.Meter == nil || o.Dir == "" || o.Poster == nil {
 		return nil, errors.New("metering: a spool needs a meter, a directory and a poster")

@@ -41,7 +41,7 @@ func TestJudgeWindows(t *testing.T) {
 		t.Helper()
 		judge(most+1, failed)
 		if len(w.events) == 0 || w.events[len(w.events)-1].Until != now.Add(want).Unix() {
-			t.Errorf("told of %+v, want a pause of %s", w.events, want)
+			t.Errorf("reported %+v, want a pause of %s", w.events, want)
 		}
 		now = now.Add(want)
 	}

@@ -112,7 +112,7 @@ func TestUnbind(t *testing.T) {
 	}
 	if len(w.events) != 6 || w.events[0].Workspace != "acme" || w.events[0].Name != "moody" || w.events[0].Version != "1.0.0" ||
 		!strings.Contains(w.events[0].Reason, "11 of 11 calls failed, the last: in a bad mood") {
-		t.Errorf("told of %+v", w.events)
+		t.Errorf("reported %+v", w.events)
 	}
 	used := w.r.Usage()
 	if len(used) != 1 || used[0].Calls != 66 || used[0].Errors != 66 || used[0].Unbound != 6 || used[0].BytesIn != 66*7 || used[0].BytesOut != 0 {
@@ -173,7 +173,7 @@ func TestUnbindSlow(t *testing.T) {
 			t.Errorf("%s each with %+v: %v", each, limits, err)
 		}
 		if out && !strings.Contains(w.events[0].Reason, "20 calls used") {
-			t.Errorf("told of %+v", w.events)
+			t.Errorf("reported %+v", w.events)
 		}
 	}
 	f(nil, 10*time.Millisecond+grace/2, false) // half of its deadline
@@ -215,7 +215,7 @@ func TestOthersFaults(t *testing.T) {
 		w.r.judge(e, &e.records.all, p, extism.ErrBusy, now, time.Hour, 0, 0, 0)
 	}
 	if err := w.call(p); err != nil || len(w.events) != 0 {
-		t.Errorf("%v, told of %+v", err, w.events)
+		t.Errorf("%v, reported %+v", err, w.events)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestEndedWorkflow(t *testing.T) {
 		p := &snapshot.Plugin{Workspace: "acme", Package: g, Key: "relay", Ref: &registry.PluginRef{Name: "relay", Version: "1.0.0", Config: config, Unbind: &registry.UnbindLimits{ErrorPercent: 1}}}
 		for range Window {
 			if _, err := w.r.Transform(t.Context(), nil, []byte(`{}`), p, &guest.Context{Calls: guest.NewCalls(g, gone{})}); err == nil || errors.Is(err, ErrUnbound) {
-				t.Fatalf("it ended with %v, told of %+v", err, w.events)
+				t.Fatalf("it ended with %v, reported %+v", err, w.events)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // TestRequestsByStatus: requests of plugins are counted by the first digit of their statuses;
-// what is no status of HTTP, as of one that was not answered, is none.
+// what is not a status of HTTP, as of one that was not answered, is none.
 func TestRequestsByStatus(t *testing.T) {
 	m := metering.New()
 	s := &series{m: m, name: "acme/join", kind: "workflow"}
@@ -46,7 +46,7 @@ func TestFailuresByCause(t *testing.T) {
 	got := map[registry.PluginKey]*registry.PluginCounts{}
 	e.take(got)
 	if n := got[e.key]; n == nil || n.Deadlines != 1 || n.Traps != 2 || n.Errors != 4 {
-		t.Errorf("told of %+v", n)
+		t.Errorf("reported %+v", n)
 	}
 	e.take(got)
 	if n := got[e.key]; n.Traps != 2 {

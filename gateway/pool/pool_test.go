@@ -349,7 +349,7 @@ func TestOpen(t *testing.T) {
 }
 
 // TestProbe: a node says whether the server can be used before and after it is: one with
-// a wrong password, or that may not be written, is told of without a caller.
+// a wrong password, or that may not be written, is reported without a caller.
 func TestProbe(t *testing.T) {
 	s := pooltest.Start(t)
 	var logged bytes.Buffer

@@ -90,7 +90,7 @@ func TestRequestsAreBounded(t *testing.T) {
 }
 
 func TestStrayLinesAreBounded(t *testing.T) {
-	for size, want := range map[int]string{maxStrayLine: "", maxStrayLine + 1: "it wrote to its output what is no JSON-RPC message"} {
+	for size, want := range map[int]string{maxStrayLine: "", maxStrayLine + 1: "it wrote to its output what is not a JSON-RPC message"} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const (
 	// maxLine is the longest message of a server, in bytes: that of the largest answer
 	// that any toolset may ask for.
 	maxLine = 64 << 20
-	// maxStray is how many lines that are no messages a server may write to its output
+	// maxStray is how many lines that are not messages a server may write to its output
 	// from one message to the next, and maxStrayLine how long each may be: some greet or
 	// log there, which the protocol forbids and other clients overlook.
 	maxStray     = 1000
@@ -181,7 +181,7 @@ func (c *child) readMessages(from io.Reader) {
 			}
 		}
 		if stray++; stray > maxStray || len(line) > maxStrayLine {
-			c.fault("it wrote to its output what is no JSON-RPC message")
+			c.fault("it wrote to its output what is not a JSON-RPC message")
 			continue
 		}
 		c.log.add("stdout: ", line)

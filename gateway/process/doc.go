@@ -10,6 +10,6 @@
 // [Keep]): it starts the command in a process group of its own, watches the memory and
 // the number of its processes, and ends all of them, also when the node was killed.
 //
-// A command runs with the rights of the node's user; this is no sandbox. Who may add
+// A command runs with the rights of the node's user; this is not a sandbox. Who may add
 // one is decided by the control plane (docs/threat-model.md), not here.
 package process

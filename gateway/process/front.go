@@ -16,7 +16,7 @@ const (
 	// EnvHeader begins the header that gives a new session a credential as an
 	// environment variable: "Sluice-Env-GITHUB_TOKEN". The name is in capitals.
 	EnvHeader = "Sluice-Env-"
-	// ProblemHeader has the remedy of an answer that is no MCP: its body says what is
+	// ProblemHeader has the remedy of an answer that is not an MCP: its body says what is
 	// wrong.
 	ProblemHeader = "Sluice-Remedy"
 

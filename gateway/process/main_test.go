@@ -107,7 +107,7 @@ func fake(kind string, args []string) {
 		switch kind {
 		case "garbage":
 			for range maxStray + 1 {
-				say("this is no message")
+				say("this is not a message")
 			}
 		case "chats": // and writes a log in JSON, with ids
 			for range maxStray - 1 {

@@ -305,7 +305,7 @@ func TestMessagesBeforeTheAnswer(t *testing.T) {
 // What misbehaves ends with a reason, and the next session works.
 func TestMisbehaviour(t *testing.T) {
 	for _, c := range []struct{ kind, want string }{
-		{"garbage", "it wrote to its output what is no JSON-RPC message"},
+		{"garbage", "it wrote to its output what is not a JSON-RPC message"},
 		{"long", "it wrote a message of more than 64 MiB"},
 		{"dies", "it ended with status 4"},
 		{"mute", "it closed its output"},

@@ -232,7 +232,7 @@ func (s *Servers) launch(one *session, spec *Spec, credentials map[string]string
 	return nil
 }
 
-// order is what a keeper is told of a command.
+// order is what a keeper learns of a command.
 func (s *Servers) order(spec *Spec, credentials map[string]string) *order {
 	o := &order{
 		Argv: spec.Argv, Env: spec.Environ(s.o.Environ, credentials), Dir: spec.Dir,

@@ -27,7 +27,7 @@ func TestEndsEverything(t *testing.T) {
 	q := s.Ask()
 	table.End(s)
 	if _, open := <-q.Answer(); open || cancelled != 1 || !standing.ended || !resumed.ended || len(over) != 1 || over[0] != s {
-		t.Errorf("a question is open: %v, %d calls cancelled, streams ended: %v, %v, told of %d", open, cancelled, standing.ended, resumed.ended, len(over))
+		t.Errorf("a question is open: %v, %d calls cancelled, streams ended: %v, %v, reported %d", open, cancelled, standing.ended, resumed.ended, len(over))
 	}
 	late := &stream{}
 	if s.Use("server") || len(s.Used()) != 0 || s.Ask() != nil || s.Begin([]byte("2"), func() {}) != nil || s.Replay([]byte("3")) != nil ||
@@ -41,7 +41,7 @@ func TestEndsEverything(t *testing.T) {
 	// A session without any of them ends as well.
 	table.End(table.Open(ada, Client{}))
 	if len(over) != 2 || table.Len() != 0 {
-		t.Errorf("told of %d", len(over))
+		t.Errorf("reported %d", len(over))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestSweep(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if table.Len() != 1 || len(over) != 1 || over[0] != idle || table.Find(ada, []byte(idle.ID())) != nil {
-			t.Errorf("%d sessions after an hour, told of %d", table.Len(), len(over))
+			t.Errorf("%d sessions after an hour, reported %d", table.Len(), len(over))
 		}
 		call.End()
 		time.Sleep(sweepEvery)

@@ -80,7 +80,7 @@ func (s *Session) Level() uint8 { return uint8(s.level.Load()) }
 // SetLevel keeps the level of logging/setLevel.
 func (s *Session) SetLevel(level uint8) { s.level.Store(uint32(level)) }
 
-// Saw keeps which lists the client knows of or is about to be told of, and returns what it
+// Saw keeps which lists the client knows of or is about to learn of, and returns what it
 // was before; "": there is no before.
 func (s *Session) Saw(lists string) (before string) {
 	s.mu.Lock()

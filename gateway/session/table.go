@@ -34,7 +34,7 @@ type Owner struct{ Workspace, Toolset, Caller string }
 
 // Options configures a Table.
 type Options struct {
-	// Ended is told of each session that ended, from any goroutine and behind all locks.
+	// Ended is called with each session that ended, from any goroutine and behind all locks.
 	// Default: nobody is.
 	Ended func(*Session)
 }

@@ -2,7 +2,7 @@ package snapshot
 
 import "fmt"
 
-// Summary is what people are told of a tool in one line.
+// Summary describes a tool to people in one line.
 type Summary struct {
 	Name, Title, Description string // the description's first sentence
 	ReadOnly, Destructive    bool

@@ -28,7 +28,7 @@ type Tool struct {
 	Toolset *Toolset
 	Binding *Binding
 
-	// Fetch says that this is no operation of an API but the tool that gives the
+	// Fetch says that this is not an operation of an API but the tool that gives the
 	// rest of an answer that was cut: its Ready has a Meter only.
 	Fetch bool
 	// Script says that this is the tool that runs scripts, which call the others.
@@ -38,7 +38,7 @@ type Tool struct {
 	// Workflow is not nil for a tool that a plugin offers, which calls other tools: it
 	// has no Binding, and its Ready has neither Plan nor Base.
 	Workflow *Workflow
-	// Item is not nil for what is no tool but a prompt, resource or resource template of
+	// Item is not nil for what is not a tool but a prompt, resource or resource template of
 	// an MCP server: its Ready has no Plan.
 	Item *Item
 

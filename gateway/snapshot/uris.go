@@ -88,7 +88,7 @@ func (t *Tool) Speaks() bool {
 	return how != nil && !t.Binding.stateless && !t.Toolset.withholds(t.Binding)
 }
 
-// Subscribes reports whether the tool's server tells of changes of its resources.
+// Subscribes reports whether the tool's server reports changes of its resources.
 func (t *Tool) Subscribes() bool {
 	for _, s := range t.Toolset.items.servers {
 		if s.binding == t.Binding {

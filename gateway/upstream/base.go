@@ -73,7 +73,7 @@ func (b *Base) Zero() bool { return b.origin == "" }
 // Addr is the "host:port" that is dialed.
 func (b *Base) Addr() string { return b.addr }
 
-// Name is what people are told of it: the address, except where that is no place they know.
+// Name is what people read of it: the address, except where that is not a place they know.
 func (b *Base) Name() string { return cmp.Or(b.name, b.addr) }
 
 // Origin is scheme, host and port, without path.

@@ -210,7 +210,7 @@ func TestChunkedStream(t *testing.T) {
 	}
 }
 
-// TestMaxInterim: so many answers 1xx are skipped; one more is no answer.
+// TestMaxInterim: so many answers 1xx are skipped; one more is not an answer.
 func TestMaxInterim(t *testing.T) {
 	for n, want := range map[int]error{maxInterim: nil, maxInterim + 1: errInterim} {
 		in := strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", n) + "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

@@ -89,7 +89,7 @@ func (x *Exchange) readStream(conn net.Conn, br *bufio.Reader, body io.Reader, e
 	}
 }
 
-// streamEnd is what an event of a media type ends with; "" for what is no stream.
+// streamEnd is what an event of a media type ends with; "" for what is not a stream.
 func streamEnd(contentType []byte) string {
 	media, _, _ := bytes.Cut(contentType, []byte(";"))
 	media = bytes.TrimSpace(media)

@@ -144,7 +144,7 @@ func TestRemove(t *testing.T) {
 	if err := atomicfile.Write(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second finds nothing, which is no error
+	for range 2 { // the second finds nothing, which is not an error
 		if err := atomicfile.Remove(atomicfile.OS, path); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Application is how one AI application is told of a toolset.
+// Application is how one AI application connects to a toolset.
 type Application struct {
 	Name  string // value of --for
 	Title string

@@ -1,4 +1,4 @@
-// Package clientconfig says how MCP clients, which are AI applications, are told of a toolset:
+// Package clientconfig says how MCP clients, which are AI applications, connect to a toolset:
 // what to run or paste, and what their configuration files get. Where their own documentation
 // says so is in docs/clients.md.
 package clientconfig

@@ -38,7 +38,7 @@ func at(where string) string {
 }
 
 // Of returns what is wrong with the disk, as a [problem.Unavailable] that names the file;
-// nil when err tells of no such fault.
+// nil when err reports no such fault.
 func Of(err error) *problem.Error {
 	where := ""
 	if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -45,7 +45,7 @@ func Parse(list []string) (Proxies, error) {
 		if err != nil {
 			a, aerr := netip.ParseAddr(text)
 			if aerr != nil || a.Zone() != "" {
-				return Proxies{}, problem.New(problem.InvalidArgument, "%.60q is no address of a proxy", text).Fix("write a network such as 10.0.0.0/8, an address, or private")
+				return Proxies{}, problem.New(problem.InvalidArgument, "%.60q is not an address of a proxy", text).Fix("write a network such as 10.0.0.0/8, an address, or private")
 			}
 			n = netip.PrefixFrom(a, a.BitLen())
 		}

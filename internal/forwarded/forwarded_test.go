@@ -77,7 +77,7 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// TestParse: what is no network is refused, and so are more than maxProxies.
+// TestParse: what is not a network is refused, and so are more than maxProxies.
 func TestParse(t *testing.T) {
 	for _, bad := range []string{"", "x", "10.0.0.0/33", "fe80::1%eth0", "example.com", "10.0.0.0/8/8", "0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96"} {
 		if _, err := Parse([]string{bad}); err == nil {

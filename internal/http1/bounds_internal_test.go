@@ -107,7 +107,7 @@ func TestCloseEndsAccept(t *testing.T) {
 		t.Fatal("done before it was closed")
 	default:
 	}
-	for range 2 { // again is no panic
+	for range 2 { // again is not a panic
 		_ = l.Close()
 	}
 	select {

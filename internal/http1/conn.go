@@ -290,7 +290,7 @@ func (c *Conn) release() {
 	defer c.l.mu.Unlock()
 	c.l.uncountLocked(c)
 	c.peer = nil
-	c.known.Store(true) // the proxy is no stranger
+	c.known.Store(true) // the proxy is not a stranger
 }
 
 // Detach ends the framing: what comes is read as it is, by whom the server gave the

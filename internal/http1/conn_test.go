@@ -182,7 +182,7 @@ func TestRequestsOfAProxy(t *testing.T) {
 	}
 	direct := l.admit(from("192.0.2.1", request))
 	if direct == nil || !direct.From(client) || direct.peer == nil || direct.peer.addr != netip.MustParseAddr("192.0.2.1") {
-		t.Error("a client that is no proxy says on whose behalf it asks")
+		t.Error("a client that is not a proxy says on whose behalf it asks")
 	}
 }
 

@@ -9,7 +9,7 @@
 // ends let one caller put words into another's connection. What this package lets
 // through can be read in one way only.
 //
-// It is no HTTP server: it routes nothing, answers nothing but refusals of
+// It is not an HTTP server: it routes nothing, answers nothing but refusals of
 // connections, and leaves everything that is not framing to the server behind it.
 //
 // A [Conn] is used by one goroutine at a time, except Close and the deadlines.

@@ -58,7 +58,7 @@ type Options struct {
 	Proxy func(netip.Addr) bool
 	// BodyBytes and BodyBytesPerAddress are memory for bodies.
 	BodyBytes, BodyBytesPerAddress int64
-	// Refused is told of each client that is turned away. Default: nobody is.
+	// Refused is called with each client that is turned away. Default: nobody is.
 	Refused func(Reason)
 }
 
@@ -112,7 +112,7 @@ func Listen(l net.Listener, o Options) *Listener {
 	return out
 }
 
-// Accept implements [net.Listener]. A system without descriptors is no end of the
+// Accept implements [net.Listener]. A system without descriptors is not the end of the
 // listener: connections that wait are closed until there are some.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {

@@ -32,7 +32,7 @@ func AppendPlain(dst, s []byte) (out []byte, plain bool) {
 
 // appendQuoted reports whether s has ASCII only, and of control characters only those
 // with a short escape and DEL. Eight bytes are copied at once, up to the next one that
-// cannot stand as it is. What follows a character that is no ASCII is written by
+// cannot stand as it is. What follows a character that is not ASCII is written by
 // [appendUTF8] where it is valid.
 func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 	n := len(dst)
@@ -67,7 +67,7 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 			}
 			plain, looked = false, true
 			r, size := utf8.DecodeRune(s[i:])
-			n += utf8.EncodeRune(out[n:], r) // RuneError for what is no UTF-8
+			n += utf8.EncodeRune(out[n:], r) // RuneError for what is not UTF-8
 			i += size
 		case shortEscapes[c] != 0:
 			plain = plain && (c >= 0x20 || c == '\n' || c == '\t')
@@ -142,7 +142,7 @@ var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r
 // 0x20 or no ASCII; 0 when there is none. See [plainRun].
 func special(w uint64) uint64 { return reserved(w) | w&highs }
 
-// reserved is special without what is no ASCII.
+// reserved is special without what is not ASCII.
 func reserved(w uint64) uint64 {
 	q := w ^ ones*'"'
 	e := w ^ ones*'\\'

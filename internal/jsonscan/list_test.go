@@ -43,7 +43,7 @@ func TestLongestListIndex(t *testing.T) {
 	}
 }
 
-// FuzzLongestList compares with the iterators, and tries what is no JSON.
+// FuzzLongestList compares with the iterators, and tries what is not JSON.
 func FuzzLongestList(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{"b":[]}],"c":{"d":[1,2,"\"]"]}}`))
 	f.Add([]byte(`{"a" :[ 1 , 2 ],"b":[[[`))

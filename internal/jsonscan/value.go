@@ -63,7 +63,7 @@ func (v Value) Exists() bool { return len(v.b) != 0 }
 func (v Value) Raw() []byte { return v.b }
 
 // Get returns the member of an object with that name; the last one if there are
-// several. A missing Value if there is none or v is no object.
+// several. A missing Value if there is none or v is not an object.
 func (v Value) Get(key string) Value {
 	var found Value
 	it := v.Members()

@@ -30,7 +30,7 @@ type node struct {
 	items   *node
 }
 
-// Of describes a value; nil: it is no JSON, or its description is too large.
+// Of describes a value; nil: it is not JSON, or its description is too large.
 func Of(doc []byte) json.RawMessage {
 	v, err := jsonscan.Parse(doc, jsonscan.DefaultMaxDepth)
 	if err != nil {

@@ -113,7 +113,7 @@ func codeLines(set *token.FileSet, file *ast.File, text []byte) (n int) {
 }
 
 // TestOversized: at the bounds nothing is found, one past them it is; comments, blank lines
-// and tests are no code, and what is generated may be long.
+// and tests are not code, and what is generated may be long.
 func TestOversized(t *testing.T) {
 	file := func(head string, line string, lines int) []byte {
 		return []byte(head + "package p\n" + strings.Repeat(line+"\n", lines-1-strings.Count(head, "\n")))

@@ -10,7 +10,7 @@
 // (only S256), RFC 7591, RFC 8414 and OpenID Connect Discovery 1.0, RFC 8707, RFC
 // 9207 (iss in the answer), RFC 9728, MCP 2026-07-28 (basic/authorization) and the
 // best practice of RFC 9700. Requests go through the http.Client of [Options],
-// which is the guarded one; addresses that come out of metadata are no exception.
+// which is the guarded one; addresses that come out of metadata are not an exception.
 //
 // A [Client] is safe for concurrent use.
 package oauth

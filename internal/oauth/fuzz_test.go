@@ -27,7 +27,7 @@ func FuzzTokenAnswer(f *testing.F) {
 		if err != nil {
 			p := problem.As(err)
 			if p == nil {
-				t.Fatalf("%v is no problem", err)
+				t.Fatalf("%v is not a problem", err)
 			}
 			for _, r := range p.Detail {
 				if r < ' ' || r == 0x7f {

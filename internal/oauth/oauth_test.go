@@ -390,7 +390,7 @@ func TestNotPermitted(t *testing.T) {
 	}
 }
 
-// TestAnswerCutOff: a part of an answer is no answer.
+// TestAnswerCutOff: a part of an answer is not an answer.
 func TestAnswerCutOff(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
@@ -403,7 +403,7 @@ func TestAnswerCutOff(t *testing.T) {
 	}
 }
 
-// TestAuthorizationURLRefuses: what is no URL is named, and nobody is sent there.
+// TestAuthorizationURLRefuses: what is not a URL is named, and nobody is sent there.
 func TestAuthorizationURLRefuses(t *testing.T) {
 	_, err := client(t).AuthorizationURL(t.Context(), &oauth.Config{AuthorizationURL: "https://[::1/authorize", TokenURL: "https://id.example/token", ClientID: "me"}, "s", "v")
 	wantKind(t, err, problem.InvalidArgument, "authorizationUrl is not a URL")

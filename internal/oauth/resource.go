@@ -37,7 +37,7 @@ type Resource struct {
 // metadata must be of this resource: the same origin, and its path or one above
 // it (RFC 9728 §3.3; a server at a path is often described by its origin).
 //
-// It fails with [problem.InvalidArgument] when the resource is no https URL,
+// It fails with [problem.InvalidArgument] when the resource is not an https URL,
 // [problem.NotFound] when it has no metadata where its challenge says,
 // [problem.Forbidden] when the metadata is of another resource,
 // [problem.UpstreamMalformed] when it cannot be used, and the problems of the

@@ -147,7 +147,7 @@ func TestWhoCanHelp(t *testing.T) {
 }
 
 // TestNoAnswer: a time-out, a cancelled request and the dialer's refusal are told apart, and
-// nothing is told of the address but its host.
+// nothing is said of the address but its host.
 func TestNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -473,7 +473,7 @@ func TestLoginPage(t *testing.T) {
 }
 
 // TestWhereServerIs: the server that was known is kept while the resource names it, a
-// revocation endpoint that must not be asked is forgotten, a fault is no absence.
+// revocation endpoint that must not be asked is forgotten, a fault is not an absence.
 func TestWhereServerIs(t *testing.T) {
 	const res = "https://api.example/mcp"
 	const at = "https://api.example/.well-known/oauth-protected-resource/mcp"
@@ -507,7 +507,7 @@ func TestWhereServerIs(t *testing.T) {
 			t.Errorf("%s: %v, want %s", answer, err, kind)
 		}
 	}
-	// A page for people is no metadata; where it is the resource's own address it is a fault.
+	// A page for people is not metadata; where it is the resource's own address it is a fault.
 	if _, err := s.client().resource(t.Context(), res, res+"\x7f"); !problem.Is(err, problem.InvalidArgument) {
 		t.Errorf("%v", err)
 	}
@@ -530,7 +530,7 @@ func TestWhereServerIs(t *testing.T) {
 	}
 }
 
-// TestRegistrations: what is no client, and until when its secret is good.
+// TestRegistrations: what is not a client, and until when its secret is good.
 func TestRegistrations(t *testing.T) {
 	for _, c := range []struct {
 		status  int

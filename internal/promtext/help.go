@@ -18,7 +18,7 @@ var Help = map[string]string{
 	"sluice_http_body_bytes":                   "Memory that request bodies take.",
 	"sluice_http_connections":                  "Open connections of clients.",
 	"sluice_http_refused_total":                "Connections and requests that were refused to protect the node, by reason.",
-	"sluice_listen_streams":                    "Open streams of clients that are told of changes.",
+	"sluice_listen_streams":                    "Open streams of clients that are notified of changes.",
 	"sluice_upstream_streams":                  "Open streams to MCP servers, of clients with subscriptions.",
 	"sluice_state_operations_total":            "Operations on what the nodes of a pool share, by result: ok, failed, skipped, cancelled.",
 	"sluice_state_up":                          "1 while the server of what the nodes of a pool share answers.",

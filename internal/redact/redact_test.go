@@ -83,7 +83,7 @@ func TestRandom(t *testing.T) {
 	f("aaaaBBBBaaaaBBBaaaBBB", false)
 	f("", false)
 	f("---", false)
-	f("a-B-a-B-a-B", true) // what is no letter or digit does not count
+	f("a-B-a-B-a-B", true) // what is not a letter or digit does not count
 }
 
 func TestLimit(t *testing.T) {

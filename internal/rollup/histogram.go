@@ -25,7 +25,7 @@ const (
 const MaxEncoded = Buckets * (1 + binary.MaxVarintLen64)
 
 // ErrEncoding is returned for bytes that encode no histogram.
-var ErrEncoding = errors.New("rollup: this is no histogram")
+var ErrEncoding = errors.New("rollup: this is not a histogram")
 
 // bounds are the upper bounds of all buckets but the last, which has none.
 var bounds = func() (b [Buckets - 1]time.Duration) {

@@ -232,7 +232,7 @@ func TestOwnInterfaces(t *testing.T) {
 	}
 }
 
-// TestNotGrantable: what is no address of a single machine.
+// TestNotGrantable: what is not an address of a single machine.
 func TestNotGrantable(t *testing.T) {
 	d := dialer(t, Options{})
 	for _, a := range []string{"0.0.0.0:80", "[::]:80", "224.0.0.1:80", "[ff02::1]:80", "[fe80::1%eth0]:80", "[fd00::1%eth0]:80", "[64:ff9b::a00:1]:80", "[2002:a00:1::1]:80"} {

@@ -280,7 +280,7 @@ func TestSeenWherePrivateIsAllowed(t *testing.T) {
 	}
 }
 
-// TestOwnAddresses: what is no address of an interface is passed over, and a listener
+// TestOwnAddresses: what is not an address of an interface is passed over, and a listener
 // answers at the unspecified address whatever interfaces there are.
 func TestOwnAddresses(t *testing.T) {
 	o := &own{ports: map[uint16]bool{7301: false}, interfaces: func() ([]net.Addr, error) {

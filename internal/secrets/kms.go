@@ -261,7 +261,7 @@ func readWrapped(path string) ([]byte, error) {
 	}
 	switch {
 	case !st.Mode().IsRegular() || st.Size() > maxWrappedFile:
-		return nil, problem.New(problem.InvalidArgument, "the file of wrapped keys is no file of at most %d bytes", maxWrappedFile).At(path, 0, 0, "")
+		return nil, problem.New(problem.InvalidArgument, "the file of wrapped keys is not a file of at most %d bytes", maxWrappedFile).At(path, 0, 0, "")
 	case runtime.GOOS != "windows" && st.Mode().Perm()&^keyFileMode != 0:
 		return nil, problem.New(problem.Forbidden, "the file of wrapped keys may be read or written by others (mode %04o)", st.Mode().Perm()).
 			At(path, 0, 0, "").Fix("chmod 600 %s", path)

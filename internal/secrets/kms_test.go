@@ -220,7 +220,7 @@ func TestBadWrappedFiles(t *testing.T) {
 		t.Errorf("%q, %v", ids, err)
 	}
 
-	// A plain key file that stays is told of: with it the keys open without the command.
+	// A plain key file that stays is reported: with it the keys open without the command.
 	if err := os.WriteFile(path, good, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestWhatASecretShows(t *testing.T) {
 	}
 }
 
-// TestNamesOfKeys: which key sealed a value is read from its first bytes; what is no sealed
+// TestNamesOfKeys: which key sealed a value is read from its first bytes; what is not sealed
 // value names none.
 func TestNamesOfKeys(t *testing.T) {
 	k := ring(t, plainKey, otherKey)
@@ -159,7 +159,7 @@ func TestFilesOfKeys(t *testing.T) {
 	for what, read := range map[string]func(string) error{
 		"plain": func(path string) error { _, err := readKeyFile(path); return err }, "wrapped": func(path string) error { _, err := readWrapped(path); return err },
 	} {
-		if err := read(dir); err == nil || !strings.Contains(err.Error(), "regular file") && !strings.Contains(err.Error(), "is no file") {
+		if err := read(dir); err == nil || !strings.Contains(err.Error(), "regular file") && !strings.Contains(err.Error(), "is not a file") {
 			t.Errorf("%s, a directory: %v", what, err)
 		}
 		if err := read(filepath.Join(dir, "nowhere")); !errors.Is(err, fs.ErrNotExist) {
@@ -170,7 +170,7 @@ func TestFilesOfKeys(t *testing.T) {
 	if err != nil || len(entries) != 3 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	// A link to nowhere is no first start that somebody else was faster at.
+	// A link to nowhere is not a first start that somebody else was faster at.
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(filepath.Join(dir, "nowhere"), link); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ type examples struct {
 	centers []int8
 }
 
-// eachKey calls f with the hashes of the words of text that are no stop words and
+// eachKey calls f with the hashes of the words of text that are not stop words and
 // of all pairs of neighbours: "what is" or "to my" say nothing of a tool's subject, but
 // much of what people ask of it.
 func eachKey(text string, buf []byte, hashOf func(w []byte) uint32, f func(key uint32)) []byte {

@@ -261,7 +261,7 @@ func phrase(name string) string {
 	return string(out)
 }
 
-// lastNoun is the last word of a segment that is no verb of a list.
+// lastNoun is the last word of a segment that is not a verb of a list.
 func lastNoun(segment string) string {
 	var last string
 	eachWord(segment, nil, func(w []byte) {

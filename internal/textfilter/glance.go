@@ -70,7 +70,7 @@ var lowerCase = func() (t [256]byte) {
 // glance is what one walk over a text tells.
 type glance struct {
 	found     wordSet
-	foreign   bool // some of it is no ASCII
+	foreign   bool // some of it is not ASCII
 	long      bool // a run of letters and digits that may be encoded text
 	spaced    bool // letters with something between each two
 	disguised bool // digits among letters

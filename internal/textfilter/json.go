@@ -116,7 +116,7 @@ func width(c byte) int {
 }
 
 // escaped reads an escape of four hexadecimal digits, or a pair of them, at the start of b. r is -1 for
-// half of a pair and for what is no escape.
+// half of a pair and for what is not an escape.
 func escaped(b []byte) (r rune, n int) {
 	high, ok := hex4(b)
 	switch {
@@ -166,7 +166,7 @@ const (
 )
 
 // jsonRun returns the index of the first byte at or after i that needs a look: DEL, what
-// is no ASCII, and a backslash in front of b, f, r or u, which may itself be escaped;
+// is not ASCII, and a backslash in front of b, f, r or u, which may itself be escaped;
 // len(b): there is none. Other escapes stand for characters that are kept, and control
 // characters stand between values only.
 func jsonRun(b []byte, i int) int {
@@ -187,7 +187,7 @@ func jsonRun(b []byte, i int) int {
 	return i
 }
 
-// asciiEnd returns the index of the first byte that is no ASCII; len(b): there is none.
+// asciiEnd returns the index of the first byte that is not ASCII; len(b): there is none.
 func asciiEnd(b []byte) int {
 	n := len(b)
 	for len(b) >= 64 {

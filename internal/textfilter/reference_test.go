@@ -54,7 +54,7 @@ func referenceRun(b []byte, i int) int {
 }
 
 // The search in steps of many bytes finds what the one in single characters finds,
-// wherever in a step it stands, also in what is no JSON.
+// wherever in a step it stands, also in what is not JSON.
 func TestIndexJSONAsReference(t *testing.T) {
 	parts := []string{
 		`\u200b`, `\u00e9`, `\u001b`, `\uD83D\ude00`, `\ud83d`, `\uzzzz`, `\r`, `\b`, `\f`, `\n`, `\t`, `\"`, `\/`, `\\`, `\\\`, `\`, `\]`, "\\\x7f", "\\\xe2",

@@ -14,7 +14,7 @@ const (
 	keep    verdict = iota
 	drop            // nothing is left of it
 	newline         // a line feed stands in its place
-	replace         // U+FFFD stands in its place: it is no UTF-8
+	replace         // U+FFFD stands in its place: it is not UTF-8
 )
 
 // maxSequence is how many bytes of a text one ANSI control string may take away: a
@@ -58,7 +58,7 @@ func Index(text []byte) int {
 		if i = printable(text, i); i == len(text) {
 			break
 		}
-		if c := text[i]; c >= utf8.RuneSelf && !suspect[c] { // most of what is no ASCII
+		if c := text[i]; c >= utf8.RuneSelf && !suspect[c] { // most of what is not ASCII
 			_, n := utf8.DecodeRune(text[i:])
 			if n == 1 {
 				return i
@@ -143,7 +143,7 @@ func asciiRun(b []byte, i int) int {
 	return i
 }
 
-// look judges the character that text begins with, which is no printable ASCII;
+// look judges the character that text begins with, which is not printable ASCII;
 // before is what was kept. n is how many bytes it takes, with the rest of a control
 // sequence that it begins.
 func look(before, text []byte) (n int, v verdict) {

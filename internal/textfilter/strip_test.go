@@ -125,7 +125,7 @@ func FuzzAppendJSON(f *testing.F) {
 			return
 		}
 		if !json.Valid(once) {
-			t.Fatalf("%s became %s, which is no JSON", raw, once)
+			t.Fatalf("%s became %s, which is not JSON", raw, once)
 		}
 		if twice := AppendJSON(nil, once); string(twice) != string(once) {
 			t.Fatalf("%s: once %s, twice %s", raw, once, twice)

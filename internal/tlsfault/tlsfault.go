@@ -18,7 +18,7 @@ import (
 const maxNames = 10
 
 // Of returns what is wrong with the certificate of server, a host name or address, as a
-// [problem.Unreachable]; nil when err tells of no fault of TLS. caFlag names the option
+// [problem.Unreachable]; nil when err reports no fault of TLS. caFlag names the option
 // that takes an authority's certificate.
 func Of(err error, server, caFlag string, now time.Time) *problem.Error {
 	if host, ok := errors.AsType[x509.HostnameError](err); ok {

@@ -113,7 +113,7 @@ func authorities(o Options) (*x509.CertPool, error) {
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if block.Type != "CERTIFICATE" || err != nil {
-			return nil, invalid(o.ClientCA, "the file of the authorities of client certificates of %s holds something that is no certificate", o.Name).Fix("give certificates in PEM only").Because(err)
+			return nil, invalid(o.ClientCA, "the file of the authorities of client certificates of %s holds something that is not a certificate", o.Name).Fix("give certificates in PEM only").Because(err)
 		}
 		if !c.IsCA {
 			return nil, invalid(o.ClientCA, "the file of the authorities of client certificates of %s holds the certificate of “%.100s”, which may sign no others", o.Name, c.Subject.CommonName).

@@ -41,7 +41,7 @@ type Options struct {
 	Files
 	// Name says in errors and logs whose certificate it is: "the gateway".
 	Name string
-	// Changed is told of each certificate that replaces another, after it did. Default:
+	// Changed is called with each certificate that replaces another, after it did. Default:
 	// nobody is.
 	Changed func(*x509.Certificate)
 	Logger  *slog.Logger // default: discard

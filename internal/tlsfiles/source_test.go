@@ -239,8 +239,8 @@ func TestFaults(t *testing.T) {
 		"key with a passphrase":  {tlsfiles.Files{Certificate: cert, Key: locked}, locked, "has a passphrase"},
 		"a directory":            {tlsfiles.Files{Certificate: dir, Key: key}, dir, "cannot be read"},
 		"no client authority":    {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: missing}, missing, "is missing"},
-		"client CA is no CA":     {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: cert}, cert, "may sign no others"},
-		"client CA is a key":     {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: key}, key, "something that is no certificate"},
+		"client CA is not a CA":  {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: cert}, cert, "may sign no others"},
+		"client CA is a key":     {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: key}, key, "something that is not a certificate"},
 		"client CA is empty":     {tlsfiles.Files{Certificate: cert, Key: key, ClientCA: file("empty", "")}, filepath.Join(dir, "empty"), "no certificate in PEM"},
 		"client CA, wrong order": {tlsfiles.Files{Certificate: authority, Key: key, ClientCA: authority}, key, "is not that of the certificate"},
 	} {

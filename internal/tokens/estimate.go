@@ -38,7 +38,7 @@ func Exceeds(b []byte, n int) bool {
 	var cost uint64
 	over := (uint64(n)+1)*scale - scale/2
 	for i, unsure := 0, true; i < len(b); {
-		// What is no UTF-8 may cost more than a token for a byte.
+		// What is not UTF-8 may cost more than a token for a byte.
 		if unsure && cost+uint64(len(b)-i)*scale < over {
 			if utf8.Valid(b[i:]) {
 				return false

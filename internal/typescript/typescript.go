@@ -333,7 +333,7 @@ func (w *writer) newName(hint string) string {
 	return name
 }
 
-// appendName appends the name of a member, quoted where it is no identifier.
+// appendName appends the name of a member, quoted where it is not an identifier.
 func appendName(dst []byte, name string) []byte {
 	if IsIdentifier(name) {
 		return append(dst, name...)

@@ -17,7 +17,7 @@ const (
 	maxWords = 64
 )
 
-// Split parts a name at case changes and at everything that is no letter or
+// Split parts a name at case changes and at everything that is not a letter or
 // digit, lower case, with Latin letters as [ASCII] has them. Other letters outside of ASCII
 // are dropped.
 func Split(s string) []string {
@@ -64,7 +64,7 @@ func Split(s string) []string {
 	return out
 }
 
-// letters are those of Latin scripts that are no letter of ASCII with a mark.
+// letters are those of Latin scripts that are not letters of ASCII with a mark.
 var letters = strings.NewReplacer("ß", "ss", "ẞ", "SS", "æ", "ae", "Æ", "AE", "œ", "oe", "Œ", "OE", "ø", "o", "Ø", "O", "ł", "l", "Ł", "L", "đ", "d", "Đ", "D",
 	"ð", "d", "Ð", "D", "þ", "th", "Þ", "TH", "ı", "i", "ħ", "h", "Ħ", "H", "ŧ", "t", "Ŧ", "T", "ŋ", "n", "Ŋ", "N")
 

@@ -308,7 +308,7 @@ func (p *conditionParser) operand() (condition, error) {
 	if word == "" {
 		return nil, fmt.Errorf("a value is expected before %.40q", p.rest)
 	}
-	return nil, fmt.Errorf("%.40q is no value: write an expression, a number, true, false, null or 'text'", word)
+	return nil, fmt.Errorf("%.40q is not a value: write an expression, a number, true, false, null or 'text'", word)
 }
 
 // quoted reads text in quotes, which are doubled inside it.

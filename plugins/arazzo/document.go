@@ -31,7 +31,7 @@ const (
 	// maxSchema is how large the schema of inputs may become in bytes, its references
 	// resolved: every client lists it.
 	maxSchema = 64 << 10
-	// maxFaults are told of one document.
+	// maxFaults are reported of one document.
 	maxFaults = 20
 )
 

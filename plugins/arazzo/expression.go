@@ -41,7 +41,7 @@ func parseExpression(s string) (*expression, error) {
 		return nil, fmt.Errorf("the expression has %d bytes, at most %d", len(s), maxText)
 	}
 	if !strings.HasPrefix(s, "$") {
-		return nil, fmt.Errorf("%.80q is no runtime expression: it does not begin with $", s)
+		return nil, fmt.Errorf("%.80q is not a runtime expression: it does not begin with $", s)
 	}
 	e := &expression{text: s}
 	rest := s[1:]
@@ -64,7 +64,7 @@ func parseExpression(s string) (*expression, error) {
 	e.root = root
 	follows, known := roots[root]
 	if !known {
-		return nil, fmt.Errorf("%.80q is no runtime expression: $%.40s is not known", s, root)
+		return nil, fmt.Errorf("%.80q is not a runtime expression: $%.40s is not known", s, root)
 	}
 	if !follows {
 		if rest != "" || e.pointer != nil {

@@ -95,7 +95,7 @@ func TestJSONPathVisits(t *testing.T) {
 		p, err := parsePath(path)
 		if err != nil {
 			if strings.Contains(path, "@..a == ") {
-				continue // is no path to one value
+				continue // is not a path to one value
 			}
 			t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// inputs reads the schema of a workflow's inputs. What is no schema of an object takes
+// inputs reads the schema of a workflow's inputs. What is not a schema of an object takes
 // any object: some documents have such.
 func (r *reader) inputs(n node, w *Workflow) {
 	w.Inputs = json.RawMessage(`{"type":"object","properties":{}}`)

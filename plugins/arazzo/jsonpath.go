@@ -436,7 +436,7 @@ func (e *pathCall) test(q *querying, at any) (bool, error) {
 			}
 		}
 		if re, err = e.compile(pattern); err != nil {
-			return false, nil //nolint:nilerr // as the RFC says of what is no I-Regexp
+			return false, nil //nolint:nilerr // as the RFC says of what is not an I-Regexp
 		}
 	}
 	if q.left -= len(text); q.left < 0 {

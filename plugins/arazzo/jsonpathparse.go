@@ -215,7 +215,7 @@ func (p *pathParser) integer() (*int64, error) {
 	if text := p.s[digits:p.i]; text == "" && digits == begin {
 		return nil, nil
 	} else if text == "" || text[0] == '0' && (len(text) > 1 || digits > begin) {
-		return nil, p.fault("%.40q is no index", p.s[begin:p.i])
+		return nil, p.fault("%.40q is not an index", p.s[begin:p.i])
 	}
 	n, err := strconv.ParseInt(p.s[begin:p.i], 10, 64)
 	if err != nil || n > 1<<53-1 || n < -(1<<53-1) {
@@ -257,7 +257,7 @@ func (p *pathParser) quoted() (string, error) {
 			}
 			b.WriteRune(r)
 		default:
-			return "", p.fault("\\%c is no escape", c)
+			return "", p.fault("\\%c is not an escape", c)
 		}
 	}
 	return "", p.fault("a text is not closed")
@@ -441,7 +441,7 @@ func (p *pathParser) comparable() (any, error) {
 		return nil, p.fault("expected a value")
 	}
 	if !p.take("(") {
-		return nil, p.fault("%.40q is no value", word)
+		return nil, p.fault("%.40q is not a value", word)
 	}
 	return p.call(word)
 }
@@ -453,7 +453,7 @@ func (p *pathParser) number() (any, error) {
 	}
 	text := p.s[begin:p.i]
 	if !json.Valid([]byte(text)) {
-		return nil, p.fault("%.40q is no number", text)
+		return nil, p.fault("%.40q is not a number", text)
 	}
 	return pathLiteral{json.Number(text)}, nil
 }

@@ -88,7 +88,7 @@ func TestLimits(t *testing.T) {
 			fmt.Fprintf(&b, "  - {stepId: s%d}\n", i)
 		}
 		if got := len(faultsIn(t, "  steps:\n"+b.String())); got != want {
-			t.Errorf("%d faults are told of %d", got, n)
+			t.Errorf("%d faults are reported of %d", got, n)
 		}
 	}
 }

@@ -239,7 +239,7 @@ func (r *reader) linkAction(d *Document, w *Workflow, a *Action) {
 }
 
 // depth is how deep a workflow calls others, itself included; heights has what is known,
-// 0 for a workflow that is being looked at. A goto to a workflow is no call: it does not
+// 0 for a workflow that is being looked at. A goto to a workflow is not a call: it does not
 // come back. It is -1 after a fault.
 func (r *reader) depth(d *Document, w *Workflow, heights map[string]int) int {
 	if h, known := heights[w.ID]; known {

@@ -54,7 +54,7 @@ func TestOutputSchema(t *testing.T) {
 	}
 }
 
-// TestOutputSchemaIsCareful: an answer that is no success is not described by the schema, an
+// TestOutputSchemaIsCareful: an answer that is not success is not described by the schema, an
 // operation that is not known says nothing, and nested workflows pass their types on.
 func TestOutputSchemaIsCareful(t *testing.T) {
 	schema := func(workflows string) string {

@@ -96,7 +96,7 @@ func (r *reader) load(data []byte) (node, error) {
 		return fault(second.Line, "", "a file holds one document, and no second one")
 	}
 	if top.Kind != yaml.DocumentNode || len(top.Content) != 1 || top.Content[0].Kind != yaml.MappingNode {
-		return fault(0, "", "the document is no object")
+		return fault(0, "", "the document is not an object")
 	}
 	n := node{Node: top.Content[0]}
 	if at, why := refused(n, 0); why != "" {
@@ -426,7 +426,7 @@ func (r *reader) replacement(x node) (replacement, bool) {
 	case kind != "" && kind != kindJSONPointer:
 		r.fault(of, "the target of a replacement is a JSON pointer or a JSONPath, not %.40q", kind)
 	case one.target != "" && one.target[0] != '/':
-		r.faultAt(x.get("target").place(), "write /items/0/name, or a JSONPath with targetSelectorType: jsonpath", "the target %.80q is no JSON pointer; XPath is not supported", one.target)
+		r.faultAt(x.get("target").place(), "write /items/0/name, or a JSONPath with targetSelectorType: jsonpath", "the target %.80q is not a JSON pointer; XPath is not supported", one.target)
 	}
 	if x.get("value").missing() {
 		r.fault(x, "value is missing")
@@ -527,7 +527,7 @@ func (r *reader) action(n node, d *Document, failure bool) *Action {
 		}
 	case a.Type == actionGoto || a.Type == actionEnd:
 	case a.Type != "":
-		r.fault(n.get("type"), "%.40q is no action here", a.Type)
+		r.fault(n.get("type"), "%.40q is not an action here", a.Type)
 	}
 	return a
 }

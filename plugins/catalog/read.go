@@ -115,7 +115,7 @@ func (c *converter) json(data []byte) ([]byte, error) {
 	if err := l.Load(&top); errors.Is(err, io.EOF) {
 		return nil, c.fault(0, "", "the file is empty")
 	} else if err != nil {
-		return nil, c.fault(0, "", "the entry is no YAML: %.200s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, c.fault(0, "", "the entry is not YAML: %.200s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := l.Load(&second); !errors.Is(err, io.EOF) {
 		return nil, c.fault(second.Line, "", "a file holds one entry, and no second document")

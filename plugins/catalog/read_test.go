@@ -340,7 +340,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%d entries, %v, %v", len(list), faults, err)
 	}
 	if _, _, err := Open(filepath.Join(dir, "readme.md")); err == nil {
-		t.Error("a file is no folder")
+		t.Error("a file is not a folder")
 	}
 	if _, _, err := Open(filepath.Join(dir, "nowhere")); err == nil {
 		t.Error("a folder that is not there")

@@ -53,7 +53,7 @@ func NewBuilder(api *operation.API) *Builder {
 
 // Add packs one operation; the order of calls is the order of tools. It fails, and
 // leaves the builder as it was, when the operation cannot be a tool: a bad or taken
-// name, METHOD and path that are taken, a schema that is no object, a plan that
+// name, METHOD and path that are taken, a schema that is not an object, a plan that
 // does not compile. Of op only Response is kept, until Finish.
 func (b *Builder) Add(op *operation.Operation) error {
 	if b.done {

@@ -20,7 +20,7 @@ func TestAcceptForms(t *testing.T) {
 		{"null in a schema", `{"name":"a","inputSchema":{"type":"object","properties":null,"required":null}}`, `{"name":"a","inputSchema":{"type":"object"}}`, ""},
 		{"null deeper in a schema", `{"name":"a","inputSchema":{"properties":{"q":{"default":null}}}}`, `{"name":"a","inputSchema":{"properties":{"q":{"default":null}}}}`, ""},
 		{
-			"properties that are no objects", `{"name":"a","inputSchema":{"properties":{"a":true,"b":false,"c":null,"d/e":"x"},"required":["a",1,null]}}`,
+			"properties that are not objects", `{"name":"a","inputSchema":{"properties":{"a":true,"b":false,"c":null,"d/e":"x"},"required":["a",1,null]}}`,
 			`{"name":"a","inputSchema":{"properties":{"a":{},"b":{"not":{}},"c":{},"d/e":{}},"required":["a"]}}`,
 			"/tools/0/inputSchema/properties/d~1e /tools/0/inputSchema/required/1",
 		},

@@ -89,12 +89,12 @@ func (s *MCPServer) items(m *manifest.Manifest) (refused []Refused) {
 func readItem(kind manifest.ItemKind, raw []byte) (manifest.Item, error) {
 	v := jsonscan.Trusted(raw)
 	if v.Kind() != jsonscan.Object {
-		return manifest.Item{}, fmt.Errorf("it is no object")
+		return manifest.Item{}, fmt.Errorf("it is not an object")
 	}
 	for it := v.Members(); it.Next(); {
 		if it.KeyEqual(kind.KeyName()) || it.KeyEqual("name") {
 			if it.Value().Kind() != jsonscan.String || it.Value().EqualText("") {
-				return manifest.Item{}, fmt.Errorf("its %s is no text", it.KeyText(nil))
+				return manifest.Item{}, fmt.Errorf("its %s is not text", it.KeyText(nil))
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func TestItems(t *testing.T) {
 	for _, want := range []string{
 		"PROMPT: the server lists a prompt of this name twice", "PROMPT: its name is missing", "PROMPT: its name has hidden characters",
 		"PROMPT: an argument has hidden characters", "RESOURCE: its name is missing", "RESOURCE: its uri is missing", "RESOURCE: its uri is missing, or longer",
-		"RESOURCE: its definition has", "TEMPLATE: it is no object",
+		"RESOURCE: its definition has", "TEMPLATE: it is not an object",
 	} {
 		if !strings.Contains(strings.Join(got, "\n"), want) {
 			t.Errorf("nothing is refused because %s:\n%s", want, strings.Join(got, "\n"))

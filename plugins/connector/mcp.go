@@ -189,7 +189,7 @@ func HashMCP(definition []byte) string {
 func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	v := jsonscan.Trusted(raw)
 	if v.Kind() != jsonscan.Object {
-		return nil, fmt.Errorf("it is no object")
+		return nil, fmt.Errorf("it is not an object")
 	}
 	upstream := v.Get("name")
 	if upstream.Kind() != jsonscan.String || upstream.EqualText("") || len(upstream.Raw()) > manifest.MaxText {
@@ -232,7 +232,7 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	input := v.Get("inputSchema")
 	switch kind := input.Get("type"); {
 	case input.Kind() != jsonscan.Object:
-		return nil, fmt.Errorf("its input schema is no object")
+		return nil, fmt.Errorf("its input schema is not an object")
 	case kind.EqualText("object"):
 		t.InputSchema = jsonscan.AppendMinified(nil, input.Raw())
 	case !kind.Exists():

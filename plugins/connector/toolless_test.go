@@ -8,7 +8,7 @@ import (
 )
 
 // TestBuildMCPWithoutTools: a server that has something besides tools needs none; one that
-// has nothing is no connector.
+// has nothing is not a connector.
 func TestBuildMCPWithoutTools(t *testing.T) {
 	for kind, definition := range map[manifest.ItemKind]string{
 		manifest.Prompts: `{"name":"p"}`, manifest.Resources: `{"name":"r","uri":"note:1"}`, manifest.Templates: `{"name":"t","uriTemplate":"note:{id}"}`,

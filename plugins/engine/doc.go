@@ -8,7 +8,7 @@
 //
 // It does not run WebAssembly: package enginepool does, and falls back to Reference (docs/adr/0024).
 // It does not know OpenAPI: package projection decides what a program keeps.
-// It is no general JSON library: internal/jsonscan is.
+// It is not a general JSON library: internal/jsonscan is.
 //
 // In the flow: plugins/projection makes programs, plugins/connector links them
 // into a connector, plugins/enginepool runs them on the answers of an upstream.

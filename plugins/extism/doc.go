@@ -3,7 +3,7 @@
 // has a PDK for it.
 //
 // It does not verify signatures, read manifests or decide what a plugin may do:
-// its caller grants capabilities. It is no sandbox for first-party programs,
+// its caller grants capabilities. It is not a sandbox for first-party programs,
 // which package enginepool runs on the engine.
 //
 // The ABI's memory functions are a small WebAssembly module of our own, the

@@ -178,7 +178,7 @@ func (c *Caller) Await(f func(ctx context.Context)) { c.i.await(f) }
 func (c *Caller) Data() any { return c.i.data }
 
 // Read returns the block at an offset that the plugin passed. The view is valid
-// until the function writes or returns. An offset that is no block stops the plugin.
+// until the function writes or returns. An offset that is not a block stops the plugin.
 func (c *Caller) Read(at uint64) []byte { return c.i.read("an argument", at) }
 
 // Write hands bytes to the plugin and returns the offset to pass; 0 for none.

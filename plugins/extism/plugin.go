@@ -132,7 +132,7 @@ func (p *Plugin) check(m *module.Module) error {
 	}
 	for _, i := range m.Imports {
 		if i.Kind != module.Func {
-			return p.refuse("a plugin has its own memory and tables", "it imports %s %s, which is no function", i.Module, i.Name)
+			return p.refuse("a plugin has its own memory and tables", "it imports %s %s, which is not a function", i.Module, i.Name)
 		}
 		if err := p.checkImport(m, i); err != nil {
 			return err

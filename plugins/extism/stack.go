@@ -7,7 +7,7 @@ import (
 )
 
 // function is a function of a plugin with the stack that it runs on. wazero grows that
-// stack as long as the function calls others, up to 100 MB of memory that is no plugin's
+// stack as long as the function calls others, up to 100 MB of memory that is not a plugin's
 // and does not say how far it is: its length is read where wazero v1.12 keeps it.
 type function struct {
 	api.Function

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCapture: what is written can be read as a case, holds no secret and no header, and
-// is what plugins are told of the call.
+// is what plugins learn of the call.
 func TestCapture(t *testing.T) {
 	f := func(in Captured, want string) {
 		t.Helper()

@@ -301,7 +301,7 @@ func Run(ctx context.Context, p *guest.Package, t Transformer, c *Case) Result {
 
 // Refused says why a gateway would not take what a plugin made of an input: how what a filter or
 // projection made of a document, or a workflow of its arguments, is not what its manifest says,
-// or what an auth plugin made is no patch.
+// or what an auth plugin made is not a patch.
 func (c *Case) Refused(p *guest.Package, in, out []byte) error {
 	kind, part := p.Manifest.Kind, c.Context.Part
 	if kind == manifest.Auth {

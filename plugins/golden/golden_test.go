@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Read(dir); err == nil {
-		t.Error("no cases are no error")
+		t.Error("no cases are not an error")
 	}
 	c := &Case{Name: "a", Input: []byte(`{"x":"<>"}`), Context: Context{Tool: "t"}, Want: Want{Output: []byte(`1`), Tokens: &Tokens{5, 1}}}
 	if err := c.Write(dir); err != nil {

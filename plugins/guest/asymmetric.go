@@ -31,7 +31,7 @@ func signWith(algorithm string, secret, message []byte) (signature []byte, refus
 	case manifest.RS256:
 		k, ok := key.(*rsa.PrivateKey)
 		if !ok || k.N.BitLen() < minRSABits || k.N.BitLen() > maxRSABits {
-			return nil, "its credential is no RSA private key of 2048 to 8192 bits: PKCS #8 or PKCS #1, as PEM or base64"
+			return nil, "its credential is not an RSA private key of 2048 to 8192 bits: PKCS #8 or PKCS #1, as PEM or base64"
 		}
 		sum := sha256.Sum256(message)
 		out, err := rsa.SignPKCS1v15(rand.Reader, k, crypto.SHA256, sum[:])
@@ -42,7 +42,7 @@ func signWith(algorithm string, secret, message []byte) (signature []byte, refus
 	case manifest.ES256:
 		k, ok := key.(*ecdsa.PrivateKey)
 		if !ok || k.Curve != elliptic.P256() {
-			return nil, "its credential is no private key of the curve P-256: PKCS #8 or SEC 1, as PEM or base64"
+			return nil, "its credential is not a private key of the curve P-256: PKCS #8 or SEC 1, as PEM or base64"
 		}
 		sum := sha256.Sum256(message)
 		r, s, err := ecdsa.Sign(rand.Reader, k, sum[:])
@@ -56,7 +56,7 @@ func signWith(algorithm string, secret, message []byte) (signature []byte, refus
 	default:
 		k, ok := key.(ed25519.PrivateKey)
 		if !ok {
-			return nil, "its credential is no Ed25519 private key: PKCS #8, as PEM or base64"
+			return nil, "its credential is not an Ed25519 private key: PKCS #8, as PEM or base64"
 		}
 		return ed25519.Sign(k, message), ""
 	}

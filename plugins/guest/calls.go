@@ -91,7 +91,7 @@ func (c *Calls) Ended() error {
 // read reads the lines that a workflow wrote; a refusal stops it.
 func (c *Calls) read(in []byte) (calls []ToolCall, refusal string) {
 	if c == nil {
-		return nil, "it calls a tool, and is no workflow"
+		return nil, "it calls a tool, and is not a workflow"
 	}
 	for line := range bytes.SplitSeq(bytes.TrimRight(in, "\n"), []byte("\n")) {
 		if len(calls) == c.left {
@@ -102,7 +102,7 @@ func (c *Calls) read(in []byte) (calls []ToolCall, refusal string) {
 		}
 		v, err := jsonscan.Parse(line, manifest.MaxDepth)
 		if err != nil || v.Kind() != jsonscan.Object {
-			return nil, "it calls a tool with a line that is no JSON object"
+			return nil, "it calls a tool with a line that is not a JSON object"
 		}
 		call := ToolCall{Arguments: json.RawMessage("{}")}
 		for it := v.Members(); it.Next(); {

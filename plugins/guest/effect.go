@@ -148,7 +148,7 @@ func place(at []byte) string {
 func subset(in, out []byte) error {
 	from, err := jsonscan.Parse(in, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it was no document: there is nothing to compare with
+		return nil //nolint:nilerr // it was not a document: there is nothing to compare with
 	}
 	made, err := jsonscan.Parse(out, 0)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestGrants(t *testing.T) {
 		t.Errorf("%s %v", out, err)
 	}
 	if len(sent) != 1 || sent[0].Host != "rates.example" || sent[0].Method != http.MethodGet || sent[0].Status != 200 || sent[0].Bytes != 11 {
-		t.Errorf("told of %+v", sent)
+		t.Errorf("reported %+v", sent)
 	}
 	if len(by.asked) != 1 || by.asked[0] != "https://rates.example/latest sluice-plugin/reach" {
 		t.Errorf("sent %q", by.asked)

@@ -73,7 +73,7 @@ func host(t testing.TB) *extism.Host {
 	return h
 }
 
-// TestOpen: what is no plugin is refused with what to do.
+// TestOpen: what is not a plugin is refused with what to do.
 func TestOpen(t *testing.T) {
 	f := func(what, want string, code []byte) {
 		t.Helper()

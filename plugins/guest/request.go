@@ -78,7 +78,7 @@ func ParsePatch(b []byte) (*Patch, error) {
 	}
 	p := new(Patch)
 	if err := strictjson.Decode(b, p, len(b), 0); err != nil {
-		return nil, fmt.Errorf("its answer is no patch: %w", err)
+		return nil, fmt.Errorf("its answer is not a patch: %w", err)
 	}
 	if len(p.Headers) > maxPatchHeaders || len(p.Query) > maxPatchQuery {
 		return nil, fmt.Errorf("its patch has more than %d headers or %d query parameters", maxPatchHeaders, maxPatchQuery)

@@ -131,7 +131,7 @@ func faultOf(k jsonschema.ErrorKind) string {
 	case *kind.ExclusiveMaximum:
 		return "is not less than " + number(k.Want)
 	case *kind.MultipleOf:
-		return "is no multiple of " + number(k.Want)
+		return "is not a multiple of " + number(k.Want)
 	case *kind.ContentEncoding, *kind.ContentMediaType, *kind.ContentSchema:
 		return "is not content of the kind that the schema says"
 	}

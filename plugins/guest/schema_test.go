@@ -103,7 +103,7 @@ func TestFaultsSayNoValues(t *testing.T) {
 		`{"maximum":2}`:              `/: is more than the maximum 2`,
 		`{"exclusiveMinimum":70007}`: `/: is not more than 70007`,
 		`{"exclusiveMaximum":2.5}`:   `/: is not less than 2.5`,
-		`{"multipleOf":2}`:           `/: is no multiple of 2`,
+		`{"multipleOf":2}`:           `/: is not a multiple of 2`,
 		`{"const":1}`:                `/: value must be 1`,
 		`{"enum":["x"]}`:             `/: value must be 'x'`,
 		`{"type":"array"}`:           `/: got `,

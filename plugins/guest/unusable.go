@@ -16,7 +16,7 @@ import (
 // address that was made up for it.
 func whyUnusable(err error, schema any) error {
 	if at, ok := badName(schema, ""); ok { // the library says no place for these
-		return fmt.Errorf("%s: is no regular expression (RE2)", cutFault(at))
+		return fmt.Errorf("%s: is not a regular expression (RE2)", cutFault(at))
 	}
 	if e, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](e.Err); ok {
@@ -25,7 +25,7 @@ func whyUnusable(err error, schema any) error {
 	}
 	if e, ok := errors.AsType[*jsonschema.InvalidRegexError](err); ok {
 		_, at, _ := strings.Cut(e.URL, "#")
-		return fmt.Errorf("%s: %s is no regular expression (RE2): %s", cutFault(cmp.Or(at, "/")), cutFault(strconv.Quote(e.Regex)), cutFault(e.Err.Error()))
+		return fmt.Errorf("%s: %s is not a regular expression (RE2): %s", cutFault(cmp.Or(at, "/")), cutFault(strconv.Quote(e.Regex)), cutFault(e.Err.Error()))
 	}
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return errors.New(refers(schema, e.URL) + "refers to another document, and nothing is loaded: write what it means into $defs")
@@ -75,7 +75,7 @@ func reference(v any, at, address string) (string, bool) {
 	return "", false
 }
 
-// badName finds a name in patternProperties that is no pattern.
+// badName finds a name in patternProperties that is not a pattern.
 func badName(v any, at string) (string, bool) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -13,7 +13,7 @@ func TestUnusableSchemas(t *testing.T) {
 		`{"properties":{"a/b":{"type":"strin"}}}`: "/properties/a~1b/type: value must be one of 'array'",
 		`{"items":[1]}`:                                                  "/items: got array, want boolean or object",
 		`{"allOf":[{"pattern":"(?<a>b"}]}`:                               "/allOf/0/pattern: is not a valid regex",
-		`{"properties":{"x":{"patternProperties":{"[":{}}}}}`:            "/properties/x/patternProperties/[: is no regular expression (RE2)",
+		`{"properties":{"x":{"patternProperties":{"[":{}}}}}`:            "/properties/x/patternProperties/[: is not a regular expression (RE2)",
 		`{"allOf":[true,{"$ref":"#/$defs/gone"}]}`:                       "/allOf/1/$ref: refers to what is not in the schema",
 		`{"$ref":"#gone"}`:                                               "/$ref: refers to an anchor that is not in the schema",
 		`{"not":{"$ref":"https://a.example/schema.json"}}`:               "/not/$ref: refers to another document, and nothing is loaded",

@@ -32,7 +32,7 @@ type scanner struct {
 
 type span struct{ from, to int }
 
-// scan reads code[from:to]; it ends early where the text is no script, which whoever runs it
+// scan reads code[from:to]; it ends early where the text is not a script, which whoever runs it
 // says.
 func scan(code string, from, to int) *scanner {
 	s := &scanner{code: code[:to], at: from}
@@ -109,7 +109,7 @@ func (s *scanner) token(r rune) bool {
 			}
 		}
 		if n < 1 {
-			n = 1 // a byte that is no UTF-8
+			n = 1 // a byte that is not UTF-8
 		}
 		s.at = min(s.at+n, len(s.code))
 		s.add(punctuation, s.code[from:s.at], from)

@@ -133,7 +133,7 @@ func ParseGrants(items []string) (Grants, error) {
 		case key == "deadline" && has:
 			d, err := time.ParseDuration(value)
 			if err != nil || d < time.Millisecond || d > MaxDeadline*time.Millisecond {
-				return g, fmt.Errorf("%.40q is no time between 1ms and %s", value, MaxDeadline*time.Millisecond)
+				return g, fmt.Errorf("%.40q is not a time between 1ms and %s", value, MaxDeadline*time.Millisecond)
 			}
 			g.DeadlineMS = int(d.Milliseconds())
 		case key == "hosts" && has, !has && hosts && strings.Contains(item, "."):
@@ -142,13 +142,13 @@ func ParseGrants(items []string) (Grants, error) {
 				value = item
 			}
 			if value = strings.ToLower(value); !ValidHost(value) {
-				return g, fmt.Errorf("%.80q is no host: write a.example, *.example.com or a.example:8443", value)
+				return g, fmt.Errorf("%.80q is not a host: write a.example, *.example.com or a.example:8443", value)
 			}
 			if !slices.Contains(g.Hosts, value) {
 				g.Hosts = append(g.Hosts, value)
 			}
 		default:
-			return g, fmt.Errorf("%.80q is no grant: write hosts=a.example, clock, random, deadline=2s, or none alone", item)
+			return g, fmt.Errorf("%.80q is not a grant: write hosts=a.example, clock, random, deadline=2s, or none alone", item)
 		}
 	}
 	return g, g.Check()
@@ -164,7 +164,7 @@ func (g *Grants) Check() error {
 	}
 	for i, h := range g.Hosts {
 		if !ValidHost(h) {
-			return fmt.Errorf("%.80q is no host: write a.example, *.example.com or a.example:8443", h)
+			return fmt.Errorf("%.80q is not a host: write a.example, *.example.com or a.example:8443", h)
 		}
 		if slices.Contains(g.Hosts[:i], h) {
 			return fmt.Errorf("the host %.80q is named twice", h)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// FileError is a file that is no WebAssembly module, or not all of one.
+// FileError is a file that is not a WebAssembly module, or not all of one.
 type FileError struct {
 	Found  string // what it is: "a web page (HTML)"
 	Remedy string // what its author does

@@ -361,7 +361,7 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 	}
 	o, ok := b.v.(object)
 	if !ok {
-		return nil, "wrong: a body that is no object is lifted"
+		return nil, "wrong: a body that is not an object is lifted"
 	}
 	given := false
 	var ordered object // lifted members are written in the order of the document

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// maxToldHeaders bounds the response headers that are told of one operation.
+	// maxToldHeaders bounds the response headers that are declared by one operation.
 	maxToldHeaders = 8
 	// maxHeaderName: a longer one is not told.
 	maxHeaderName = 64

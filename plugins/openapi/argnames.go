@@ -16,7 +16,7 @@ func (a *argNames) has(name string) bool { return a.taken[strings.ToLower(name)]
 
 // name makes an argument name of a wire name. numeric says that the value is a
 // number: what "<" means is called otherwise there than of dates and texts. note
-// is what must be told of a name that alone does not tell it from another.
+// is what must be said of a name that alone does not tell it from another.
 func (a *argNames) name(wire string, numeric bool) (name, note string) {
 	s := wire
 	if !goodName(s) || !isLetter(s[0]) && s[0] != '_' {

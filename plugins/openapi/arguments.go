@@ -376,7 +376,7 @@ func certain(b *operation.Body) int {
 
 // requiredLists reads alternatives that only list required members (rule 9): what
 // all of a group list is always required, and left out of the group. A group of
-// which one list asks for nothing more is no group.
+// which one list asks for nothing more is not a group.
 func (c *compiler) requiredLists(s *schema) (groups [][][]string, always []string) {
 	const most = 4 // groups of one body
 	for i := range s.alts {

@@ -299,7 +299,7 @@ func (c *compiler) swaggerBody(e entry, bodyParam value, fields []parameter) *bo
 		}
 		b.kind = kindOf(b.media)
 		if b.kind == bodyBinary && b.schema.types&operation.TypeObject != 0 && len(b.schema.props) > 0 {
-			b.kind, b.media, b.written = bodyJSON, "application/json", "" // an object is no file
+			b.kind, b.media, b.written = bodyJSON, "application/json", "" // an object is not a file
 			c.warn(codeBodyTypeName, bodyParam, "add application/json to consumes", "the body is an object but consumes names no type for objects; JSON is sent")
 		}
 		return b

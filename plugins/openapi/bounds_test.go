@@ -153,7 +153,7 @@ func TestDocumentBounds(t *testing.T) {
 		return reads("a:\n" + strings.Join(times(n, func(i int) string { return fmt.Sprintf("- &a%d 1\n", i) }), ""))
 	})
 	atLimit(t, "marks of YAML", maxYAMLMarks, func(n int) bool {
-		// What counts is counted before the text is read, and this one is no YAML.
+		// What counts is counted before the text is read, and this one is not YAML.
 		_, _, err := read(t.Context(), []byte("a: 'b' c\n"+strings.Repeat("\n", n-2)), lim)
 		return err != nil && !strings.Contains(err.Error(), "values")
 	})
@@ -316,7 +316,7 @@ func TestWordBounds(t *testing.T) {
 func TestMaxReach(t *testing.T) {
 	atLimit(t, "nested alternatives", maxReach, func(n int) bool {
 		e := &jsonschema.ValidationError{InstanceLocation: times(1000, func(int) string { return "a" })}
-		for range n + 1 { // the outermost is no nested one
+		for range n + 1 { // the outermost is not a nested one
 			e = &jsonschema.ValidationError{Causes: []*jsonschema.ValidationError{e}}
 		}
 		return reach(e, 0) == 1000

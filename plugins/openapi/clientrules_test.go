@@ -151,7 +151,7 @@ func (r *clientRules) schema(s map[string]any, at string, fail func(string, ...a
 	}
 	for _, n := range required {
 		if name, _ := n.(string); props[name] == nil {
-			fail("%s: required %v is no property", at, n)
+			fail("%s: required %v is not a property", at, n)
 		}
 	}
 	for _, k := range []string{"items", "additionalProperties"} {

@@ -157,7 +157,7 @@ func (v value) truth() bool {
 // isFalse reports an explicit false.
 func (v value) isFalse() bool { return v.kind() == kindBool && !v.truth() }
 
-// number is a number's literal text as JSON writes it; "" when it is no number
+// number is a number's literal text as JSON writes it; "" when it is not a number
 // that JSON can express.
 func (v value) number() string {
 	if v.kind() != kindNumber {
@@ -241,7 +241,7 @@ func (v value) elements() iter.Seq2[int, value] {
 // table: resolving references into 20,000 schemas would be quadratic otherwise.
 const wideObject = 512
 
-// get is the member of that name; missing when v is no object or has none.
+// get is the member of that name; missing when v is not an object or has none.
 func (v value) get(name string) value {
 	if v.kind() != kindObject {
 		return value{}

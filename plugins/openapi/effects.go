@@ -211,7 +211,7 @@ func ofID(id string) found {
 	return x
 }
 
-// ofPath looks at the last segment that is no parameter, and at fixed values of a
+// ofPath looks at the last segment that is not a parameter, and at fixed values of a
 // query or fragment ("?action=delete").
 func ofPath(path string) found {
 	end := strings.IndexAny(path, "?#")
@@ -325,7 +325,7 @@ var textVerbs = []string{"email", "mail", "place", "ring"}
 var alsoReading = []string{"generate", "perform", "verify"}
 
 // textWords are the words of a text's first sentence, lower case, where one of its
-// first words is no verb that starts it: "Logs out" is "log out".
+// first words is not a verb that starts it: "Logs out" is "log out".
 func textWords(text string) []string {
 	if end := SentenceEnd(text); end > 0 {
 		text = text[:end]

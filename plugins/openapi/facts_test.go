@@ -30,7 +30,7 @@ func (c *textCount) fact(kind string) *fact {
 	return c.facts[kind]
 }
 
-// formatWords are words of which a text has one that tells of a format.
+// formatWords are words of which a text has one that names a format.
 var formatWords = map[string][]string{
 	"date": {"date", "yyyy"}, "time": {"time", "hh:"}, "uuid": {"uuid", "guid"}, "email": {"mail"}, "uri": {"url", "uri", "link"}, "url": {"url", "uri", "link"},
 	"duration": {"duration", "8601"}, "byte": {"base64"}, "base64": {"base64"}, "ipv4": {"ip"}, "ipv6": {"ip"}, "binary": {"file", "base64", "content", "binary"},
@@ -127,7 +127,7 @@ func siblings(ops []*operation.Operation) (faults []string) {
 			faults = append(faults, op.Name+" says nothing of its answer: "+op.Description)
 		}
 		if clipped.MatchString(op.Name) {
-			faults = append(faults, op.Name+" is no word")
+			faults = append(faults, op.Name+" is not a word")
 		}
 	}
 	return faults

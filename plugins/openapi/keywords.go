@@ -236,7 +236,7 @@ var typeNames = map[string]operation.Type{
 	"number": operation.TypeNumber, "string": operation.TypeString, "array": operation.TypeArray, "object": operation.TypeObject,
 }
 
-// looseTypes are names that are no JSON types but are seen in specifications.
+// looseTypes are names that are not JSON types but are seen in specifications.
 var looseTypes = map[string]operation.Type{
 	"int": operation.TypeInteger, "int32": operation.TypeInteger, "int64": operation.TypeInteger, "long": operation.TypeInteger,
 	"float": operation.TypeNumber, "double": operation.TypeNumber, "decimal": operation.TypeNumber, "bool": operation.TypeBoolean,

@@ -434,7 +434,7 @@ func hostName(server string) string {
 }
 
 // slug makes an API's name of its title: [a-z0-9-], at most maxSlug bytes. A
-// brand's own capitals are no word boundaries ("GitHub's official OpenAPI spec"
+// brand's own capitals are not word boundaries ("GitHub's official OpenAPI spec"
 // is github), and what follows a plus sign adds to the API without naming it.
 func slug(title string) string {
 	head, _, _ := strings.Cut(cutPlain(title, 512), " + ")
@@ -467,7 +467,7 @@ func slug(title string) string {
 	return "api"
 }
 
-// slugWords splits a title at what is no Latin letter or digit, lower case, without the
+// slugWords splits a title at what is not a Latin letter or digit, lower case, without the
 // possessive.
 func slugWords(title string) []string {
 	title = strings.NewReplacer("'s ", " ", "’s ", " ", "'", "", "’", "").Replace(strings.ToLower(wording.ASCII(title)) + " ")

@@ -178,7 +178,7 @@ func TestRulesAsJSONSchema(t *testing.T) {
 }
 
 // TestRulesAtTheirBounds: one more rule, name or value than is kept is left out, and a
-// list of values that is not kept whole is told of.
+// list of values that is not kept whole is reported.
 func TestRulesAtTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		name                 string

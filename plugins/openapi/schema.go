@@ -387,7 +387,7 @@ func (c *compiler) foldRef(s *schema, ref value, stack []value) {
 }
 
 // foldAlternatives adds a oneOf or anyOf. Null branches become null; a single
-// branch that is left is no alternative (rule 9).
+// branch that is left is not an alternative (rule 9).
 func (c *compiler) foldAlternatives(s *schema, m, disc value, stack []value) {
 	var a alternatives
 	if len(stack) > 1 && c.leadsBack(m, stack) {

@@ -54,7 +54,7 @@ func (c *compiler) searches(b *body, params []parameter) bool {
 }
 
 // variantArguments adds the arguments of the variant of the body. It shares what
-// is no file with the body where that is lifted; the rest is its own.
+// is not a file with the body where that is lifted; the rest is its own.
 func (c *compiler) variantArguments(plan *operation.Plan, b *body, args []argument, names *argNames) []argument {
 	v := b.variant
 	plan.Body.Variants = []operation.Body{{MediaType: v.media, Sent: v.written, Required: b.required, Encoding: v.encoding}}

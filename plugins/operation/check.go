@@ -161,7 +161,7 @@ func (k *checker) unknown(it *jsonscan.MemberIter, what string, known func() []s
 	}
 }
 
-// constant checks what is always sent with one value and is no argument therefore: who
+// constant checks what is always sent with one value and is not an argument therefore: who
 // knows the API gives it all the same, and says nothing wrong with that value.
 func (k *checker) constant(it *jsonscan.MemberIter) bool {
 	text := k.c.constant(it)

@@ -120,7 +120,7 @@ var framing = []string{"host", "content-length", "transfer-encoding", "connectio
 // Compile checks a plan and makes it ready to serve. It keeps p, which must not
 // change afterwards. It fails when the plan contradicts itself: an unknown version,
 // location or style, a path parameter that is not in the template, a name that
-// cannot be on the wire, a constant that is no JSON, a pattern that is not RE2.
+// cannot be on the wire, a constant that is not JSON, a pattern that is not RE2.
 func (p *Plan) Compile() (*Compiled, error) {
 	if p.Version != PlanVersion {
 		return nil, fmt.Errorf("compile request plan: version %d is not known, this version reads %d", p.Version, PlanVersion)
@@ -141,7 +141,7 @@ func (p *Plan) Compile() (*Compiled, error) {
 // maxTold bounds the headers of an answer that a plan names.
 const maxTold = 32
 
-// Told are the headers of the answer that the caller is told of ([Plan.Told]). They
+// Told are the headers of the answer that the caller reads ([Plan.Told]). They
 // are not to be changed.
 func (c *Compiled) Told() []string { return c.plan.Told }
 
@@ -225,7 +225,7 @@ func (c *Compiled) param(i int) error {
 	case InHeader:
 		styles = []Style{StyleSimple, StyleCSV, StyleSSV, StyleTSV, StylePipes}
 		if !isToken(p.Name) {
-			return fmt.Errorf("the name is no header name")
+			return fmt.Errorf("the name is not a header name")
 		}
 		if slices.Contains(framing, strings.ToLower(p.Name)) {
 			return fmt.Errorf("this header belongs to the connection")
@@ -233,7 +233,7 @@ func (c *Compiled) param(i int) error {
 	case InCookie:
 		styles = []Style{StyleForm, StyleCookie}
 		if p.Style == StyleCookie && !isToken(p.Name) {
-			return fmt.Errorf("the name is no cookie name")
+			return fmt.Errorf("the name is not a cookie name")
 		}
 	case InQueryString:
 	default:
@@ -296,7 +296,7 @@ func (c *Compiled) schema(s *Schema, depth int) error {
 	}
 	for _, n := range [...]string{s.Min, s.Max, s.XMin, s.XMax, s.Multiple} {
 		if n != "" && !isNumber([]byte(n)) {
-			return fmt.Errorf("bound %q is no number", n)
+			return fmt.Errorf("bound %q is not a number", n)
 		}
 	}
 	for _, e := range s.Enum {

@@ -55,7 +55,7 @@ func (c *Compiled) named(name string) int {
 
 // Fix gives the operation in which arguments have the values of fixed, JSON texts by
 // the names that [Compiled.Fixes] knows; others are left out of account. What is fixed
-// is no argument any more: it is unknown to [Compiled.Check], and [Compiled.Build]
+// is not an argument any more: it is unknown to [Compiled.Check], and [Compiled.Build]
 // sends it with every request. c stays as it is. It fails with
 // [problem.InvalidArgument] when the API would not accept a value.
 func (c *Compiled) Fix(fixed map[string]json.RawMessage) (*Compiled, error) {

@@ -48,7 +48,7 @@ type Plan struct {
 	Params  []Param `json:"params,omitempty"`
 	Body    *Body   `json:"body,omitempty"`
 	Accept  string  `json:"accept,omitempty"`
-	// Told are headers of the answer that the caller is told of: those that the
+	// Told are headers of the answer that the caller reads: those that the
 	// specification declares and that carry information.
 	Told []string `json:"told,omitempty"`
 	// Scopes are the alternatives of authentication with the OAuth scopes that each

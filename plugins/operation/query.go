@@ -31,7 +31,7 @@ func undefined(v jsonscan.Value) bool {
 }
 
 // delimiter is what stands between the items of a value that is not exploded. It
-// is percent-encoded where the values are and it is no URL character.
+// is percent-encoded where the values are and it is not a URL character.
 func delimiter(s Style, e escape) string {
 	raw, encoded := ",", ","
 	switch s {

@@ -412,7 +412,7 @@ func beside(members []operation.Property, name string) bool {
 var listNames = []string{"data", "items", "results", "result", "values", "value", "entries", "records", "list", "objects", "content", "rows", "elements", "hits"}
 
 // keepTaken keeps of an object that is left out by its name what a tool takes, the id of
-// a picture, and what is no picture, the text of an icon. It is false when there is nothing of the kind.
+// a picture, and what is not a picture, the text of an icon. It is false when there is nothing of the kind.
 func (w *walk) keepTaken(change func(int) *engine.Field, i int, m operation.Property) bool {
 	n := w.taken(m)
 	if n != nil {

@@ -72,7 +72,7 @@ func TestDefault(t *testing.T) {
 	f("/issues", arr(obj(prop("id", integer), prop("icon", obj(prop("text", str("")), prop("textColor", str("")), prop("url", str("")))))),
 		`[{"id":1,"icon":{"text":"5","textColor":"FFF","url":"https://x"}}]`, `[{"id":1,"icon":{"text":"5"}}]`)
 	f("/issues", arr(obj(prop("id", integer), prop("vehicleIcon", obj(prop("name", str("")), prop("color", str("")))))), `[{"id":1,"vehicleIcon":{"name":"bus","color":"FFF"}}]`, `[{"id":1,"vehicleIcon":{"name":"bus"}}]`)
-	// A setting called after pictures is no picture, and a small picture is asked for.
+	// A setting called after pictures is not a picture, and a small picture is asked for.
 	f("/pages", obj(prop("id", integer), prop("avatarOption", &operation.Schema{Type: operation.TypeString, Enum: []string{`"LOGO"`, `"PHOTO"`}}), prop("avatarHue", str(""))),
 		`{"id":1,"avatarOption":"LOGO","avatarHue":"x"}`, `{"id":1,"avatarOption":"LOGO"}`)
 	f("/videos", obj(prop("id", integer), prop("thumbnail_url", str("")), prop("thumbnail", obj(prop("width", integer)))),
@@ -119,7 +119,7 @@ func TestDefault(t *testing.T) {
 	// What a tool takes stays, whatever it holds: by its name, behind its resource's
 	// name, and where no schema speaks of it.
 	f("/repos", arr(obj(prop("id", str("")), prop("name", str("")))), `[{"id":"https://api.x/1","name_url":"https://api.x"}]`, `[{"id":"https://api.x/1"}]`)
-	// An address of an API under a name that does not say so is what is told of the thing: of its zone, its source.
+	// An address of an API under a name that does not say so is part of what the thing is: of its zone, its source.
 	f("/machines", obj(prop("id", integer), prop("zone", str("")), prop("log", obj(prop("id", integer), prop("source", str(""))))),
 		`{"id":1,"zone":"https://api.x/v1/zones/a","more":"https://api.x/v1","zoneLink":"https://api.x/v1/z","log":{"id":2,"source":"https://api.y/v1/log","Self":"https://api.x/v1/log"}}`,
 		`{"id":1,"zone":"https://api.x/v1/zones/a","more":"https://api.x/v1","log":{"id":2,"source":"https://api.y/v1/log"}}`)

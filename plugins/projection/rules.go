@@ -131,7 +131,7 @@ type (
 	suffixRule struct{ suffix, why string }
 	wordRule   struct {
 		word, why string
-		all       bool // also what is no address
+		all       bool // also what is not an address
 	}
 	formatRule struct{ format, why string }
 )
@@ -241,7 +241,7 @@ var placeWords = set(`dsn endpoint url uri`)
 // identityWords are last words of names that tell a thing from others of its kind.
 var identityWords = set(`id ids uuid guid uid sid key sha hash name login username slug number count`)
 
-// codeNames do so when they are all of a name: a status_code is no code of a thing.
+// codeNames do so when they are all of a name: a status_code is not a code of a thing.
 var codeNames = []string{"code", "no", "ref", "reference", "rel"}
 
 // bareNames are names of addresses that say nothing else, folded as fileNames are.

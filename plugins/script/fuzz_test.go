@@ -28,7 +28,7 @@ func (e *echo) Call(_ context.Context, path string, arguments []byte) ([]byte, e
 
 // FuzzHost: what a script hands to the host and gets of it is what JSON says, whatever
 // value it is: arguments of the script, those of a call, its answer, the text of its error
-// and the value of the script. A script that is no program at all ends with an error.
+// and the value of the script. A script that is not a program at all ends with an error.
 func FuzzHost(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,-2.5,1e300,null,true]}`, `{"__proto__":{"x":1},"constructor":2,"toJSON":3}`, `{"":"\u0000\ud800 \u2028é😀","then":{"then":1}}`, `{"args":{"tools":[[[]]]}}`, `{"a":9007199254740993}`} {
 		f.Add([]byte(s), "1+1")

@@ -40,7 +40,7 @@ func TestBoundsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestSleepTime: a timer runs for as long as it says, at most a minute; what is no time is
+// TestSleepTime: a timer runs for as long as it says, at most a minute; what is not a time is
 // over at once.
 func TestSleepTime(t *testing.T) {
 	for ms, want := range map[float64]time.Duration{

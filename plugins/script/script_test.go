@@ -106,7 +106,7 @@ func TestRun(t *testing.T) {
 		{"errors of some", `(await Promise.allSettled([tools.shop.get_order({id: 1}), tools.shop.fails({})])).map(r => r.status)`, `["fulfilled","rejected"]`},
 		{"names", `[Object.keys(tools), Object.keys(tools.shop).length, "get_order" in tools.shop, "x" in tools.shop]`, `[["shop"],7,true,false]`},
 		{"tools is read-only", `try { tools.shop = 1 } catch (e) { return e.message }`, `"tools is read-only"`},
-		{"a tool is no promise", `(await tools.shop) === undefined`, `false`},
+		{"a tool is not a promise", `(await tools.shop) === undefined`, `false`},
 		{"timers", `const a = []; setTimeout(() => a.push("b"), 2); const c = setTimeout(() => a.push("x"), 1); clearTimeout(c); await sleep(20); a.push("c"); a`, `["b","c"]`},
 		{"numbers beyond 2^53", `({big: 12345678901234567890n})`, `{"big":12345678901234567890}`},
 		{"of answers", `tools.shop.ids()`, `{"id":12345678901234567890,"below":-9007199254740993,"safe":9007199254740991,"fraction":12345678901234567000,"list":[1e+300,18446744073709551616]}`},

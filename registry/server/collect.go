@@ -35,7 +35,7 @@ type Enumerator interface {
 	// EachBlob is EachManifest for the blobs that repositories have.
 	EachBlob(ctx context.Context, fn func(repository string, d registry.Digest) error) error
 	// Unlink removes facts of a repository: tags, then manifests, then blobs, each kind
-	// durably before the next. Facts that are missing are no error. Other than
+	// durably before the next. Facts that are missing are not an error. Other than
 	// UnlinkManifest it looks for no tags.
 	Unlink(ctx context.Context, repository string, facts Facts) error
 }
@@ -105,7 +105,7 @@ type collection struct {
 	sizes map[registry.Digest]stored // contents that are there
 	// named counts the manifests that are linked and name a content, themselves included.
 	named map[registry.Digest]int
-	// fixed are the tags of repositories of releases that are no numbers, such as "latest".
+	// fixed are the tags of repositories of releases that are not numbers, such as "latest".
 	fixed map[string][]string
 	// unneeded manifests, in the order in which they go: of each repository the oldest
 	// releases first.
@@ -328,7 +328,7 @@ func unneeded(may, stay []*linked) []*linked {
 type repositoryTags struct {
 	keep  map[registry.Digest]bool // manifests that a tag keeps
 	past  map[registry.Digest]*pastRelease
-	fixed []string // of a repository of releases: those that are no numbers
+	fixed []string // of a repository of releases: those that are not numbers
 }
 
 // pastRelease is a release beyond the newest ones.

@@ -235,7 +235,7 @@ func TestChunkRanges(t *testing.T) {
 }
 
 // TestUnwritableIndex: a manifest whose referrer cannot be recorded is not recorded either, and
-// tags that cannot be listed are no empty list.
+// tags that cannot be listed are not an empty list.
 func TestUnwritableIndex(t *testing.T) {
 	root := t.TempDir()
 	f, err := server.OpenFiles(root, nil)

@@ -278,7 +278,7 @@ func TestFaultsOfTheIndex(t *testing.T) {
 		}
 	}
 	if changed != nil {
-		t.Errorf("changes were told of that were not made: %+v", changed)
+		t.Errorf("changes were reported that were not made: %+v", changed)
 	}
 	for _, fail := range []string{"EachManifest", "EachBlob", "Tags", "MediaType"} {
 		if fail == "MediaType" { // read anew
@@ -297,7 +297,7 @@ func TestFaultsOfTheIndex(t *testing.T) {
 	x.want(x.do("GET", "/v2/a/b/manifests/v2", ""), 404, "MANIFEST_UNKNOWN")
 }
 
-// Changes are told of once each, with what was named and what it was.
+// Changes are reported once each, with what was named and what it was.
 func TestChanges(t *testing.T) {
 	store, err := server.Open(server.Options{Dir: t.TempDir()})
 	if err != nil {
@@ -329,7 +329,7 @@ func TestChanges(t *testing.T) {
 		{Action: server.Delete, Kind: "blobs", Repository: "a/b", Digest: registry.Digest(digest("{}"))},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("told of\n%+v, want\n%+v", got, want)
+		t.Errorf("reported\n%+v, want\n%+v", got, want)
 	}
 }
 

@@ -42,7 +42,7 @@ type HandlerOptions struct {
 	// ErrUnavailable or a problem of kind Conflict, whose text is shown.
 	// Required: there is no open registry.
 	Authorize func(r *http.Request, repository string, action Action) error
-	// Changed is told of each manifest that was pushed and of each manifest, tag and
+	// Changed is called with each manifest that was pushed and of each manifest, tag and
 	// blob that was deleted, before the answer is written. Default: nobody is told.
 	Changed func(r *http.Request, c Change)
 	Logger  *slog.Logger // Default: discard

@@ -125,7 +125,7 @@ func (s *Store) linkBlob(ctx context.Context, repository string, d registry.Dige
 }
 
 // PutManifest stores a manifest, links it, and sets its tag last. It refuses a
-// manifest that is no JSON object of the OCI form, and one that names blobs or
+// manifest that is not a JSON object of the OCI form, and one that names blobs or
 // manifests the repository does not have, with a *problem.Error.
 func (s *Store) PutManifest(ctx context.Context, repository, tag string, d registry.Digest, mediaType string, b []byte) error {
 	_, err := s.putManifest(ctx, repository, tag, d, mediaType, b)

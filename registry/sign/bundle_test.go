@@ -60,7 +60,7 @@ func TestVerifyBundleOfCosign(t *testing.T) {
 	}
 }
 
-// Ours verify too; and a statement that says more than "signed" is no signature.
+// Ours verify too; and a statement that says more than "signed" is not a signature.
 func TestSignBundle(t *testing.T) {
 	k, err := sign.OpenKey(filepath.Join(t.TempDir(), "k"))
 	if err != nil {

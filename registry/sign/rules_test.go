@@ -292,7 +292,7 @@ func TestBundleStatements(t *testing.T) {
 	}
 }
 
-// TestCosignPayloads: a good signature over something else is no signature of the artifact.
+// TestCosignPayloads: a good signature over something else is not a signature of the artifact.
 func TestCosignPayloads(t *testing.T) {
 	k := key(t)
 	pubs := []*PublisherKey{publisher(t, k)}

@@ -65,7 +65,7 @@ func TestRunRequest(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := RunRequest(Call{Body: "x"}); err == nil {
-		t.Error("no request is no error")
+		t.Error("no request is not an error")
 	}
 }
 

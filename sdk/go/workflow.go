@@ -29,7 +29,7 @@ func (r *Result) Into(v any) error {
 	case r.Error != "":
 		return errors.New(r.Error)
 	case r.Value == nil:
-		return errors.New("the answer is no JSON")
+		return errors.New("the answer is not JSON")
 	}
 	return json.Unmarshal(r.Value, v)
 }
@@ -49,7 +49,7 @@ func (*Context) CallAll(calls ...ToolCall) []*Result {
 	for i := range calls {
 		line, err := json.Marshal(&calls[i])
 		if err != nil {
-			panic(fmt.Sprintf("sluice: the arguments of %s are no JSON: %v", calls[i].Tool, err))
+			panic(fmt.Sprintf("sluice: the arguments of %s are not JSON: %v", calls[i].Tool, err))
 		}
 		lines = append(append(lines, line...), '\n')
 	}
@@ -57,7 +57,7 @@ func (*Context) CallAll(calls ...ToolCall) []*Result {
 	for i, line := range bytes.Split(callTools(lines), []byte("\n")) {
 		results[i] = new(Result)
 		if err := json.Unmarshal(line, results[i]); err != nil {
-			panic("sluice: the gateway gave a result that is no JSON")
+			panic("sluice: the gateway gave a result that is not JSON")
 		}
 	}
 	return results

@@ -56,6 +56,6 @@ func TestCheck(t *testing.T) {
 	in := wish(1)
 	in.Website = "javascript:alert(1)"
 	if err := in.Check(); err == nil {
-		t.Error("that is no web page")
+		t.Error("that is not a web page")
 	}
 }

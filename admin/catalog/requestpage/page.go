@@ -134,7 +134,7 @@ func (p *page) requests(rows []store.ConnectorRequest, voted map[string]bool, vo
 	p.put(`</ul>`)
 }
 
-// link writes a link to a page of a service: of what is no web page there is none.
+// link writes a link to a page of a service: of what is not a web page there is none.
 func (p *page) link(at, what string) {
 	if strings.HasPrefix(at, "https://") || strings.HasPrefix(at, "http://") {
 		p.put(` · <a rel="nofollow ugc noopener noreferrer" href="`, at, `">`, what, `</a>`)

@@ -54,7 +54,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the vote was not taken back: %s", page)
 	}
 	bob.post("/vote", http.StatusOK, "id", id)
-	again := s.browser() // the same mailbox is no second voter
+	again := s.browser() // the same mailbox is not a second voter
 	again.confirm("bob+two@B.example")
 	if page = again.post("/vote", http.StatusOK, "id", id); !strings.Contains(page, "2 votes") {
 		t.Errorf("one mailbox voted twice: %s", page)
@@ -249,7 +249,7 @@ func TestHostile(t *testing.T) {
 	if n := len(s.mail.Got()); n != 1 {
 		t.Errorf("%d mails", n)
 	}
-	// A link is no cookie, a cookie no link, and one of another key neither.
+	// A link is not a cookie, a cookie no link, and one of another key neither.
 	cookie, err := s.people.session(s.people.whoseIDs()[0])
 	if err != nil {
 		t.Fatal(err)

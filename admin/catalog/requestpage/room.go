@@ -55,7 +55,7 @@ type Options struct {
 	URL     string
 	Proxies forwarded.Proxies // in front of the page. Default: there are none
 	Log     *slog.Logger      // Default: discard
-	// Counted is told of every answer, by its route and status. May be nil.
+	// Counted is notified of every answer, by its route and status. May be nil.
 	Counted func(route string, status int)
 }
 
@@ -71,7 +71,7 @@ type Room struct {
 	views, presses, mails, mailsTo, allMails, requests, allPresses *ratelimit.Limiter
 }
 
-// New makes a room. It fails with [problem.InvalidArgument] when URL is no address of a page.
+// New makes a room. It fails with [problem.InvalidArgument] when URL is not an address of a page.
 func New(ctx context.Context, o Options) (*Room, error) {
 	if o.Store == nil || o.Keyring == nil || o.Notify == nil || o.Requests == nil || o.Workspace == "" {
 		return nil, errors.New("making the page of requests: Store, Workspace, Keyring, Notify and Requests must be set")

@@ -106,7 +106,7 @@ func (v *visit) admit() error {
 		return err
 	}
 	if kind, _, err := mime.ParseMediaType(v.req.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
-		return problem.New(problem.InvalidArgument, "that is no form of this page").Fix("use the page itself")
+		return problem.New(problem.InvalidArgument, "that is not a form of this page").Fix("use the page itself")
 	}
 	v.req.Body = http.MaxBytesReader(v.w, v.req.Body, maxBody)
 	if err := v.req.ParseForm(); err != nil {

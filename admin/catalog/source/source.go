@@ -81,7 +81,7 @@ type Source struct {
 	Notices     []connector.Notice   // what an operator should look at in its words
 	Refused     []connector.Refused  // its tools that cannot be served as they are described
 	TTL         time.Duration        // how long the list of the server is good; 0: it does not say
-	Tells       bool                 // the server tells of changes
+	Tells       bool                 // the server reports changes
 	Overlays    []OverlaySource      // as they are kept
 	Documents   map[string][]byte    // other documents that references led to; set by who compiles
 	Parts       map[string][]byte    // those documents as they are known; nil: they are fetched

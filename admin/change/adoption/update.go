@@ -111,7 +111,7 @@ func (r *Room) merge(ctx context.Context, d *draft.Draft, made *catalog.Made, no
 }
 
 // settings takes over where calls go, how they are authenticated, and what the model is
-// told of the toolset.
+// notified of the toolset.
 func (r *Room) settings(ctx context.Context, d *draft.Draft, was, now *catalog.Adoption, diff *Diff) error {
 	set := func(to *string, where string, impact connector.Impact, before, after string) {
 		switch mine := *to; {

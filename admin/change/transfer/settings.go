@@ -126,7 +126,7 @@ func (r *Room) planChannels(ctx context.Context, ws *store.Workspace, doc *decla
 		slices.Sort(d.Routes.Toolsets)
 		s := setting{at: at, planned: declare.PlannedSetting{Name: d.Name}, apply: func(ctx context.Context) error { return r.putChannel(ctx, ws, d) }}
 		var was any
-		var known []string // what its routes name that is no toolset any more
+		var known []string // what its routes name that is not a toolset any more
 		if k := slices.IndexFunc(have, func(h notify.DeclaredChannel) bool { return h.Name == d.Name }); k >= 0 {
 			was, known = have[k].Public(), have[k].Routes.Toolsets
 		}

@@ -56,7 +56,7 @@ type Toolset struct {
 type ToolsetDetail struct {
 	Toolset
 	Operations  int                   `json:"operations" doc:"Operations in the specifications."`
-	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are not tools, with the reason."`
 	Warnings    []toolset.Diagnostic  `json:"warnings"`
 }
 
@@ -91,7 +91,7 @@ type ToolsetConnector struct {
 type ToolsetConnectorDetail struct {
 	ToolsetConnector
 	Operations  int                   `json:"operations" doc:"Operations in the specification."`
-	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are no tools, with the reason."`
+	Unsupported []toolset.Unsupported `json:"unsupported" doc:"Operations that are not tools, with the reason."`
 	Warnings    []toolset.Diagnostic  `json:"warnings"`
 }
 

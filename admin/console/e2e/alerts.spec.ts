@@ -65,7 +65,7 @@ test("an own rule over callers is added, tried, changed, switched off and remove
   await expect(row).toContainText("Each caller");
 
   await row.getByRole("button", { name: "Try the rule busy-caller" }).click();
-  await expect(page.getByRole("dialog")).toContainText("It would have told of nothing in the last 24 hours.");
+  await expect(page.getByRole("dialog")).toContainText("It would have reported nothing in the last 24 hours.");
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await row.getByRole("button", { name: "Change the rule busy-caller" }).click();
   const change = page.getByRole("dialog", { name: "Change the rule busy-caller" });
@@ -105,5 +105,5 @@ test("a channel is switched off, gets a new secret and is removed", async ({ pag
   await page.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: "Remove ops" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await expect(page.getByText("Nobody is told of alerts")).toBeVisible();
+  await expect(page.getByText("Nobody is notified of alerts")).toBeVisible();
 });

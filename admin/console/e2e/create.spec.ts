@@ -52,7 +52,7 @@ test("a file becomes a live toolset", async ({ page }) => {
   await expectAccessibleEverywhere(page, "create-live");
 });
 
-test("a paste that is no specification shows its line", async ({ page }) => {
+test("a paste that is not a specification shows its line", async ({ page }) => {
   const broken = specification.replace("operationId: listThings", "operationId: [listThings");
   await page.goto("/toolsets/new");
   await page.getByLabel("Paste").check();

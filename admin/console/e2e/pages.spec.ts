@@ -14,7 +14,7 @@ const pages = [
   { path: "/alerts", heading: "Alerts", shows: "refuses the credential of toolset refused" },
   { path: "/alerts/history", heading: "Alerts", shows: "sluice alert list --state resolved" },
   { path: "/alerts/rules", heading: "Alerts", shows: "upstream.auth_failed" },
-  { path: "/alerts/channels", heading: "Alerts", shows: "Nobody is told of alerts" },
+  { path: "/alerts/channels", heading: "Alerts", shows: "Nobody is notified of alerts" },
   { path: "/alerts/deliveries", heading: "Alerts", shows: "sluice notify deliveries" },
   { path: "/alerts/alert_nothing", heading: "Alert", shows: "there is no alert" },
   { path: "/catalog", heading: "Catalog", shows: "Prometheus Alertmanager" },

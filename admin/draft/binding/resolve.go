@@ -28,7 +28,7 @@ import (
 func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *PluginBinding, at string) ([]draft.BoundCall, error) {
 	if g.Manifest.Kind != manifest.Workflow {
 		if len(in.Calls) > 0 {
-			return nil, request.FieldFault(at+"/calls", "plugin %s is no workflow and calls no tools", in.Plugin)
+			return nil, request.FieldFault(at+"/calls", "plugin %s is not a workflow and calls no tools", in.Plugin)
 		}
 		return nil, nil
 	}

@@ -9,7 +9,7 @@ import (
 // at 512 KiB.
 type Inspection struct {
 	IsError      bool              `json:"isError" doc:"What the agent receives says isError."`
-	Form         string            `json:"form,omitempty" doc:"json, table or toon. Absent: the answer is no JSON." example:"table"`
+	Form         string            `json:"form,omitempty" doc:"json, table or toon. Absent: the answer is not JSON." example:"table"`
 	Cached       bool              `json:"cached,omitempty" doc:"The answer was kept from an earlier call."`
 	ContentType  string            `json:"contentType,omitempty" doc:"Of the answer of the API." example:"application/json"`
 	Received     string            `json:"received" doc:"The answer of the API as received, without credentials; of an MCP server its result."`
@@ -20,7 +20,7 @@ type Inspection struct {
 	TotalMs      float64           `json:"totalMs" example:"214.3"`
 	UpstreamMs   float64           `json:"upstreamMs" doc:"Waiting for the API." example:"198.1"`
 	TokensPretty int               `json:"tokensPretty" doc:"Tokens of the answer as received, pretty-printed." example:"3184"`
-	Request      *InspectedRequest `json:"request,omitempty" doc:"Absent: the tool is no operation of an HTTP API, or nothing was sent."`
+	Request      *InspectedRequest `json:"request,omitempty" doc:"Absent: the tool is not an operation of an HTTP API, or nothing was sent."`
 	Stages       []InspectedStage  `json:"stages,omitempty" doc:"The stages of the call, in their order."`
 	Plugins      []InspectedPlugin `json:"plugins,omitempty" doc:"Third-party plugins, in the order they ran."`
 	Calls        []InspectedCall   `json:"calls,omitempty" doc:"Calls of a workflow, a script or a batch, in the order they ended."`
@@ -46,7 +46,7 @@ type InspectedInput struct {
 	Type string `json:"type" doc:"Its media type." example:"application/json"`
 	Text string `json:"text,omitempty" doc:"Absent: a file." example:"{\"id\":7}"`
 	Cut  bool   `json:"cut,omitempty" doc:"The text is longer than 512 KiB and was cut."`
-	File bool   `json:"file,omitempty" doc:"It is no text."`
+	File bool   `json:"file,omitempty" doc:"It is not text."`
 }
 
 // InspectedStage is a part of a call.

@@ -19,7 +19,7 @@ const (
 	EventReplaced   = "toolset.replaced" // another revision is live in its place: published → superseded or rolled_back
 )
 
-// replaced tells of the revision that was live until now.
+// replaced reports the revision that was live until now.
 func (r *Room) replaced(workspace string, before *store.Toolset, step store.Step) {
 	if before.LiveRevision == 0 {
 		return

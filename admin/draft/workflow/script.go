@@ -25,7 +25,7 @@ type ToolsetScript struct {
 	Hash        string            `json:"hash" doc:"Digest of the script; the call log and audit records name it."`
 	Calls       []ScriptOperation `json:"calls" doc:"What it may call."`
 	Inputs      json.RawMessage   `json:"inputSchema,omitempty"`
-	Outputs     json.RawMessage   `json:"outputSchema,omitempty" doc:"Of its value; what is no object is the member result. Absent: not known."`
+	Outputs     json.RawMessage   `json:"outputSchema,omitempty" doc:"Of its value; what is not an object is the member result. Absent: not known."`
 	Example     json.RawMessage   `json:"example,omitempty" doc:"Arguments with which a run succeeded; a test of the tool uses them."`
 	Code        string            `json:"code,omitempty"`
 }
@@ -128,7 +128,7 @@ func scriptCalls(found *jscalls.Script, in *NewScript, operations []Operation) (
 	}
 	if r := in.Run; r != nil {
 		if r.Other != "" {
-			return nil, fault("/from", "the script calls %s, which is no operation of a connector: a tool of a script calls only those", r.Other).
+			return nil, fault("/from", "the script calls %s, which is not an operation of a connector: a tool of a script calls only those", r.Other).
 				Fix("write what that tool does into the script, and save it from a file")
 		}
 		calls = append(calls, r.Calls...)
@@ -204,7 +204,7 @@ func parameters(s *registry.Script, in *NewScript, found *jscalls.Script) error 
 	for i := range in.Parameters {
 		p, at := &in.Parameters[i], fmt.Sprintf("/parameters/%d", i)
 		if _, twice := properties[p.Name]; twice || !toolset.ToolName.MatchString(p.Name) || strings.Contains(p.Name, "-") {
-			return fault(at+"/name", "%.80q is no name of an argument, or is there twice", p.Name)
+			return fault(at+"/name", "%.80q is not a name of an argument, or is there twice", p.Name)
 		}
 		kind := literalKind(p.Value)
 		if kind == "" {
@@ -260,7 +260,7 @@ func literalKind(v json.RawMessage) string {
 	return ""
 }
 
-// wrapped is the output schema of a value: what is no object is the member result of one.
+// wrapped is the output schema of a value: what is not an object is the member result of one.
 func wrapped(schema json.RawMessage) json.RawMessage {
 	if len(schema) == 0 {
 		return nil

@@ -85,7 +85,7 @@ func (o *Options) complete() error {
 					Fix("give --acme-dns-command CMD, and only --acme-challenge dns-01")
 			}
 		default:
-			return problem.New(problem.InvalidArgument, "%.80q is no challenge", c).Fix("use http-01, tls-alpn-01 or dns-01")
+			return problem.New(problem.InvalidArgument, "%.80q is not a challenge", c).Fix("use http-01, tls-alpn-01 or dns-01")
 		}
 	}
 	if o.Command != "" && !slices.Contains(o.Challenges, DNS01) {
@@ -297,7 +297,7 @@ func (a *Authority) Obtain(ctx context.Context, host string) error {
 	if err := a.config.ObtainCertSync(ctx, host); err != nil {
 		return a.faultOf(err)
 	}
-	if err := a.load(ctx, host); err != nil { // one that was there is not told of
+	if err := a.load(ctx, host); err != nil { // one that was there is not reported
 		return err
 	}
 	if _, err := a.config.CacheManagedCertificate(ctx, host); err != nil {

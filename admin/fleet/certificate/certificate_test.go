@@ -128,7 +128,7 @@ func TestRenewal(t *testing.T) {
 	select {
 	case <-changed:
 	case <-time.After(time.Minute):
-		t.Error("nobody is told of a renewal")
+		t.Error("nobody is notified of a renewal")
 	}
 	second, _ := a.Get(host)
 	if second.PEM.Equal(first.PEM) || !second.NotAfter.After(first.NotAfter) || a.Fault(host) != nil {
@@ -308,7 +308,7 @@ func TestOptions(t *testing.T) {
 	f("", func(o *Options) { o.Command = "x" })
 	f("required", func(o *Options) { o.Store = nil })
 	f("is not the URL of a certificate authority", func(o *Options) { o.CA = "http://ca.example" })
-	f("is no challenge", func(o *Options) { o.Challenges = []string{"http"} })
+	f("is not a challenge", func(o *Options) { o.Challenges = []string{"http"} })
 	f("needs a command", func(o *Options) { o.Challenges = []string{"dns-01"} })
 	f("dns-01 is not used", func(o *Options) { o.Command, o.Challenges = "x", []string{"http-01"} })
 }

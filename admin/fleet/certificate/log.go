@@ -9,7 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// bridge makes the logger that certmagic wants of one of this program. What it tells of
+// bridge makes the logger that certmagic wants of one of this program. What it reports
 // its life is for debugging: what a person must know is said by those who call it.
 func bridge(l *slog.Logger) *zap.Logger { return zap.New(&core{log: l}) }
 

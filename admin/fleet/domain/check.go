@@ -49,7 +49,7 @@ func hostOf(written string) (string, error) {
 	return "", problem.New(problem.InvalidArgument, "%.300q cannot be a domain", written).At("", 0, 0, "/host").Fix("%s", remedy)
 }
 
-// Name is the host of a path as records have it; what is no host stays as it is.
+// Name is the host of a path as records have it; what is not a host stays as it is.
 func Name(written string) string {
 	if host, err := hostOf(written); err == nil {
 		return host

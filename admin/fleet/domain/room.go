@@ -108,7 +108,7 @@ func (r *Room) Add(ctx context.Context, ws *store.Workspace, toolset, written st
 }
 
 // Verify asks DNS about a domain now. What it says is in the domain that is returned: an
-// answer that does not prove it is no error. A certificate that could not be obtained is
+// answer that does not prove it is not an error. A certificate that could not be obtained is
 // asked for again.
 func (r *Room) Verify(ctx context.Context, ws *store.Workspace, host string) (*store.Domain, error) {
 	row, err := ws.Domain(ctx, host)

@@ -179,7 +179,7 @@ func (r *Room) Follow(ctx context.Context, ws *store.Workspace, in *FollowCallsI
 			return nil, err
 		}
 	} else if at, err = strconv.ParseUint(in.After, 10, 63); err != nil {
-		return nil, problem.New(problem.InvalidArgument, "%.64q is no place in the call log", in.After).Fix("send next of the answer before, or leave after out")
+		return nil, problem.New(problem.InvalidArgument, "%.64q is not a place in the call log", in.After).Fix("send next of the answer before, or leave after out")
 	}
 	wait := time.NewTimer(time.Duration(in.Wait) * time.Second)
 	defer wait.Stop()

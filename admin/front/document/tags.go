@@ -22,7 +22,7 @@ var tags = []struct {
 	{"Connectors", "Connectors, the catalog, and requests for new ones.", []string{"toolsets/connectors", "toolsets/catalog-update", "connectors", "catalog", "connector-requests"}},
 	{"Plugins", "Third-party plugins and the keys of their publishers.", []string{"toolsets/plugins", "plugins", "publisher-keys"}},
 	{"Usage", "Figures and the call log.", []string{"usage", "calls", "toolsets/capture"}},
-	{"Alerts", "What is wrong, and who is told of it.", []string{"alerts", "alert-rules", "channels", "deliveries"}},
+	{"Alerts", "What is wrong, and who is notified of it.", []string{"alerts", "alert-rules", "channels", "deliveries"}},
 	{"People", "Members, their roles, tokens and sessions.", []string{"members", "tokens", "me", "session", "sessions", "passkeys", "login-link", "sign-in", "openid-connect", "workspaces"}},
 	{"Operation", "Control planes, edges, keys, jobs, changes, the audit log and the registry.", []string{"control-planes", "edges", "keys", "jobs", "changes", "audit", "registry"}},
 }

@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// lookEvery is how often the records of a workspace are looked at while somebody is told of them.
+	// lookEvery is how often the records of a workspace are looked at while somebody is notified of them.
 	lookEvery = time.Second
 	// beat is how often a stream says that it is there, and whether it may go on: proxies
 	// close what is silent for a minute.
@@ -37,7 +37,7 @@ type Event struct {
 	Subjects []string
 }
 
-// Room tells of changes. Its exported fields must be set before it is used.
+// Room reports changes. Its exported fields must be set before it is used.
 type Room struct {
 	Store *store.Store
 	Log   *slog.Logger

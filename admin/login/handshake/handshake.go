@@ -79,7 +79,7 @@ type Watch struct {
 	states map[string]string
 }
 
-// New returns a watch that tells of the first step. keyed says that a credential is sent.
+// New returns a watch that reports the first step. keyed says that a credential is sent.
 func New(keyed bool, now func() time.Time, tell func(Step)) *Watch {
 	w := &Watch{tell: tell, now: now, began: now(), keyed: keyed, states: map[string]string{}}
 	w.set(Reach, Running, "")

@@ -46,7 +46,7 @@ type Target struct {
 type Listing struct {
 	Server connector.MCPServer
 	TTL    time.Duration // how long its list may be kept; 0: it does not say
-	Tells  bool          // it tells of changes of its list
+	Tells  bool          // it reports changes of its list
 	// Unlisted are the lists that the server declares and does not give.
 	Unlisted []connector.Refused
 

@@ -19,14 +19,14 @@ const (
 	// opened; it doubles with each that could not be.
 	listenFirst = time.Second
 	listenMost  = 5 * time.Minute
-	// listenAgain is when a server that tells of no changes is asked anew.
+	// listenAgain is when a server that reports no changes is asked anew.
 	listenAgain = time.Hour
-	// calmInterval is the least time between two looks at a server that tells of
+	// calmInterval is the least time between two looks at a server that reports
 	// changes all the time.
 	calmInterval = 2 * time.Second
 )
 
-// listeners are the streams of this node on which MCP servers tell of changes.
+// listeners are the streams of this node on which MCP servers report changes.
 type listeners struct {
 	mu   sync.Mutex
 	open map[string]*listening // guarded by mu; by toolset and connector
@@ -65,7 +65,7 @@ func (one *listening) tell() {
 	}
 }
 
-// follow looks at a server when it tells of a change, not too often.
+// follow looks at a server when it reports a change, not too often.
 func (r *Room) follow(ctx context.Context, key string, one *listening) {
 	for {
 		select {
@@ -144,7 +144,7 @@ func (l *listeners) heard(one *listening, heard bool) {
 	one.heard = heard
 }
 
-// hears reports whether a server tells of changes on an open stream.
+// hears reports whether a server reports changes on an open stream.
 func (l *listeners) hears(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,8 +39,8 @@ type Options struct {
 	// Check reads the tools of one server again and does with changes what its policy says.
 	Check func(ctx context.Context, ts *store.Toolset, c *store.ToolsetConnector) error
 	// Listen keeps one stream to a server open until it ends. It calls opened when it is
-	// open, and changed when the server tells of a change. It fails with
-	// [problem.Unsupported] when the server tells of none. nil: no server is asked.
+	// open, and changed when the server reports a change. It fails with
+	// [problem.Unsupported] when the server reports none. nil: no server is asked.
 	Listen func(ctx context.Context, c *store.ToolsetConnector, opened, changed func()) error
 }
 
@@ -56,9 +56,9 @@ type Room struct {
 	seen    map[string]sighted // guarded by mu; by toolset and connector
 	// ttl is how long lists are good, by toolset and connector; guarded by mu.
 	ttl map[string]time.Duration
-	// tells are those that tell of changes; guarded by mu.
+	// tells are those that report changes; guarded by mu.
 	tells map[string]bool
-	// called are those that told of a change since they were looked at; guarded by mu.
+	// called are those that reported a change since they were looked at; guarded by mu.
 	called map[string]bool
 	again  bool // guarded by mu; one was called while a round was on its way
 
@@ -75,7 +75,7 @@ func New(o Options) *Room {
 type Sight struct {
 	At        *time.Time // nil: it was not looked at
 	Fault     string     // why it could not be read then
-	Listening bool       // it tells of changes on an open stream
+	Listening bool       // it reports changes on an open stream
 }
 
 type sighted struct {
@@ -186,21 +186,21 @@ func (r *Room) note(key, fault string) {
 	r.seen[key] = sighted{now, fault}
 }
 
-// answer forgets that a server told of a change: it is looked at.
+// answer forgets that a server reported a change: it is looked at.
 func (r *Room) answer(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.called, key)
 }
 
-// call notes that a server told of a change.
+// call notes that a server reported a change.
 func (r *Room) call(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.called[key] = true
 }
 
-// telling adds a server to those that tell of changes, when it does.
+// telling adds a server to those that report changes, when it does.
 func (r *Room) telling(key string, c *store.ToolsetConnector, to map[string]store.ToolsetConnector) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +220,7 @@ func (r *Room) Forget(toolset, connector string) {
 	delete(r.called, key)
 }
 
-// Keep notes how long the list of a server is good, and whether it tells of changes.
+// Keep notes how long the list of a server is good, and whether it reports changes.
 func (r *Room) Keep(toolset, connector string, ttl time.Duration, tells bool) {
 	key := keyOf(toolset, connector)
 	r.mu.Lock()

@@ -12,7 +12,7 @@ import (
 )
 
 // TestDue: a server is looked at when its list is no longer good, within bounds, and at
-// once when it told of a change or was not looked at yet.
+// once when it reported a change or was not looked at yet.
 func TestDue(t *testing.T) {
 	seen := time.Date(2026, 11, 3, 10, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
@@ -23,7 +23,7 @@ func TestDue(t *testing.T) {
 	}{
 		"nothing said, early":        {after: checkInterval - time.Second},
 		"nothing said":               {after: checkInterval, want: true},
-		"it told of a change":        {called: true, want: true},
+		"it reported a change":       {called: true, want: true},
 		"good for long, early":       {ttl: time.Hour, after: time.Hour - time.Second},
 		"good for long":              {ttl: time.Hour, after: time.Hour, want: true},
 		"good for ever, early":       {ttl: maxCheckInterval + 1, after: maxCheckInterval - 1},

@@ -92,7 +92,7 @@ func AddToken(ctx context.Context, ws *store.Workspace, in *CreateAPIToken) (API
 		return APIToken{}, problem.New(problem.InvalidArgument, "there is no role %.40q", in.Role)
 	}
 	if in.TTLSeconds > 0 {
-		life := time.Duration(min(in.TTLSeconds, int64(maxTokenLife/time.Second))) * time.Second // many seconds are no duration
+		life := time.Duration(min(in.TTLSeconds, int64(maxTokenLife/time.Second))) * time.Second // many seconds are not a duration
 		row.ExpiresAt = store.Time{Time: ws.Now().Add(life)}
 	}
 	err := ws.Update(ctx, func(tx *store.Tx) error {

@@ -189,7 +189,7 @@ func TestForbidden(t *testing.T) {
 	h.told("alert.resolved upstream.auth_failed")
 }
 
-// TestFlapping: a cause that comes back soon is told of when it stays.
+// TestFlapping: a cause that comes back soon is reported when it stays.
 func TestFlapping(t *testing.T) {
 	h := newHall(t)
 	ts := h.toolset("pets")
@@ -214,7 +214,7 @@ func TestFlapping(t *testing.T) {
 	h.told("alert.fired upstream.auth_failed")
 }
 
-// TestHandled: an alert that is acknowledged is quiet, one that is snoozed is told of
+// TestHandled: an alert that is acknowledged is quiet, one that is snoozed is reported
 // again when that is over, and a deleted toolset ends its alerts.
 func TestHandled(t *testing.T) {
 	h := newHall(t)

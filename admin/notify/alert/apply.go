@@ -9,7 +9,7 @@ import (
 )
 
 // flapWindow is how long after an alert was resolved the same cause must stay longer to
-// be told of again.
+// be reported again.
 const flapWindow = 10 * time.Minute
 
 // flapHold is how long.
@@ -20,12 +20,12 @@ type condition struct {
 	key      string // of its cause: one alert
 	kind     string
 	severity string
-	stage    string // of a reminder: each is told of
+	stage    string // of a reminder: each is reported
 	toolset  string // identifier
 	title    string
 	details  Details
 	since    time.Time     // when it began; zero: now
-	hold     time.Duration // how long it must be there before it is told of
+	hold     time.Duration // how long it must be there before it is reported
 	linger   time.Duration // how long it must be gone before it is resolved
 }
 
@@ -41,7 +41,7 @@ func openOf(rows []store.Alert) open {
 }
 
 // apply brings the alerts of some kinds to what is wrong now, and writes what is to be
-// told of it, in the transaction. covers says of which kinds the conditions are all there
+// notified of it, in the transaction. covers says of which kinds the conditions are all there
 // are: an alert of one of them without a condition has lost its cause.
 func apply(ctx context.Context, tx *store.Tx, covers func(kind string) bool, conditions []condition) (told bool, err error) {
 	rows, err := tx.OpenAlerts(ctx)

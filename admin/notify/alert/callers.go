@@ -12,12 +12,12 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// Caller is whose calls an alert tells of. It is in what those read who may read the call
+// Caller is whose calls an alert reports. It is in what those read who may read the call
 // log, and in no notice: channels lead to people who may not.
 type Caller struct {
 	Kind string `json:"kind" enum:"token,jwt" doc:"How the caller is known."`
 	ID   string `json:"id" doc:"Of the access token, or the subject."`
-	Name string `json:"name,omitempty" doc:"Of the access token, when it is of one toolset that is told of."`
+	Name string `json:"name,omitempty" doc:"Of the access token, when it is of one toolset that is reported."`
 }
 
 type summedCallers struct {

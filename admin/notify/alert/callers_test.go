@@ -86,7 +86,7 @@ func TestCallerRule(t *testing.T) {
 	h.told("alert.resolved rule.fired", "alert.resolved rule.fired")
 }
 
-// TestCallerBudget: a budget of each caller is told of at 80 % and when it is spent.
+// TestCallerBudget: a budget of each caller is reported at 80 % and when it is spent.
 func TestCallerBudget(t *testing.T) {
 	h := newHall(t)
 	shop := h.toolset("shop")

@@ -21,7 +21,7 @@ const KindAuthFailed = "upstream.auth_failed"
 const (
 	// maxRefused calls of a workspace are looked at in a round; the rest in the next.
 	maxRefused = 2000
-	// refusedAge is how old a refused call may be to be told of: one of an outage that is
+	// refusedAge is how old a refused call may be to be reported: one of an outage that is
 	// over is history.
 	refusedAge = 15 * time.Minute
 	// forbiddenWindow, forbiddenCalls: a 403 may be about one resource. It is the

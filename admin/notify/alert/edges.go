@@ -58,7 +58,7 @@ func (r *Room) edges(ctx context.Context, ws *store.Workspace, have open) (out [
 			key: KindClock, kind: KindClock, severity: notify.Critical, hold: edgeHold, title: "the clock of the control plane is wrong",
 			details: Details{
 				Cause:   fmt.Sprintf("it is %s those of %d of %d edges, which agree with each other", registry.Ahead(-off), agreed, len(speaking)),
-				Remedy:  "set the clock of its machine, and have it follow a time server: what expires (tokens, logins, certificates, releases) and when alerts are told of goes by it",
+				Remedy:  "set the clock of its machine, and have it follow a time server: what expires (tokens, logins, certificates, releases) and when alerts are reported goes by it",
 				Command: "sluice edge list -o wide",
 			},
 		})

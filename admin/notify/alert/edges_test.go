@@ -11,7 +11,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// TestClocks: an edge is told of whose clock is more than a minute from that of the control
+// TestClocks: an edge is reported whose clock is more than a minute from that of the control
 // plane; when most edges agree, and it is not with the control plane, its clock is.
 func TestClocks(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -61,7 +61,7 @@ func TestClocks(t *testing.T) {
 }
 
 // TestLateBehindAnotherFault: usage is late, too, when it is another fault of the edge that is
-// told of: what it would say of an upstream is not known.
+// reported: what it would say of an upstream is not known.
 func TestLateBehindAnotherFault(t *testing.T) {
 	h := newHall(t)
 	ts := h.toolset("shop")

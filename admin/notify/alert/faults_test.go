@@ -56,7 +56,7 @@ func (x *injection) edgeOf(name string, st registry.EdgeStatus) {
 }
 
 // TestFaults injects one fault after the other, for six minutes each with usage, edges and
-// records as they report them then: each is told of once, by the right name, with its cause.
+// records as they report them then: each is reported once, by the right name, with its cause.
 func TestFaults(t *testing.T) {
 	n := 0
 	f := func(fault, kind, cause string, inject func(x *injection)) {

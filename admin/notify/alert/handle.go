@@ -13,7 +13,7 @@ import (
 // maxSnooze is the longest an alert can be snoozed.
 const maxSnooze = 30 * 24 * time.Hour
 
-// Acknowledge says that somebody works on an alert: it is not told of again until it is
+// Acknowledge says that somebody works on an alert: it is not reported again until it is
 // worse or over.
 func (r *Room) Acknowledge(ctx context.Context, ws *store.Workspace, id, note string) (*store.Alert, error) {
 	return handle(ctx, ws, id, "alert.acknowledge", func(row *store.Alert, _ time.Time) error {
@@ -22,7 +22,7 @@ func (r *Room) Acknowledge(ctx context.Context, ws *store.Workspace, id, note st
 	})
 }
 
-// Snooze keeps an alert quiet for a time. It is told of again when that is over and its
+// Snooze keeps an alert quiet for a time. It is reported again when that is over and its
 // cause is still there.
 func (r *Room) Snooze(ctx context.Context, ws *store.Workspace, id, note string, d time.Duration) (*store.Alert, error) {
 	if d <= 0 || d > maxSnooze {
@@ -66,7 +66,7 @@ const TypeTest = "alert.test"
 func (r *Room) Test(ctx context.Context, ws *store.Workspace, kind, severity string) error {
 	err := ws.Update(ctx, func(tx *store.Tx) error {
 		n := &notify.Notice{
-			Type: TypeTest, Subject: kind, Severity: severity, Title: "This is a test: an alert " + kind + " would be told of here",
+			Type: TypeTest, Subject: kind, Severity: severity, Title: "This is a test: an alert " + kind + " would be reported here",
 			Lines: []notify.Line{{Name: "Workspace", Value: ws.ID()}}, Data: map[string]string{"workspace": ws.ID(), "kind": kind},
 		}
 		if err := notify.Add(ctx, tx, n); err != nil {

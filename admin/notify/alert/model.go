@@ -13,9 +13,9 @@ import (
 // States of an alert.
 const (
 	Pending      = "pending"      // its cause is there, and not for long enough
-	Firing       = "firing"       // it was told of
+	Firing       = "firing"       // it was reported
 	Acknowledged = "acknowledged" // somebody works on it
-	Snoozed      = "snoozed"      // it is told of again later, if its cause is still there
+	Snoozed      = "snoozed"      // it is reported again later, if its cause is still there
 	Resolved     = "resolved"     // its cause is gone
 )
 
@@ -36,7 +36,7 @@ type Alert struct {
 	ToolsetID    string    `json:"toolsetId,omitempty"`
 	Details      Details   `json:"details" doc:"Cause and remedy."`
 	Since        time.Time `json:"since" doc:"When its cause was first seen."`
-	FiredAt      time.Time `json:"firedAt,omitzero" doc:"When it was told of first; absent: not yet."`
+	FiredAt      time.Time `json:"firedAt,omitzero" doc:"When it was reported first; absent: not yet."`
 	HandledBy    string    `json:"handledBy,omitempty" doc:"API token that acknowledged or snoozed it."`
 	HandledAt    time.Time `json:"handledAt,omitzero"`
 	Note         string    `json:"note,omitempty" doc:"What they said."`
@@ -102,13 +102,13 @@ func detailsOf(row *store.Alert) (Details, error) {
 	return d, nil
 }
 
-// noticeData is what programs are told of an alert.
+// noticeData is what programs are notified of an alert.
 type noticeData struct {
 	Workspace string `json:"workspace"`
 	Alert     Alert  `json:"alert"`
 }
 
-// noticeOf is what is told of an alert.
+// noticeOf is what a notice says of an alert.
 func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 	a, err := Show(row)
 	if err != nil {
@@ -121,7 +121,7 @@ func noticeOf(kind string, row *store.Alert) (*notify.Notice, error) {
 	n := &notify.Notice{
 		Type: kind, Subject: row.Kind, Severity: row.Severity, ToolsetID: row.ToolsetID, Toolsets: d.ToolsetIDs, AlertID: row.ID, Title: row.Title,
 		Remedy: d.Remedy, Command: d.Command, Data: noticeData{row.WorkspaceID, a},
-		Reminder: !d.DueAt.IsZero() && row.Severity != notify.Critical, // what stopped working is no reminder
+		Reminder: !d.DueAt.IsZero() && row.Severity != notify.Critical, // what stopped working is not a reminder
 	}
 	if kind == TypeResolved {
 		n.Title, n.Over, n.Remedy, n.Command = "Resolved: "+row.Title, true, "", ""

@@ -48,7 +48,7 @@ const (
 	// edgeHold is how long an edge may be behind, or say that something is wrong: it
 	// fetches and tries again meanwhile.
 	edgeHold = 2 * time.Minute
-	// sourceFailures in a row are told of.
+	// sourceFailures in a row are reported.
 	sourceFailures = 3
 )
 

@@ -128,7 +128,7 @@ func TestLogin(t *testing.T) {
 }
 
 // TestEdges: an edge that is behind, one that says what is wrong, and one that is silent
-// are each told of once; a control plane that was down hears none at first.
+// are each reported once; a control plane that was down hears none at first.
 func TestEdges(t *testing.T) {
 	h := newHall(t)
 	e := &store.Edge{Name: "eu-1", SealKey: []byte{1}, SignKey: []byte{2}, TokenHash: []byte{3}}
@@ -227,7 +227,7 @@ func TestSources(t *testing.T) {
 	h.told("alert.resolved source.unreadable")
 }
 
-// TestRolledBackAtOnce: a roll-back is told of in the round after it, not with the records,
+// TestRolledBackAtOnce: a roll-back is reported in the round after it, not with the records,
 // which are looked through every half minute; another roll-out ends it as soon.
 func TestRolledBackAtOnce(t *testing.T) {
 	h := newHall(t)

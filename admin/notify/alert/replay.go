@@ -18,8 +18,8 @@ const (
 )
 
 // TestRule evaluates a rule over the usage of the past, with changes that are not kept, and
-// says what it would have told of. A preset is tried with the others on, because one cause is
-// told of once.
+// says what it would have reported. A preset is tried with the others on, because one cause is
+// reported once.
 func (r *Room) TestRule(ctx context.Context, ws *store.Workspace, name, toolset string, back time.Duration, changes *rule.Settings) (*RuleTest, error) {
 	if back < time.Minute || back > MaxReplay {
 		return nil, request.FieldFault("/range", "a rule is tried on the last minute to %s", rule.Text(MaxReplay))

@@ -36,9 +36,9 @@ type NewRule struct {
 	rule.Settings
 }
 
-// RuleFiring is when a rule would have been told of.
+// RuleFiring is when a rule would have been reported.
 type RuleFiring struct {
-	At       time.Time `json:"at" doc:"When it would have been told of, to the minute."`
+	At       time.Time `json:"at" doc:"When it would have been reported, to the minute."`
 	Until    time.Time `json:"until,omitzero" doc:"When it would have been over; absent: it still is."`
 	Kind     string    `json:"kind"`
 	Severity string    `json:"severity"`
@@ -47,7 +47,7 @@ type RuleFiring struct {
 	Value    float64   `json:"value" doc:"The highest that was measured."`
 }
 
-// RuleTest is what a rule would have told of in the past.
+// RuleTest is what a rule would have reported in the past.
 type RuleTest struct {
 	From    time.Time    `json:"from"`
 	To      time.Time    `json:"to"`

@@ -86,7 +86,7 @@ func (r *Room) usage(ctx context.Context, ws *store.Workspace, _ open) (*finding
 	if err != nil {
 		return nil, err
 	}
-	in.Late = in.Late || r.late[ws.ID()] // a late edge may have another fault, which is what is told of
+	in.Late = in.Late || r.late[ws.ID()] // a late edge may have another fault, which is what is reported
 	found, err := rule.Evaluate(in)
 	if err != nil {
 		return nil, err

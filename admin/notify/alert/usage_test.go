@@ -19,7 +19,7 @@ import (
 // used reports calls of a tool that ended in a cause; "": well.
 func (h *hall) used(ts *store.Toolset, tool string, calls uint64, cause string) {
 	h.t.Helper()
-	h.usedFor(ts, tool, calls, cause, "what the agent was told of "+cause, 80*time.Millisecond)
+	h.usedFor(ts, tool, calls, cause, "what the agent was notified of "+cause, 80*time.Millisecond)
 }
 
 // usedFor reports calls that took a time, and what agents were told.
@@ -70,7 +70,7 @@ func TestDeadUpstream(t *testing.T) {
 	a := h.open()
 	d := a.Details
 	if a.Severity != "critical" || a.ToolsetID != ts.ID || d.Toolset != "shop" || d.Upstream != "shop.example" || d.Calls != 18 || d.Callers != 1 || len(d.Tools) != 10 || d.FirstCall == "" || d.LastCall == "" ||
-		!strings.Contains(a.Title, "shop.example cannot be reached") || !strings.Contains(d.Cause, "18 of 18 calls failed") || !strings.Contains(d.Cause, "what the agent was told of unreachable") ||
+		!strings.Contains(a.Title, "shop.example cannot be reached") || !strings.Contains(d.Cause, "18 of 18 calls failed") || !strings.Contains(d.Cause, "what the agent was notified of unreachable") ||
 		d.Command != "sluice toolset test shop" || d.Rule != "upstream.unreachable" {
 		t.Errorf("%+v", a)
 	}
@@ -139,7 +139,7 @@ func TestLateUsage(t *testing.T) {
 }
 
 // TestOwnRule: a rule of people's own fires, is changed, and its alert ends with it; what it
-// would have told of is what it did.
+// would have reported is what it did.
 func TestOwnRule(t *testing.T) {
 	h := newHall(t)
 	ts := h.toolset("shop")
@@ -185,7 +185,7 @@ func TestOwnRule(t *testing.T) {
 }
 
 // TestPresetSettings: settings of a preset count for the workspace, or for a toolset over
-// them; what they would have told of is known before.
+// them; what they would have reported is known before.
 func TestPresetSettings(t *testing.T) {
 	h := newHall(t)
 	shop, bank := h.toolset("shop"), h.toolset("bank")

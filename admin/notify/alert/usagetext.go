@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// sampleBytes of what an agent was told of a failed call are in the cause of an alert.
+	// sampleBytes of what an agent was told about a failed call are in the cause of an alert.
 	sampleBytes = 200
 	// maxSamples of failed calls are looked at for one of the cause.
 	maxSamples = 50

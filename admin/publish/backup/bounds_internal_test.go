@@ -72,7 +72,7 @@ func TestMaxEndBytes(t *testing.T) {
 	for n, ok := range map[int]bool{maxEndBytes: true, maxEndBytes + 1: false} {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
-		text := fmt.Sprintf(`{"format":%q,"version":%d`, format, formatVersion+1) // what is told of one that is read
+		text := fmt.Sprintf(`{"format":%q,"version":%d`, format, formatVersion+1) // what is said of one that is read
 		text += strings.Repeat(" ", n-len(text)-1) + "}"
 		if err := errors.Join(w.WriteHeader(&tar.Header{Name: nameHead, Mode: 0o600, Size: int64(n)}), func() error { _, err := w.Write([]byte(text)); return err }(), w.Close()); err != nil {
 			t.Fatal(err)

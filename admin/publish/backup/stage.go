@@ -142,7 +142,7 @@ func (s *restorer) next() (*tar.Header, error) {
 		return nil, damaged("it ends early", err)
 	}
 	if h.Typeflag != tar.TypeReg || path.Clean(h.Name) != h.Name {
-		return nil, damaged("it holds something that is no file", nil)
+		return nil, damaged("it holds something that is not a file", nil)
 	}
 	// A sparse file is gigabytes of zeros in a few bytes of the archive; we write none.
 	for name := range h.PAXRecords {

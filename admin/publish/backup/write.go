@@ -168,7 +168,7 @@ func readKeys(root *os.Root) (map[string][]byte, error) {
 			return nil, fmt.Errorf("read the keys: %w", err)
 		}
 		if len(data) > maxKeyFileBytes {
-			return nil, problem.New(problem.InvalidArgument, "the key file has more than %d bytes", maxKeyFileBytes).At(name, 0, 0, "").Fix("remove it if it is no key")
+			return nil, problem.New(problem.InvalidArgument, "the key file has more than %d bytes", maxKeyFileBytes).At(name, 0, 0, "").Fix("remove it if it is not a key")
 		}
 		out[name] = data
 	}

@@ -21,7 +21,7 @@ type Room struct {
 	Store     *store.Store
 	Keyring   *secrets.Keyring
 	Publisher *publish.Publisher
-	// Rotated is told of each rotation. Default: nobody is.
+	// Rotated is notified of each rotation. Default: nobody is.
 	Rotated func(ctx context.Context)
 
 	rotation sync.Mutex // held while keys are rotated

@@ -66,7 +66,7 @@ func (l *leftOut) of(plugin registry.PluginKey, toolset string, now time.Time) [
 }
 
 // LeaveOut notes that the gateway of an edge, or of this node when edge is "", left a
-// plugin out of the calls of a toolset, records it and tells of it.
+// plugin out of the calls of a toolset, records it and reports it.
 func (r *Room) LeaveOut(ctx context.Context, edge string, u *registry.PluginUnbound) {
 	reason := u.Reason
 	if u.Toolset != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// What is left out is told of its toolset and version only, until its time, and is bounded.
+// What is left out is reported for its toolset and version only, until its time, and is bounded.
 func TestLeftOut(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	var l leftOut

@@ -72,7 +72,7 @@ func (r *Room) Report(ctx context.Context, e *store.Edge, in *registry.EdgePlugi
 }
 
 // Failed records that a gateway took a plugin out of calls by itself, and
-// tells of it.
+// reports it.
 func (r *Room) Failed(ctx context.Context, workspace, name, version, reason string) {
 	err := r.Store.Workspace(workspace).Update(ctx, func(tx *store.Tx) error {
 		rec := request.Audit(ctx, "plugin.unbind", name+"@"+version)

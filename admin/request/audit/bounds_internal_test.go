@@ -36,7 +36,7 @@ func TestMaxHeadBytes(t *testing.T) {
 	}
 }
 
-// TestHeadIsNotTakenBack: of records that are told of out of their order the newest one is signed,
+// TestHeadIsNotTakenBack: of records that are reported out of their order the newest one is signed,
 // in each workspace for itself.
 func TestHeadIsNotTakenBack(t *testing.T) {
 	key, err := sign.GenerateKey(rand.Reader)

@@ -298,7 +298,7 @@ func TestVerify(t *testing.T) {
 	verify("whole", l, nil, 12)
 	verify("against a head of before", l, &audit.VerifyAudit{Head: early}, 12)
 	verify("without a head", l, &audit.VerifyAudit{}, 12)
-	verify("against what is no head", l, &audit.VerifyAudit{Head: []byte(`{}`)}, 12, "")
+	verify("against what is not a head", l, &audit.VerifyAudit{Head: []byte(`{}`)}, 12, "")
 	verify("of a control plane that keeps none", &audit.Log{}, nil, 12)
 	if _, err := (&audit.Log{}).Head(ws); !problem.Is(err, problem.NotFound) {
 		t.Errorf("the head that is not kept: %v", err)
@@ -333,7 +333,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestHeadGoesForward: records that are told of late, or twice, do not take the head back; and
+// TestHeadGoesForward: records that are reported late, or twice, do not take the head back; and
 // the heads of other workspaces are theirs.
 func TestHeadGoesForward(t *testing.T) {
 	w := newWorld(t)

@@ -69,7 +69,7 @@ func TestPathsOfRefusals(t *testing.T) {
 }
 
 // TestDenied: who was refused is in the log of their workspace, or in the operator's; what
-// is no refusal of somebody is in none.
+// is not a refusal of somebody is in none.
 func TestDenied(t *testing.T) {
 	st, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "s.db"), Now: func() time.Time { return time.Unix(1.9e9, 0) }})
 	if err != nil {

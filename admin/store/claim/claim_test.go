@@ -45,7 +45,7 @@ func TestNoDatabase(t *testing.T) {
 	}
 }
 
-// TestOneHolds: of two processes one has the lock; the other is told of it once, and gets it
+// TestOneHolds: of two processes one has the lock; the other is notified of it once, and gets it
 // when the first gives it back, or when its session ends.
 func TestOneHolds(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestOneHolds(t *testing.T) {
 	if err := first.Held(t.Context()); err != nil || first.Number() != 0 {
 		t.Fatalf("%v, number %d", err, first.Number())
 	}
-	// One that stands by gives up with its context, and was told of the first.
+	// One that stands by gives up with its context, and was notified of the first.
 	ctx, cancel := context.WithCancel(t.Context())
 	told := 0
 	_, err = claim.Open(ctx, url, func(taken error) {

@@ -28,7 +28,7 @@ func writeProblem(w http.ResponseWriter, err error) {
 		Remedy string `json:"remedy,omitempty"`
 	}{p.Kind.Type(), p.Kind.Title(), p.Kind.Status(), p.Detail, string(p.Kind), p.Remedy})
 	if err != nil {
-		panic("BUG: a problem is no JSON: " + err.Error())
+		panic("BUG: a problem is not JSON: " + err.Error())
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")

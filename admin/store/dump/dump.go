@@ -123,7 +123,7 @@ func writeRows(ctx context.Context, conn *sql.Conn, table string, enc *json.Enco
 }
 
 // Tables lists the tables of records, each after those that its rows refer to. Which control
-// planes run is no record.
+// planes run is not a record.
 func Tables(ctx context.Context, conn *sql.Conn, postgres bool) ([]string, error) {
 	names, refers := `SELECT name, '' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`,
 		`SELECT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`

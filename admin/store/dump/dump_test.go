@@ -65,7 +65,7 @@ func written(t *testing.T, db *sql.DB) (text string, rows int64) {
 	return b.String(), rows
 }
 
-// TestTables: each table comes after those that its rows refer to, and what is no record is
+// TestTables: each table comes after those that its rows refer to, and what is not a record is
 // left out.
 func TestTables(t *testing.T) {
 	got, err := Tables(t.Context(), conn(t, open(t)), false)

@@ -74,7 +74,7 @@ func keyOf[T any](db bun.IDB, order []listing.Order, row *T) string {
 	for i := range order {
 		field, ok := table.FieldMap[order[i].Field.Column]
 		if !ok {
-			panic("BUG: a list is sorted by " + order[i].Field.Column + ", which is no column of it")
+			panic("BUG: a list is sorted by " + order[i].Field.Column + ", which is not a column of it")
 		}
 		switch v := field.Value(reflect.ValueOf(row).Elem()).Interface().(type) {
 		case Time:

@@ -74,7 +74,7 @@ func (p Page) Size() int64 {
 	return int64(p.Limit)
 }
 
-// cut takes the extra record off that tells of a next page, and returns the key
+// cut takes the extra record off that reports a next page, and returns the key
 // to continue after, or "".
 func cut[T any](rows []T, p Page, key func(*T) string) ([]T, string) {
 	if n := int(p.Size()); len(rows) > n {

@@ -53,7 +53,7 @@ type Seen struct {
 type Room struct {
 	Store *store.Store
 	Log   *slog.Logger
-	// Dialer is told of grants, each for the id of a toolset. nil: none can be granted.
+	// Dialer learns of grants, each for the id of a toolset. nil: none can be granted.
 	Dialer *safedial.Dialer
 }
 

@@ -325,7 +325,7 @@ func TestHostPortOf(t *testing.T) {
 	}
 }
 
-// TestGranted: what is no address is left out.
+// TestGranted: what is not an address is left out.
 func TestGranted(t *testing.T) {
 	got := Granted([]store.Grant{{Address: "10.0.0.1:80"}, {Address: "damaged"}, {Address: "[fd00::1]:443"}})
 	if !slices.Equal(got, []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:80"), netip.MustParseAddrPort("[fd00::1]:443")}) {
@@ -374,7 +374,7 @@ func addressIn(t *testing.T, doc string) string {
 	return m.Address
 }
 
-// TestGrantsThatCannotBeKept: what the database refuses is not in force either, and is no empty
+// TestGrantsThatCannotBeKept: what the database refuses is not in force either, and is not an empty
 // list.
 func TestGrantsThatCannotBeKept(t *testing.T) {
 	r, own, _ := open(t)

@@ -45,7 +45,7 @@ var (
 func Alert(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "alert", Aliases: []string{"alerts"}, Short: "List, acknowledge and snooze alerts",
-		Long: "See what is wrong, acknowledge and snooze it. Who is told of it is set with \"sluice notify\".",
+		Long: "See what is wrong, acknowledge and snooze it. Who is notified of it is set with \"sluice notify\".",
 	}
 	cmd.AddCommand(alertList(s), alertShow(s), alertAck(s), alertSnooze(s), alertTest(s), alertRule(s))
 	return cmd

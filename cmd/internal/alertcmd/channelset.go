@@ -54,7 +54,7 @@ func channelSet(s *command.Session) *cobra.Command {
 	var again []string
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change the quiet hours, digests and unsubscribed addresses of a channel", Args: command.Exactly(1, "one channel"),
-		Long: `Change when a channel is told of what is not critical: "off" ends quiet hours and
+		Long: `Change when a channel is notified of what is not critical: "off" ends quiet hours and
 digests. What waits for a digest goes with the next of the new ones, or at once. Addresses
 that used the link of a reminder get reminders again with --resubscribe.`,
 		Example: "  sluice notify channel set mail --digest daily --digest-at 17:30 --digest-zone Europe/Berlin\n" +

@@ -89,7 +89,7 @@ func minCalls(r *alert.Rule) string {
 func alertRule(s *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rule", Aliases: []string{"rules"}, Short: "List, add and change rules over usage",
-		Long: `Rules say which usage is told of. Presets are on from the start; they can be changed and
+		Long: `Rules say which usage is reported. Presets are on from the start; they can be changed and
 switched off, for all toolsets or for one. Own rules compare calls, errors, latencies and
 tokens with a threshold; over the window day or month they are budgets.`,
 	}
@@ -170,7 +170,7 @@ type ruleFlags struct {
 func (x *ruleFlags) add(f *pflag.FlagSet) {
 	f.Float64Var(&x.threshold, "threshold", 0, "an alert from this value on, in the unit of the metric")
 	f.StringVar(&x.Window, "window", "", "how far back: 1m to 60m, 2h to 31d, day, month")
-	f.StringVar(&x.For, "for", "", "how long it must be so before it is told of")
+	f.StringVar(&x.For, "for", "", "how long it must be so before it is reported")
 	f.Uint64Var(&x.minCalls, "min-calls", 0, "fewer calls than this say nothing")
 	f.StringVar(&x.Severity, "severity", "", "info, warning or critical")
 }
@@ -223,9 +223,9 @@ func ruleAdd(s *command.Session) *cobra.Command {
 	var toolset string
 	cmd := &cobra.Command{
 		Use: "add NAME --metric METRIC --threshold N", Short: "Add a rule", Args: command.Exactly(1, "one name"),
-		Long: `Add a rule. An alert rule.fired tells of what passes the threshold, for each toolset by
+		Long: `Add a rule. An alert rule.fired reports what passes the threshold, for each toolset by
 itself unless --each says otherwise. Rates are percent, latencies milliseconds. Over the
-window day or month (UTC) it is a budget: an alert budget.spent tells of 80 % and of all.
+window day or month (UTC) it is a budget: an alert budget.spent reports 80 % and of all.
 
 With --each caller each caller that is known (by access token or JSON Web Token) counts for
 itself, with --caller only one of them does. The alert says who it is; channels are not told.`,
@@ -240,7 +240,7 @@ itself, with --caller only one of them does. The alert says who it is; channels 
 			}
 			in := alert.NewRule{Name: args[0], Toolset: toolset, Settings: given}
 			return command.Show(cmd.Context(), s, client.Call{Method: http.MethodPost, Path: rules.Path, In: in}, func(w io.Writer, r *alert.Rule) {
-				fmt.Fprintf(w, "%s is added. See what it would have told of: sluice alert rule test %s\n", r.Name, r.Name)
+				fmt.Fprintf(w, "%s is added. See what it would have reported: sluice alert rule test %s\n", r.Name, r.Name)
 			})
 		},
 	}
@@ -313,7 +313,7 @@ func ruleTest(s *command.Session) *cobra.Command {
 	var x ruleFlags
 	var toolset, since string
 	cmd := &cobra.Command{
-		Use: "test NAME", Short: "Say what a rule would have told of, also with other settings", Args: command.Exactly(1, "one rule"),
+		Use: "test NAME", Short: "Say what a rule would have reported, also with other settings", Args: command.Exactly(1, "one rule"),
 		Example: "  sluice alert rule test upstream.slow --threshold 2000 --since 6h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			given, err := x.given(cmd.Flags())
@@ -340,7 +340,7 @@ func ruleTest(s *command.Session) *cobra.Command {
 
 func writeTest(w io.Writer, t *alert.RuleTest) {
 	if len(t.Firings) == 0 {
-		fmt.Fprintf(w, "%s would have told of nothing since %s.\n", t.Rule.Name, t.From.Format(time.RFC3339))
+		fmt.Fprintf(w, "%s would have reported nothing since %s.\n", t.Rule.Name, t.From.Format(time.RFC3339))
 		return
 	}
 	for _, f := range t.Firings {

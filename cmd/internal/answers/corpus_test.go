@@ -117,7 +117,7 @@ func TestCorpusQuestions(t *testing.T) {
 	for _, line := range lines {
 		cells := strings.Split(line, "\t")
 		if len(cells) != 4 {
-			t.Fatalf("%q is no question", line)
+			t.Fatalf("%q is not a question", line)
 		}
 		id, question, query, expected := cells[0], cells[1], cells[2], cells[3]
 		r := byID[id]

@@ -171,7 +171,7 @@ func (p *Measurer) minify(m *Measured, body []byte) (stream bool, err error) {
 		m.Minified, m.unchanged = jsonscan.AppendMinified(nil, body), true
 		return false, nil
 	}
-	// The engine takes what is no UTF-8, too. A stream of nothing is none.
+	// The engine takes what is not UTF-8, too. A stream of nothing is none.
 	for _, documents := range []engine.Documents{engine.OneDocument, engine.DocumentStream} {
 		all, failed := engine.Compile(&engine.Program{Documents: documents})
 		if failed != nil {

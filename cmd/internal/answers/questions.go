@@ -67,7 +67,7 @@ func ReadQuestions(file string) ([]Question, error) {
 		}
 		var q Question
 		if err := json.Unmarshal(line, &q); err != nil || q.Answer == "" || len(q.Pointers) == 0 {
-			return nil, problem.New(problem.InvalidArgument, "this is no question: an object with answer, class and pointers is expected").At(file, n, 0, "").Because(err)
+			return nil, problem.New(problem.InvalidArgument, "this is not a question: an object with answer, class and pointers is expected").At(file, n, 0, "").Because(err)
 		}
 		all = append(all, q)
 	}

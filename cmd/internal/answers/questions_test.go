@@ -65,8 +65,8 @@ func TestReadQuestions(t *testing.T) {
 		}
 	}
 	f(`{"id":"a#1","answer":"a","class":"keep","pointers":["/x"]}`+"\n\n", "", 1)
-	f(`{"id":"a#1","answer":"a","class":"keep"}`, "this is no question", 0)
-	f(`nothing`, "this is no question", 0)
+	f(`{"id":"a#1","answer":"a","class":"keep"}`, "this is not a question", 0)
+	f(`nothing`, "this is not a question", 0)
 	const one, end = `{"answer":"a","pointers":["/x"],"question":"`, `"}` + "\n"
 	fill := maxLine - len(one) - len(end)
 	f(one+strings.Repeat("x", fill)+end, "", 1)

@@ -21,7 +21,7 @@ import (
 )
 
 // externalPoll is how often a node looks into a registry elsewhere for a release that
-// it was not told of: what it publishes itself it knows at once.
+// it was not notified: what it publishes itself it knows at once.
 const externalPoll = 30 * time.Second
 
 // externalScheme begins the URL of a registry elsewhere.

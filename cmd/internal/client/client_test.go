@@ -25,11 +25,11 @@ func TestProblemDocumentRoundTrip(t *testing.T) {
 		t.Errorf("%s became %+v", b, p)
 	}
 	if p := problem.As(apiError(401, "text/html", []byte("<p>"))); p == nil || p.Kind != problem.Unauthenticated {
-		t.Errorf("an answer that is no problem: %v", p)
+		t.Errorf("an answer that is not a problem: %v", p)
 	}
 }
 
-// A person is told of work that takes long before it is done; a short request says nothing.
+// People are told about work that takes long before it is done; a short request says nothing.
 func TestProgress(t *testing.T) {
 	told := make(chan string, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

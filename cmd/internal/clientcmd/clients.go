@@ -235,5 +235,5 @@ func UseFrom(w io.Writer, t *change.CreatedToolset) {
 	fmt.Fprintf(w, "  %-14s %s\n", "curl", s.Shell(line, ` -H "Authorization: Bearer $SLUICE_ACCESS_TOKEN"`))
 }
 
-// errFileTooLarge is returned for a configuration file that is no configuration.
+// errFileTooLarge is returned for a configuration file that is not a configuration.
 var errFileTooLarge = errors.New("it is too large for a configuration file")

@@ -40,7 +40,7 @@ func Between(low, high int, what string) cobra.PositionalArgs {
 	}
 }
 
-// UnknownCommand refuses words that are no subcommand and says which was meant.
+// UnknownCommand refuses words that are not subcommands and says which was meant.
 func UnknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

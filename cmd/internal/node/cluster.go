@@ -81,7 +81,7 @@ func (c *control) advertise() error {
 	o := c.o.Records.Cluster
 	if o.Advertise == "" {
 		if o.Advertise = c.url(); !strings.HasSuffix(o.Advertise, "//"+c.ln.Addr().String()) {
-			return problem.New(problem.InvalidArgument, "the admin API listens on %s, which is no address for the other control planes", c.o.Admin.Listen).
+			return problem.New(problem.InvalidArgument, "the admin API listens on %s, which is not an address for the other control planes", c.o.Admin.Listen).
 				Fix("say with --advertise where they reach this one, such as https://one.example:7301")
 		}
 	}

@@ -91,7 +91,7 @@ func TestSharedKeys(t *testing.T) {
 	stop()
 }
 
-// TestSharedKeysRefused: a key that is missing or too large, and one that is no key, are named.
+// TestSharedKeysRefused: a key that is missing or too large, and one that is not a key, are named.
 func TestSharedKeysRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string

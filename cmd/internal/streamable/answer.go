@@ -20,7 +20,7 @@ import (
 // below it.
 const maxMessage = 64 << 20
 
-// maxShown is how much of an answer that is no message is shown in an error.
+// maxShown is how much of an answer that is not a message is shown in an error.
 const maxShown = 300
 
 // StatusError is an HTTP answer without a JSON-RPC message.

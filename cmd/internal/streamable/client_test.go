@@ -79,7 +79,7 @@ func serve(t *testing.T, answers func(w http.ResponseWriter, method, id string))
 			ID     json.RawMessage
 			Method string
 		}
-		_ = json.NewDecoder(r.Body).Decode(&in) // what is no request has no method
+		_ = json.NewDecoder(r.Body).Decode(&in) // what is not a request has no method
 		w.Header().Set("Content-Type", "application/json")
 		if in.Method == "server/discover" {
 			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}`, in.ID)

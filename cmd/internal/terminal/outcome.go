@@ -48,7 +48,7 @@ func (t *Terminal) machine() bool {
 }
 
 // Finish ends a command: machines always get an answer on the standard output, the
-// command's own, an [Outcome] or the problem that err is. People are told of err.
+// command's own, an [Outcome] or the problem that err is. People read err.
 func (t *Terminal) Finish(err error) {
 	silent, isSilent := errors.AsType[exit.SilentError](err)
 	switch {
@@ -67,7 +67,7 @@ func (t *Terminal) Finish(err error) {
 	}
 }
 
-// Report tells of an error: problem details on stdout for machines, text on
+// Report reports an error: problem details on stdout for machines, text on
 // stderr for people.
 func (t *Terminal) Report(err error) {
 	if !t.machine() {

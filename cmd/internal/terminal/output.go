@@ -25,7 +25,7 @@ type Terminal struct {
 	Fields   []string // columns or members to show; none: all
 	Quiet    bool     // Say says nothing
 	NoColor  bool
-	Color    bool // although Out is no terminal
+	Color    bool // although Out is not a terminal
 	NoInput  bool // questions fail
 	Yes      bool // every question is answered with yes
 

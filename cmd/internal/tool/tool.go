@@ -15,7 +15,7 @@ import (
 )
 
 // Main runs a command until it ends or is interrupted, and exits with 1 and its error
-// on stderr when it fails. A request for help is no failure.
+// on stderr when it fails. A request for help is not a failure.
 func Main(name string, run func(ctx context.Context, args []string, stdout, stderr io.Writer) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)

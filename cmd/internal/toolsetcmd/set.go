@@ -16,7 +16,7 @@ func setCommand(cli *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set TOOLSET [--name … --description … --instructions … --base-url URL]",
 		Short: "Change the name, the texts and the base URL of a toolset",
-		Long: "Change what a toolset is called, what people and models are told of it, and where its calls are sent.\n" +
+		Long: "Change what a toolset is called, what people and models read about it, and where its calls are sent.\n" +
 			"It is a change of the draft: what is live stays until the draft is tested. The slug, and so the toolset URL, never changes.",
 		Example: `  sluice toolset set shop --name 'Web shop' --description 'Orders and customers of the web shop'
   sluice toolset set shop --instructions 'Amounts are in cents.'

@@ -84,7 +84,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestSentTo: credentials of one list that go to one place are told of once.
+// TestSentTo: credentials of one list that go to one place are reported once.
 func TestSentTo(t *testing.T) {
 	item := func(id string, at ...string) credential.AuthenticationItem {
 		return credential.AuthenticationItem{CredentialID: id, Origins: at}

@@ -23,7 +23,7 @@ const Poll = 500 * time.Millisecond
 // looked at.
 func (f *Flags) LogsIn() bool { return len(f.Specs) == 1 && f.isOAuth() }
 
-// LogIn lets a person log in at an MCP server that is no toolset yet, and
+// LogIn lets a person log in at an MCP server that is not a toolset yet, and
 // returns the login's id.
 func LogIn(ctx context.Context, cli *command.Session, c *client.Client, server string, f *Flags) (string, error) {
 	auth, err := f.Request(ctx, cli)

@@ -93,7 +93,7 @@ func readFile(name string, most int64) (string, error) {
 	case err != nil:
 		return "", exit.Usagef("%s cannot be read: %v", name, errors.Unwrap(err))
 	case !info.Mode().IsRegular():
-		return "", exit.Usagef("%s is no file", name)
+		return "", exit.Usagef("%s is not a file", name)
 	case info.Size() > most:
 		return "", exit.Usagef("%s has %d bytes, at most %d", name, info.Size(), most)
 	}

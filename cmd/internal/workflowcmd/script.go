@@ -78,7 +78,7 @@ func save(s *command.Session) *cobra.Command {
 					return err
 				}
 				if *to = json.RawMessage(text); !json.Valid(*to) {
-					return exit.Usagef("%s is no JSON", name)
+					return exit.Usagef("%s is not JSON", name)
 				}
 			}
 			c, t, etag, err := s.Toolset(cmd.Context(), args[0])
@@ -128,7 +128,7 @@ func source(in *draft.SaveScript, from string) error {
 	return err
 }
 
-// parameter reads NAME=VALUE, where a value that is no JSON is a text.
+// parameter reads NAME=VALUE, where a value that is not JSON is a text.
 func parameter(s string) (workflow.Parameter, error) {
 	name, value, ok := strings.Cut(s, "=")
 	if !ok || name == "" {

@@ -24,7 +24,7 @@ func TestReadFile(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := readFile(t.TempDir(), maxSchemaFile); err == nil || !strings.Contains(err.Error(), "is no file") {
+	if _, err := readFile(t.TempDir(), maxSchemaFile); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Error(err)
 	}
 	in := draft.SaveScript{}

@@ -115,7 +115,7 @@ func memberRemove(s *command.Session) *cobra.Command {
 			if err := c.Delete(cmd.Context(), memberPath(m.ID), nil, client.IfMatch(etag)); err != nil {
 				return err
 			}
-			s.Say("%s is no member any more; their tokens are revoked.", m.Email)
+			s.Say("%s is not a member any more; their tokens are revoked.", m.Email)
 			return nil
 		},
 	}

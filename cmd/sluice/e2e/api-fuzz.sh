@@ -24,7 +24,7 @@ token=$(cat "$work/data/admin.token")
 
 # What would end the run itself: its session and token, and the keys of the node. Logins at
 # other hosts and jobs are bounded by time-outs of their own. The streams of a connection's steps and of changes have tests
-# of their own: what they say is no JSON document.
+# of their own: what they say is not a JSON document.
 cat >"$work/hooks.py" <<'PY'
 import schemathesis
 

@@ -24,7 +24,7 @@ var alertTries = flag.Int("alerts.tries", 50, "how often the time from a refused
 // alertBound is the longest that the 99th percentile of both ways may take.
 const alertBound = 15 * time.Second
 
-// hookTimes is a receiver of webhooks that notes when it was told of what.
+// hookTimes is a receiver of webhooks that notes when it was notified of what.
 type hookTimes struct {
 	mu  sync.Mutex
 	got map[string]time.Time // guarded by mu; by type and toolset
@@ -61,7 +61,7 @@ func (h *hookTimes) at(key string) time.Time {
 }
 
 // TestChaosAlertLatency: from the first call whose key is refused at an edge of its own
-// process to the webhook that tells of it, and from the first that is taken to the one that
+// process to the webhook that reports it, and from the first that is taken to the one that
 // says that it is over.
 func TestChaosAlertLatency(t *testing.T) {
 	p := &plane{node: &node{admin: freePort(t), data: filepath.Join(t.TempDir(), "control")}, t: t, dir: t.TempDir()}

@@ -220,7 +220,7 @@ func (d *driver) callOnce(ctx context.Context, slug, tool string) (text string, 
 	return text, out.Result.IsError, nil
 }
 
-// login logs in at a server that is no toolset yet.
+// login logs in at a server that is not a toolset yet.
 func (d *driver) login(ctx context.Context, server string, auth map[string]any) (string, error) {
 	var begun, now struct {
 		ID               string `json:"id"`

@@ -158,7 +158,7 @@ func TestServerThatTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = session.Close() })
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(n.cli(t, "toolset", "upstream", "notes"), "it tells of changes"); {
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(n.cli(t, "toolset", "upstream", "notes"), "it reports changes"); {
 		if time.Now().After(deadline) {
 			t.Fatal("the server is not listened to")
 		}

@@ -159,6 +159,6 @@ func misbehave(w http.ResponseWriter, r *http.Request, fault, kind, body string)
 	case "short":
 		_, _ = io.WriteString(conn, head(len(body)-20)+body)
 	default:
-		_, _ = io.WriteString(conn, "this is no HTTP\r\n\r\n"+body)
+		_, _ = io.WriteString(conn, "this is not HTTP\r\n\r\n"+body)
 	}
 }

@@ -134,7 +134,7 @@ func Cases() []Case {
 		{"tab behind the method", "GET\t{next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
 		{"space behind the version", "GET {next-path} HTTP/1.1 \r\nHost: {host}\r\n\r\n" + next, 400, false},
 		{"space in the target", "GET {next-path} x HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
-		{"method that is no token", "G(T {next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
+		{"method that is not a token", "G(T {next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
 		{"method of thirty-three letters", strings.Repeat("G", 33) + " {next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
 		{"method behind NUL", "\x00GET {next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},
 		{"space in front of the method", " GET {next-path} HTTP/1.1\r\nHost: {host}\r\n\r\n" + next, 400, false},

@@ -35,7 +35,7 @@ func Forms(secret string) map[string]string {
 	if utf8.ValidString(secret) {
 		text, err := json.Marshal(secret)
 		if err != nil {
-			panic("BUG: a string is no JSON: " + err.Error())
+			panic("BUG: a string is not JSON: " + err.Error())
 		}
 		out["json"] = string(text[1 : len(text)-1])
 	}

@@ -113,7 +113,7 @@ func inner(a, b *vector) (sum float64) {
 	return sum
 }
 
-// curvature is what a step told of it.
+// curvature is what a step says of it.
 type curvature struct {
 	step, change vector
 	product      float64

@@ -7,7 +7,7 @@
 // the user. What the host functions of the contract do is asked back here, so both
 // hosts have the same.
 //
-// It is no sandbox: plugins run in a process of the author's, without limits but a
+// It is not a sandbox: plugins run in a process of the author's, without limits but a
 // deadline.
 //
 // In the flow: "sluice plugin test --reference" runs golden cases on a [Host] besides

@@ -26,7 +26,7 @@ const DAY = 24 * 60 * 60 * 1000;
 /** Authorities' certificates are renewed weeks before they end: one with less left is worth a look. */
 const SOON = 14 * DAY;
 
-/** What a domain waits for is looked at this often where the node does not tell of changes. */
+/** What a domain waits for is looked at this often where the node does not report changes. */
 const EVERY = 5_000;
 
 /** All that shows domains: one more or less is on each of these pages. */
@@ -90,7 +90,7 @@ export function Domains({ slug = "" }: { slug?: string }) {
         stale={DOMAINS}
         close={() => setChosen(null)}
       >
-        <p>Gateways refuse the name at once, and its certificate is revoked. Clients that are told of it do not reach the toolset any more.</p>
+        <p>Gateways refuse the name at once, and its certificate is revoked. Clients that are notified of it do not reach the toolset any more.</p>
       </Confirm>
     </Card>
   );

@@ -23,7 +23,7 @@ client.use({
 
 export const api = client;
 
-/** The data of an answer, or the problem that it tells of. */
+/** The data of an answer, or the problem that it reports. */
 export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await call;
   if (!response.ok) throw problemOf(error, response);

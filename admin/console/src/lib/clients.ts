@@ -1,6 +1,6 @@
 import type { Schemas } from "./api";
 
-/** How one AI application is told of a toolset; `sluice client` prints the same. */
+/** How one AI application is set up for a toolset; `sluice client` prints the same. */
 export interface ClientSetup {
   id: string;
   title: string;

@@ -18,10 +18,10 @@ const AGAIN = 30_000;
 let told = false;
 const bell = new Set<() => void>();
 
-/** Whether the node tells of changes at the moment. */
+/** Whether the node reports changes at the moment. */
 export const isTold = () => told;
 
-/** Waits until a job changed, or for so many milliseconds: longer where the node tells of changes. */
+/** Waits until a job changed, or for so many milliseconds: longer where the node reports changes. */
 export const jobChanged = (ms: number) =>
   new Promise<void>((done) => {
     const end = () => {
@@ -33,7 +33,7 @@ export const jobChanged = (ms: number) =>
     bell.add(end);
   });
 
-/** How often something is read again: what the node tells of seldom, as a precaution. */
+/** How often something is read again: what the node reports seldom, as a precaution. */
 export const every = (ms: number) => () => (told ? Math.max(ms, 60_000) : ms);
 
 /** Reads again what the node says has changed, while the page is seen: a browser has few connections to one node. */

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCallerRules: rules over single callers count each by itself, or one of them, by toolset,
-// tool and connector, over minutes and hours; what can be told of a caller is not in the key.
+// tool and connector, over minutes and hours; what is known of a caller is not in the key.
 func TestCallerRules(t *testing.T) {
 	num := func(n float64) *float64 { return &n }
 	ann, bob := Caller{"jwt", "ann@a.example"}, Caller{"token", "act_1"}

@@ -19,14 +19,14 @@ const (
 	fewest = 5
 	// fewFaults is the percent of faults below which an upstream serves.
 	fewFaults = 12.5
-	// budgetWarning is the percent of a budget from which it is told of.
+	// budgetWarning is the percent of a budget from which it is reported.
 	budgetWarning = 80
 )
 
 // Open is an alert that is open.
 type Open struct {
 	Kind     string
-	Pending  bool      // nobody was told of it yet
+	Pending  bool      // nobody was notified of it yet
 	Stage    string    // of a budget
 	LastCall time.Time // when the last call was seen that said something of it
 	Toolsets []string  // identifiers
@@ -64,7 +64,7 @@ type Input struct {
 	Late   bool            // usage of a node is missing: that there are no calls says nothing
 	Places Places
 	// Refused reports whether an alert says that the credential of a toolset is refused:
-	// calls that fail of it are not told of again.
+	// calls that fail of it are not reported again.
 	Refused func(toolset string) bool
 	// Hours adds usage up from a whole hour on. nil: rules over hours are not evaluated, and
 	// their alerts stay.
@@ -79,7 +79,7 @@ type Finding struct {
 	Key, Kind string
 	Rule      *Rule
 	Severity  string
-	Stage     string   // of a budget: what was told of it
+	Stage     string   // of a budget: what was reported
 	Toolsets  []string // identifiers; empty: of the workspace
 	Place     Place
 	Tools     []string
@@ -195,7 +195,7 @@ type part struct {
 	place  Place
 	tools  []string
 	series series
-	told   bool // that calls of it fail is told of already
+	told   bool // that calls of it fail is reported already
 }
 
 func (p *part) key(toolset string) string {
@@ -274,7 +274,7 @@ func (e *evaluation) isOver(ts, key string, o *Open) bool {
 	return true
 }
 
-// level is the value from which a rule finds something: an alert that was told of is over
+// level is the value from which a rule finds something: an alert that was reported is over
 // well below the threshold only.
 func (e *evaluation) level(r *Rule, key string) float64 {
 	if o, ok := e.Open[key]; ok && !o.Pending {
@@ -328,7 +328,7 @@ func percent(n, of uint64) float64 {
 var classOfKind = map[string]Class{KindUnreachable: Unreachable, KindTimeout: TimedOut, KindErrors: Broken, KindCircuitOpen: Turned}
 
 // upstream evaluates what is said of one upstream: it is not there, fails, turns away or is
-// slow. The first that fits is told of.
+// slow. The first that fits is reported.
 func (e *evaluation) upstream(ts string, p *part) {
 	key := "upstream/" + p.key(ts)
 	kinds := []string{KindUnreachable, KindTimeout, KindErrors, KindCircuitOpen}
@@ -343,8 +343,8 @@ func (e *evaluation) upstream(ts string, p *part) {
 	recent, _, _ := p.series.newest(leastBook, fewest)
 	for _, kind := range kinds {
 		r := e.Set.preset(kind, ts)
-		// What the newest calls do not fail of any more is no new cause: a rule that needs many
-		// calls looks back into what another alert told of.
+		// What the newest calls do not fail of any more is not a new cause: a rule that needs many
+		// calls looks back into what another alert reported.
 		if r == nil || e.Open[key].Kind != kind && percent(e.failedBy(kind, key, &recent), recent.asked()) < r.Threshold*r.clear() {
 			continue
 		}
@@ -388,7 +388,7 @@ func (e *evaluation) upstream(ts string, p *part) {
 	}
 }
 
-// failedBy is how many calls failed for what a kind tells of. Calls that were turned away
+// failedBy is how many calls failed for what a kind reports. Calls that were turned away
 // failed for what the others failed of: the gateway stops asking an upstream that is gone.
 func (e *evaluation) failedBy(kind, key string, c *Cell) uint64 {
 	u, t, b, turned := c.By[Unreachable], c.By[TimedOut], c.By[Broken], c.By[Turned]
@@ -473,7 +473,7 @@ func (c *Cell) faults() uint64 {
 	return c.By[Unreachable] + c.By[TimedOut] + c.By[Broken] + c.By[Turned] + c.By[Limited]
 }
 
-// reasons is how many calls failed of what is not told of elsewhere.
+// reasons is how many calls failed of what is not reported elsewhere.
 func (e *evaluation) reasons(ts string, c *Cell) uint64 {
 	n := sub(c.failed(), c.faults())
 	if e.Refused(ts) {
@@ -529,7 +529,7 @@ func (e *evaluation) failing(ts, tool string, p *part, s *series) bool {
 	return true
 }
 
-// errors evaluates how many calls of a toolset fail of what no other alert tells of.
+// errors evaluates how many calls of a toolset fail of what no other alert reports.
 func (e *evaluation) errors(ts string, s *series) {
 	r, key := e.Set.preset(KindErrorRate, ts), KindErrorRate+"/"+ts
 	sum, v, found := e.look(r, ts, key, "", s, func(c *Cell, _ int) float64 { return percent(e.reasons(ts, c), c.asked()) })

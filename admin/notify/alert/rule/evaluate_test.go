@@ -83,7 +83,7 @@ func (s *stage) found(t *testing.T) []string {
 	return out
 }
 
-// hold opens what is found now, as if it had been told of.
+// hold opens what is found now, as if it had been reported.
 func (s *stage) hold(t *testing.T) {
 	t.Helper()
 	got, err := Evaluate(&s.Input)
@@ -177,7 +177,7 @@ func TestPresets(t *testing.T) {
 		s.call(0, "shop", "list", 5, "")
 		s.call(0, "shop", "get", 500, "")
 	}, "plugin.failing shop list")
-	f("a refused credential is told of elsewhere", func(s *stage) {
+	f("a refused credential is reported elsewhere", func(s *stage) {
 		s.refused["shop"] = true
 		s.call(0, "shop", "list", 100, "http_401")
 	})
@@ -302,7 +302,7 @@ func TestOwnRules(t *testing.T) {
 	f("switched off", Settings{Metric: Calls, Threshold: num(1), Enabled: &no}, "")
 }
 
-// TestBudgetStages: a budget is told of at 80 percent, when it is spent, and is over with its
+// TestBudgetStages: a budget is reported at 80 percent, when it is spent, and is over with its
 // day.
 func TestBudgetStages(t *testing.T) {
 	limit, used := 1000.0, uint64(0)
@@ -365,7 +365,7 @@ func TestHysteresis(t *testing.T) {
 	f(1, 2, 0)
 }
 
-// TestRandomErrors: two random errors in a hundred calls are told of in no toolset, busy or
+// TestRandomErrors: two random errors in a hundred calls are reported in no toolset, busy or
 // not, in a day.
 func TestRandomErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -22,7 +22,7 @@ const (
 // preset is a rule that is there from the start.
 type preset struct {
 	name     string
-	about    string // what is told of, for people
+	about    string // what is reported, for people
 	unit     string // of the threshold; "%" is of calls; empty: it has none
 	settings Settings
 }

@@ -60,7 +60,7 @@ const (
 	MaxMinutes = time.Hour
 	// MaxWindow is the longest window: a month.
 	MaxWindow = 31 * 24 * time.Hour
-	// MaxFor is the longest time that a threshold must be passed before it is told of.
+	// MaxFor is the longest time that a threshold must be passed before it is reported.
 	MaxFor = 24 * time.Hour
 	// MaxMinCalls is the highest minimum traffic: above it a rule of an hour is dead letter.
 	MaxMinCalls = 1_000_000
@@ -72,9 +72,9 @@ const (
 // the preset has it, or as [Settings.defaults] says.
 type Settings struct {
 	Metric    string   `json:"metric,omitempty" enum:"calls,errors,error_rate,tokens,latency_p50,latency_p95,latency_p99,upstream_p50,upstream_p95,upstream_p99" doc:"Of an own rule: what is measured."`
-	Threshold *float64 `json:"threshold,omitempty" minimum:"0" maximum:"1000000000000000" doc:"It is told of from this value on: a count, percent, milliseconds or days, as the metric is."`
+	Threshold *float64 `json:"threshold,omitempty" minimum:"0" maximum:"1000000000000000" doc:"It is reported from this value on: a count, percent, milliseconds or days, as the metric is."`
 	Window    string   `json:"window,omitempty" maxLength:"20" doc:"How far back: 1m to 60m, 2h to 31d, or day and month (which begin at midnight UTC)."`
-	For       string   `json:"for,omitempty" maxLength:"20" doc:"How long the threshold must be passed before it is told of: 0s to 24h."`
+	For       string   `json:"for,omitempty" maxLength:"20" doc:"How long the threshold must be passed before it is reported: 0s to 24h."`
 	MinCalls  *uint64  `json:"minCalls,omitempty" maximum:"1000000" doc:"Fewer calls than this say nothing: of rates and latencies."`
 	Severity  string   `json:"severity,omitempty" enum:"info,warning,critical"`
 	Enabled   *bool    `json:"enabled,omitempty"`
@@ -201,7 +201,7 @@ func (r *Rule) take(s *Settings) error {
 	}
 	var err error
 	if r.For, err = span(s.For); err != nil || r.For < 0 || r.For > MaxFor {
-		return fault("/for", "%.20q is no time between 0s and %s", s.For, MaxFor)
+		return fault("/for", "%.20q is not a time between 0s and %s", s.For, MaxFor)
 	}
 	return r.takeWindow(s.Window)
 }
@@ -213,7 +213,7 @@ func (r *Rule) takeWindow(text string) error {
 	} else {
 		var err error
 		if r.Window, err = span(text); err != nil || r.Window < time.Minute || r.Window > MaxWindow || r.Window%time.Minute != 0 || r.Window > MaxMinutes && r.Window%time.Hour != 0 {
-			return fault("/window", "%.20q is no window", text).Fix("write 1m to 60m, 2h to 744h or 1d to 31d, day or month")
+			return fault("/window", "%.20q is not a window", text).Fix("write 1m to 60m, 2h to 744h or 1d to 31d, day or month")
 		}
 	}
 	if !r.Long() {

@@ -145,7 +145,7 @@ func (c *Cell) top(of Class) string {
 func quantile(encoded [][]byte, q float64) float64 {
 	var h rollup.Histogram
 	for _, b := range encoded {
-		_ = h.MergeBinary(b) // what is no histogram was refused when it was reported
+		_ = h.MergeBinary(b) // what is not a histogram was refused when it was reported
 	}
 	return float64(h.Quantile(q).Microseconds()) / 1000
 }

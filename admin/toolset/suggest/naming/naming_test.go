@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 	}
 	one("request_delete DELETE /v1/user Delete User Account", "")
 	one("email_login POST /registration Login with email", "")
-	// The method is no verb; what the text says is.
+	// The method is not a verb; what the text says is.
 	one("post_buyers POST /v1/buyers Create a buyer", "create_buyer")
 	one("post_buyers_buyer POST /v1/buyers/{buyer} Update a buyer", "update_buyer")
 	one("post_offers_offer_accept POST /v1/offers/{offer}/accept Accept an offer", "accept_offer")

@@ -154,7 +154,7 @@ function Handle({ alert, doing, close }: { alert: Alert; doing: "ack" | "snooze"
     <Dialog title={snooze ? "Snooze this alert" : "Acknowledge this alert"} open={doing !== ""} onClose={shut}>
       <form onSubmit={submit} className="space-y-4">
         <p className="text-muted">
-          {snooze ? "It is told of again when the time is over and its cause is still there." : "It is told of again when it is worse, and when it is over."}
+          {snooze ? "It is reported again when the time is over and its cause is still there." : "It is reported again when it is worse, and when it is over."}
         </p>
         {snooze ? (
           <Select label="For" name="seconds" defaultValue={4 * HOUR}>

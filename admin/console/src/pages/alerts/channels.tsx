@@ -55,7 +55,7 @@ export function Channels() {
         ) : (
           <div className="p-4">
             <p className="text-muted">
-              Nobody is told of alerts: they stand here only. {admin ? "" : "An administrator can add a channel."}
+              Nobody is notified of alerts: they stand here only. {admin ? "" : "An administrator can add a channel."}
             </p>
           </div>
         )}
@@ -113,7 +113,7 @@ function Actions({ channel, admin }: { channel: Channel; admin: boolean }) {
         {act.data?.secret ? (
           <Secret secret={act.data.secret} />
         ) : (
-          <p>{asking === "remove" ? "It is told of nothing any more, and what was to be sent to it is dropped." : "For a day, messages are signed with the old secret too."}</p>
+          <p>{asking === "remove" ? "It is notified of nothing any more, and what was to be sent to it is dropped." : "For a day, messages are signed with the old secret too."}</p>
         )}
         {act.isError ? <div className="mt-3"><ProblemNote error={act.error} /></div> : null}
         <p className="mt-3 text-muted">

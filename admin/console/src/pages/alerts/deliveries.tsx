@@ -81,7 +81,7 @@ export function Deliveries({ alert }: { alert: string }) {
       {items.length > 0 ? (
         <Table label="Deliveries" columns={columns(names, setShown)} rows={items} id={(d) => d.id + d.channel} />
       ) : (
-        <p className="p-4 text-muted">{filtered ? "None that fits." : alert ? "No channel was told of it." : "No message was sent yet."}</p>
+        <p className="p-4 text-muted">{filtered ? "None that fits." : alert ? "No channel was notified of it." : "No message was sent yet."}</p>
       )}
       <More list={list} />
       <One delivery={shown ? (items.find((d) => d.id === shown.id && d.channel === shown.channel) ?? shown) : null} channel={names.get(shown?.channel ?? "") ?? ""} close={() => setShown(null)} />

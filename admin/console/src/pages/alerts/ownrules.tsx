@@ -73,7 +73,7 @@ const firings: Column<Schemas["RuleFiring"]>[] = [
   { name: "Highest", number: true, cell: (f) => f.value },
 ];
 
-/** What a rule would have told of over the usage of the last day. */
+/** What a rule would have reported over the usage of the last day. */
 function TryRule({ rule, close }: { rule: OwnRule | null; close: () => void }) {
   const name = rule?.name ?? "";
   const attempt = useQuery({
@@ -90,9 +90,9 @@ function TryRule({ rule, close }: { rule: OwnRule | null; close: () => void }) {
       {attempt.data ? (
         <>
           <p role="status" className="mb-3">
-            {found.length === 0 ? "It would have told of nothing in the last 24 hours." : `In the last 24 hours it would have told of ${found.length === 1 ? "one alert" : `${found.length} alerts`}:`}
+            {found.length === 0 ? "It would have reported nothing in the last 24 hours." : `In the last 24 hours it would have reported ${found.length === 1 ? "one alert" : `${found.length} alerts`}:`}
           </p>
-          {found.length > 0 ? <Table label="What it would have told of" columns={firings} rows={found} id={(f) => `${f.at}${f.title}`} /> : null}
+          {found.length > 0 ? <Table label="What it would have reported" columns={firings} rows={found} id={(f) => `${f.at}${f.title}`} /> : null}
         </>
       ) : null}
       <p className="mt-3 text-muted">

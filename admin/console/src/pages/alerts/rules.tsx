@@ -61,7 +61,7 @@ export function Rules() {
     <div className="space-y-5">
       <OwnRules />
       <Card title="From the start" flush>
-        <p className="border-b border-line p-4 text-muted">These are on from the start; those over usage are changed with the command below. Which channels are told of which kind is set at each channel.</p>
+        <p className="border-b border-line p-4 text-muted">These are on from the start; those over usage are changed with the command below. Which channels are notified of which kind is set at each channel.</p>
         <Table label="Rules" columns={editor ? tried : columns} rows={rules} id={(r) => r.kind} />
       </Card>
       <CommandLine command="sluice alert rule list" />

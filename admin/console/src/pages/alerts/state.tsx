@@ -11,7 +11,7 @@ export const Severity = ({ severity }: { severity: Alert["severity"] }) => <Badg
 export function AlertState({ alert }: { alert: Alert }) {
   switch (alert.state) {
     case "pending":
-      return <Badge tone="plain" Icon={Clock}>Not told of yet</Badge>;
+      return <Badge tone="plain" Icon={Clock}>Not reported yet</Badge>;
     case "acknowledged":
       return <Badge tone="plain" Icon={UserCheck}>Acknowledged</Badge>;
     case "snoozed":

@@ -15,7 +15,7 @@ import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 import { Next } from "./steps";
 
-/** The arguments that were written; undefined: that is no JSON object. */
+/** The arguments that were written; undefined: that is not a JSON object. */
 function parse(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -44,7 +44,7 @@ export function argumentsOf(schema: InputSchema, fields: Record<string, string>)
   return { values, faults };
 }
 
-/** The arguments of a JSON text; undefined: it is no object. */
+/** The arguments of a JSON text; undefined: it is not an object. */
 export function readArguments(text: string): Arguments | undefined {
   try {
     const value: unknown = JSON.parse(text.trim() || "{}");

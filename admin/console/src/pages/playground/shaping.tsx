@@ -28,7 +28,7 @@ export function Shaping({ of, tool, profile, editor, busy, error, onEdit, onRelo
   if (!diff) {
     return (
       <>
-        <p className="mb-2 text-muted">{of.cut ? "The answer is longer than 512 KiB: its beginning." : "The answer is no JSON, so there are no members to choose."}</p>
+        <p className="mb-2 text-muted">{of.cut ? "The answer is longer than 512 KiB: its beginning." : "The answer is not JSON, so there are no members to choose."}</p>
         <CodeBlock label="the answer as received" text={of.received} />
       </>
     );

@@ -72,7 +72,7 @@ export interface Answered {
 
 const told = ["content-type", "etag", "location", "link", "retry-after", "x-request-id", "idempotent-replayed", "deprecation"];
 
-/** Sends a request with the session of the browser, and tells of its answer while it comes. What came until it was stopped is the answer. */
+/** Sends a request with the session of the browser, and reports its answer while it comes. What came until it was stopped is the answer. */
 export async function send(r: Prepared, signal: AbortSignal, onAnswer: (a: Answered) => void): Promise<Response> {
   const began = performance.now();
   const response = await ask(new Request(r.path, { method: r.method, headers: r.headers, signal, ...(r.body === undefined ? {} : { body: r.body }) }));

@@ -20,7 +20,7 @@ import { useCan } from "../../lib/session";
 type Edge = Schemas["Edge"];
 type JoinToken = Schemas["JoinToken"];
 
-/** What edges report is no record that changes: while one is behind or silent, it is looked at this often. */
+/** What edges report is not a record that changes: while one is behind or silent, it is looked at this often. */
 const EVERY = 10_000;
 
 const edgesQuery = infiniteQueryOptions({
