@@ -61,7 +61,7 @@ func TestPluginRefs(t *testing.T) {
 	f("tool name", named(OfferedTool{Name: text(65)}))
 	f("/plugins/0/tool/title", named(OfferedTool{Title: text(MaxNameRunes + 1)}))
 	f("/plugins/0/tool/description", named(OfferedTool{Description: text(MaxDescriptionRunes + 1)}))
-	f("no workflow", func(p *PluginRef) { p.Tool = &OfferedTool{Name: text(1)} })
+	f("not a workflow", func(p *PluginRef) { p.Tool = &OfferedTool{Name: text(1)} })
 	many := &faults{}
 	(&Toolset{Plugins: make([]PluginRef, MaxPlugins+1)}).validatePlugins(many, nil)
 	if err := many.err("x"); err == nil || !strings.Contains(err.Error(), "65 plugins") {

@@ -111,7 +111,7 @@ func TestTableErrors(t *testing.T) {
 	f("#A\ta\n#A\ta\n[A\n]", "new type name")
 	f("#A\ta\ta\n[A\n]", "stands twice")
 	f("#A\ta(B)\n[A\n]", "not declared")
-	f("#A\ta=x<b>\n[A\n]", "no column with cells")
+	f("#A\ta=x<b>\n[A\n]", "not a column with cells")
 	f("#A\ta=<b><>\tb=<a><>\n[A\nx\ty\n]", "refer to each other")
 	f("#A\ta=<@t>\n[A\nx\n]", "no time")
 	f("#A\ta\n[A\n1\n]x", "text after the end")

@@ -137,8 +137,8 @@ func TestCallRules(t *testing.T) {
 	f(usual, `{"tool":"other"}`, `"other", which its manifest does not name`)
 	f(usual, `{"tool":7}`, "something other than")
 	f(usual, `{"tool":"item","arguments":"x"}`, "something other than")
-	f(usual, `[]`, "no JSON object")
-	f(usual, ``, "no JSON object")
+	f(usual, `[]`, "not a JSON object")
+	f(usual, ``, "not a JSON object")
 	if _, err := NewCalls(usual, by).read([]byte(`{"tool":"item","arguments":{"x":"` + strings.Repeat("x", MaxCallBytes-36) + `"}}`)); err != "" {
 		t.Error(err)
 	}
