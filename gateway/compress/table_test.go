@@ -113,7 +113,7 @@ func TestTableErrors(t *testing.T) {
 	f("#A\ta(B)\n[A\n]", "not declared")
 	f("#A\ta=x<b>\n[A\n]", "not a column with cells")
 	f("#A\ta=<b><>\tb=<a><>\n[A\nx\ty\n]", "refer to each other")
-	f("#A\ta=<@t>\n[A\nx\n]", "no time")
+	f("#A\ta=<@t>\n[A\nx\n]", "not a time")
 	f("#A\ta\n[A\n1\n]x", "text after the end")
 	f("#A\ta=<@t>\n[A\n\x04", "unexpected")
 	f("#A a b\n[A\n1\t2\n]", "expected '\\n'")

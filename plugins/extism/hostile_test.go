@@ -337,7 +337,7 @@ func TestRefused(t *testing.T) {
 	f("another signature", "another signature", wasm(imported(envModule, "alloc")))
 	f("no grant", "not granted", wasm(imported(userModule, "call_tool")))
 	f("an unknown function", "does not exist", wasm(imported("env", "x")))
-	f("a memory of others", "no function", wasm(sec(2, "\x01\x01a\x01b\x02\x00\x01")))
+	f("a memory of others", "not a function", wasm(sec(2, "\x01\x01a\x01b\x02\x00\x01")))
 	f("memory beyond its class", "its class has", wasm(sec(5, "\x01\x00\x81\x01")))
 	f("a table bomb", "elements", wasm(sec(4, "\x01\x70\x00\xa1\x8d\x06")))
 	f("a call of a function whose type does not exist", "there are 1 types", wasm(callOfNoType))
