@@ -24,7 +24,7 @@ SLUICE_WORKFLOW {
 	if (issue.error.at) return sluice_fail_json(issue.error);
 	if (comments.error.at) return sluice_fail_json(comments.error);
 	out = sluice_alloc(issue.value.n + comments.value.n + 64);
-	if (!out || !issue.value.at || !comments.value.at) return sluice_fail("the issue or its comments are no JSON");
+	if (!out || !issue.value.at || !comments.value.at) return sluice_fail("the issue or its comments are not JSON");
 	n = text(out, "{\"issue\":");
 	n += put(out + n, issue.value.at, issue.value.n);
 	n += text(out + n, ",\"comments\":");
