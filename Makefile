@@ -77,12 +77,18 @@ flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run 
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: gate fmt lint layers platforms generated api-lint console-check sdk licences deb-test helm vulncheck ## check the gate, format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, the Helm chart, vulnerabilities
+check: gate tidy fmt lint layers platforms generated api-lint console-check sdk licences deb-test helm vulncheck ## check the gate, go.mod, format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, the Helm chart, vulnerabilities
 
 # The gate cannot judge itself: one that lets everything pass would pass its own tests.
 .PHONY: gate
 gate: ## check that make test fails where a test does
 	go test -count=1 -run '^TestGate$$/^(fails|panic|main_runs_some|skip_strict)$$' ./cmd/sluice-test
+
+# A go.mod or go.sum that is not what the sources need names other modules than those that are read.
+.PHONY: tidy
+tidy: ## check that go.mod and go.sum name what the sources need, no more and no less
+	go mod tidy -diff
+	cd deploy/helm/test && go mod tidy -diff
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
