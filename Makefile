@@ -65,12 +65,15 @@ WAZEVO    := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE       = -race $(foreach p,modernc.org/sqlite/lib $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/...,-gcflags=$(p)=-race=false)
 # Tests wait for a third of their time: one package more than there are processors fills it.
 AT_ONCE    = -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# make lint has vet's checks of tests too; here they would read each package and all that it
+# needs twice, once for each kind of compilation.
+VET        = -vet=off
 # Tests that other targets run: make chaos, make interop, make helm.
 ELSEWHERE  = cmd/sluice/e2e=$(TAGS) deploy/helm/test
 PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice ./cmd/sluice/sim
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
-	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
+	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
 
 .PHONY: flaky
 flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
