@@ -65,24 +65,33 @@ WAZEVO    := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE       = -race $(foreach p,modernc.org/sqlite/lib $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/...,-gcflags=$(p)=-race=false)
 # Tests wait for a third of their time: one package more than there are processors fills it.
 AT_ONCE    = -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# make lint has vet's checks of tests too; here they would read each package and all that it
+# needs twice, once for each kind of compilation.
+VET        = -vet=off
 # Tests that other targets run: make chaos, make interop, make helm.
 ELSEWHERE  = cmd/sluice/e2e=$(TAGS) deploy/helm/test
 PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice ./cmd/sluice/sim
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
-	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
+	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
 
 .PHONY: flaky
 flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted
 	@go run ./cmd/sluice-test flaky -slow github.com/sluicegate/sluice/cmd/sluice/e2e $(PKG)
 
 .PHONY: check
-check: gate fmt lint layers platforms generated api-lint console-check sdk licences deb-test helm vulncheck ## check the gate, format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, the Helm chart, vulnerabilities
+check: gate tidy fmt lint layers platforms generated api-lint console-check sdk licences deb-test helm vulncheck ## check the gate, go.mod, format, vet, lint, import rules, platforms, generated files, the API's document, console, guest packages, licences, the Debian package, the Helm chart, vulnerabilities
 
 # The gate cannot judge itself: one that lets everything pass would pass its own tests.
 .PHONY: gate
 gate: ## check that make test fails where a test does
 	go test -count=1 -run '^TestGate$$/^(fails|panic|main_runs_some|skip_strict)$$' ./cmd/sluice-test
+
+# A go.mod or go.sum that is not what the sources need names other modules than those that are read.
+.PHONY: tidy
+tidy: ## check that go.mod and go.sum name what the sources need, no more and no less
+	go mod tidy -diff
+	cd deploy/helm/test && go mod tidy -diff
 
 .PHONY: ci
 ci: check test ## what CI runs, once its tools are there (.ci/run)
