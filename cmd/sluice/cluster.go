@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -53,15 +54,25 @@ func (f *clusterFlags) options(ctx context.Context, a *app, o *node.Options, els
 		o.Logger.LogAttrs(ctx, slog.LevelInfo, "following", slog.String("leader", detail(of)))
 		a.notify(ctx, o.Logger, systemd.Ready, systemd.Status("follows: another control plane leads"))
 	}
-	hc, err := a.HTTPClient()
-	if err != nil {
+	var err error
+	if c.Roots, err = a.roots(); err != nil {
 		return err
-	}
-	if t, ok := hc.Transport.(*http.Transport); ok && t.TLSClientConfig != nil {
-		c.Roots = t.TLSClientConfig.RootCAs
 	}
 	o.Records.Cluster = c
 	return nil
+}
+
+// roots are the authorities of the machine and that of --ca or SLUICE_CA; nil: those of the
+// machine alone.
+func (a *app) roots() (*x509.CertPool, error) {
+	hc, err := a.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := hc.Transport.(*http.Transport); ok && t.TLSClientConfig != nil {
+		return t.TLSClientConfig.RootCAs, nil
+	}
+	return nil, nil //nolint:nilnil // the default
 }
 
 // detail is what an error says, without what to do about it.

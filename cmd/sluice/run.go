@@ -160,6 +160,11 @@ func (f *nodeFlags) options(a *app, level string) (o node.Options, err error) {
 	if o.Gateway.State = a.Env.State; cmp.Or(f.state, c.State) != "" {
 		o.Gateway.State = secrets.New(cmp.Or(f.state, c.State))
 	}
+	if strings.HasPrefix(o.Gateway.State.Reveal(), "rediss:") {
+		if o.Gateway.StateRoots, err = a.roots(); err != nil {
+			return o, err
+		}
+	}
 	if public := o.Gateway.PublicURL; public != "" {
 		u, err := url.Parse(public)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pool/pooltest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/tlsfiles/tlsfilestest"
 )
 
 var testKey = bytes.Repeat([]byte("k"), keyBytes)
@@ -336,15 +337,51 @@ func TestNoKey(t *testing.T) {
 func TestOpen(t *testing.T) {
 	for _, url := range []string{
 		"", "http://user:hush@host", "redis://", "redis://:hush@host/notanumber", "redis://:hush@host/1/2", "redis://:hush@host?tls=yes", "redis://:hush@host:port", "\x00hush",
+		"redis://:hush@host:0", "redis://:hush@host:65536", "redis://:hush@host?addr=two", "redis://:hush@host?addr=:7001", "redis://:hush@host?addr=two:", "redis://:hush@host?addr=two:65536", "redis://host?addr=:hush@two:1", "redis://host?addr=hush@two:1", "redis://host?addr=two:hush",
 	} {
 		_, err := Open(Options{URL: secrets.New(url), Key: func() []byte { return nil }})
 		if !problem.Is(err, problem.InvalidArgument) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+	if _, err := parse("redis://host:65535?addr=[::1]:1&addr=two:65535"); err != nil {
+		t.Error(err)
+	}
 	o, err := parse("rediss://user:hush@one:7000/2?addr=two:7001&master_set=main")
 	if err != nil || len(o.InitAddress) != 2 || o.TLSConfig == nil || o.TLSConfig.ServerName != "one" || o.SelectDB != 2 || o.Sentinel.MasterSet != "main" || o.Sentinel.Password != "hush" {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestTLS: a server whose certificate an authority of the operator signed is used where that is
+// trusted, and elsewhere the log says what to do.
+func TestTLS(t *testing.T) {
+	ca, dir := tlsfilestest.Must(t, "authority"), t.TempDir()
+	cert, key := ca.Must(t, time.Hour, "127.0.0.1").Write(t, dir, "state")
+	s := pooltest.StartTLS(t, cert, key)
+	for _, trusted := range []bool{true, false} {
+		var log bytes.Buffer
+		o := Options{
+			URL: secrets.New(s.URL()), Key: func() []byte { return testKey }, Timeout: time.Minute,
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}
+		if trusted {
+			o.Roots = ca.Roots
+		}
+		p, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Put(t.Context(), "one", "id", []byte("value"), time.Minute)
+		if cerr := p.Close(); cerr != nil {
+			t.Fatal(cerr)
+		}
+		if trusted && err != nil {
+			t.Errorf("%v: %s", err, &log)
+		}
+		if !trusted && (!errors.Is(err, ErrAway) || !strings.Contains(log.String(), "SLUICE_CA")) {
+			t.Errorf("without the authority: %v: %s", err, &log)
+		}
 	}
 }
 

@@ -2,11 +2,14 @@ package pool
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +44,8 @@ type Options struct {
 	// server of a cluster leads to the others; ?addr=HOST:PORT names more of them to begin
 	// with. With ?master_set=NAME the servers are sentinels, of the same user and password.
 	URL secrets.Secret
+	// Roots verify the certificates of rediss://. Default: those of the system.
+	Roots *x509.CertPool
 	// Key returns the key of the pool, 32 bytes; nil while it is not known, when nothing is
 	// shared.
 	Key     func() []byte
@@ -78,6 +83,9 @@ func Open(o Options) (*Store, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if option.TLSConfig != nil {
+		option.TLSConfig.RootCAs = o.Roots
+	}
 	option.Dialer.Timeout, option.ConnWriteTimeout = o.Timeout, o.Timeout
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -106,9 +114,23 @@ func parse(text string) (o valkey.ClientOption, err error) {
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
 		return o, invalid("is none of a Redis or Valkey server")
 	}
-	for name := range u.Query() {
+	query := u.Query()
+	for name := range query {
 		if name != "addr" && name != "master_set" {
 			return o, invalid(fmt.Sprintf("has a parameter %.40q that is not known", name))
+		}
+	}
+	ports := []string{u.Port()}
+	for _, addr := range query["addr"] {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil || host == "" || port == "" || strings.Contains(host, "@") {
+			return o, invalid("has an addr that is not HOST:PORT")
+		}
+		ports = append(ports, port)
+	}
+	for _, port := range ports {
+		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+			return o, invalid("has a port that is not one of 1 to 65535")
 		}
 	}
 	if o, err = valkey.ParseURL(text); err != nil {
@@ -195,6 +217,9 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 // sent is not.
 func reason(err error) string {
 	text := err.Error()
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "no authority that is trusted here signed its certificate: name the one that did in SLUICE_CA"
+	}
 	if strings.Contains(text, "WRONGPASS") || strings.Contains(text, "NOAUTH") {
 		return "it refuses the user and password of the URL"
 	}

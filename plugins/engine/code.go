@@ -1,25 +1,38 @@
 package engine
 
 import (
-	_ "embed"
+	"embed"
+	"fmt"
+	"slices"
 	"strings"
 )
 
-// earlier are builds of an engine version that versions of Sluice were released with, or that
-// make upgrade begins with, newest first. The programs of one version mean the same to each; only
-// the code that stands before them in a module differs, and that is never run. Before the code
-// of a released engine changes, its engine.wasm is copied there.
-var earlier = map[int][][]byte{1: {engineV1b, engineV1a}}
-
-// engineV1a is what engine.c of commit 73487eb2 gives.
+// builds are those of an engine version that connectors of users were made with, VERSION-NN.wasm
+// in their order. build.sh keeps the engine of the last commit there when it changes.
 //
-//go:embed earlier/1-1.wasm
-var engineV1a []byte
+//go:embed earlier/*.wasm
+var builds embed.FS
 
-// engineV1b is what engine.c of commit ae9bc7ff gives.
-//
-//go:embed earlier/1-2.wasm
-var engineV1b []byte
+// earlier are the builds of each version, newest first. The programs of one version mean the same
+// to each; only the code that stands before them in a module differs, and that is never run.
+var earlier = readEarlier()
+
+func readEarlier() map[int][][]byte {
+	out := map[int][][]byte{}
+	files, _ := builds.ReadDir("earlier") // embedded, as are its files
+	for _, f := range files {
+		var version, n int
+		if _, err := fmt.Sscanf(f.Name(), "%d-%d.wasm", &version, &n); err != nil {
+			panic("plugins/engine/earlier: " + f.Name() + " is not VERSION-NN.wasm")
+		}
+		code, _ := builds.ReadFile("earlier/" + f.Name())
+		out[version] = append(out[version], code)
+	}
+	for _, of := range out {
+		slices.Reverse(of) // they were sorted by name
+	}
+	return out
+}
 
 //go:embed engine.wasm
 var engineV1 []byte

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddyserver/certmagic"
+
 	"github.com/sluicegate/sluice/admin/fleet/domain"
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/internal/acmetest"
@@ -180,7 +182,10 @@ func removeDomain(t *testing.T, n *node.Node, path string) {
 // reach any of its edges; all of them show them, also after a restart without the control
 // plane.
 func TestDomainsOfEdges(t *testing.T) {
-	const edges, hosts = 3, 20
+	const edges, hosts = 3, 100
+	most := certmagic.RateLimitEvents
+	certmagic.RateLimitEvents = hosts + 1 // in ten seconds; it is a minute and a half for all of them otherwise
+	defer func() { certmagic.RateLimitEvents = most }()
 	a := acmetest.New(t, 90*24*time.Hour)
 	o := node.Options{Data: t.TempDir(), Role: node.RoleControl, Domains: node.DomainOptions{CA: a.URL, Roots: a.Roots, DNS: a.Addr}}
 	plane, stopPlane := start(t, o)

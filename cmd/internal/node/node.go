@@ -263,7 +263,7 @@ func (n *Node) openPool(key func() []byte) (err error) {
 	if n.o.Gateway.State.IsZero() || n.o.Role == RoleControl {
 		return nil
 	}
-	if n.pool, err = pool.Open(pool.Options{URL: n.o.Gateway.State, Key: key, Logger: n.o.Logger}); err == nil {
+	if n.pool, err = pool.Open(pool.Options{URL: n.o.Gateway.State, Roots: n.o.Gateway.StateRoots, Key: key, Logger: n.o.Logger}); err == nil {
 		n.onClose(n.pool.Close)
 	}
 	return err

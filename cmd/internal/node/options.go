@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -68,6 +69,7 @@ type GatewayOptions struct {
 	ConnsPerAddress int            // Default: that of the gateway
 	NoInstallPage   bool           // browsers that open a toolset URL get no page
 	State           secrets.Secret // URL of what the nodes of a pool share. Default: this node is on its own
+	StateRoots      *x509.CertPool // verify its certificate. Default: those of the system
 	Ready           func() error   // holds /readyz back while it fails. Default: nothing does
 }
 

@@ -14,20 +14,27 @@ import (
 type Server struct {
 	Addr string // HOST:PORT
 
-	t   testing.TB
-	dir string
-	cmd *exec.Cmd
+	t         testing.TB
+	dir       string
+	cert, key string // files; "": it speaks no TLS
+	cmd       *exec.Cmd
 }
 
 // Start starts a server that ends with the test. It skips the test where neither
 // valkey-server nor redis-server is installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	return StartTLS(t, "", "")
+}
+
+// StartTLS is Start of a server that speaks TLS with the certificate of two files.
+func StartTLS(t testing.TB, cert, key string) *Server {
+	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Addr: l.Addr().String(), t: t, dir: t.TempDir()}
+	s := &Server{Addr: l.Addr().String(), t: t, dir: t.TempDir(), cert: cert, key: key}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +44,12 @@ func Start(t testing.TB) *Server {
 }
 
 // URL is where nodes find the server.
-func (s *Server) URL() string { return "redis://" + s.Addr }
+func (s *Server) URL() string {
+	if s.cert != "" {
+		return "rediss://" + s.Addr
+	}
+	return "redis://" + s.Addr
+}
 
 // Run starts the server again after Kill, empty.
 func (s *Server) Run() {
@@ -55,8 +67,13 @@ func (s *Server) Run() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	//nolint:gosec,noctx // one of two names; Kill ends it
-	s.cmd = exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", filepath.Join(s.dir, "log"))
+	args := []string{"--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.dir, "--logfile", filepath.Join(s.dir, "log")}
+	if s.cert == "" {
+		args = append(args, "--port", port)
+	} else {
+		args = append(args, "--port", "0", "--tls-port", port, "--tls-cert-file", s.cert, "--tls-key-file", s.key, "--tls-auth-clients", "no")
+	}
+	s.cmd = exec.Command(program, args...) //nolint:gosec,noctx // one of two names; Kill ends it
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
