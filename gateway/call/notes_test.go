@@ -178,6 +178,8 @@ func TestCharset(t *testing.T) {
 	f("application/json;charset=Shift_JIS", "{\"name\":\"\x93\xfa\"}", `{"name":"日"}`)
 	f("text/plain; charset=utf-16le", "h\x00i\x00", "hi")
 	f("text/plain; charset=UTF-8", "café", "café")
+	f("application/json", ")]}'\n{\"name\":\"Rex\",\"age\":null}", `{"name":"Rex"}`)
+	f("application/json", "{\"name\":\"Rex\"}\n{\"name\":\"Max\",\"age\":null}\n", `[{"name":"Rex"},{"name":"Max"}]`)
 	f("text/plain; charset=klingon", "caf\xc3\xa9", "café")
 	// It may not become larger than an answer may be.
 	tool = w.serve(petOperation(), func(b *registry.Toolset) { b.Answers = &registry.Answers{ResponseBytes: 1 << 10} })

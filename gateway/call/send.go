@@ -34,6 +34,7 @@ func (x *exchange) send(kept *cache.Entry) (r received, err error) {
 	if r.body, err = media.UTF8(&x.decoded, r.contentType, r.body, x.maxBody); err != nil {
 		return r, err
 	}
+	r.contentType, r.body = media.Bare(r.contentType, r.body)
 	// Some APIs repeat what they were sent.
 	r.body, r.headers = x.bound.Redact(r.body), x.bound.Redact(x.tellHeaders(&r))
 	x.remember(&r)

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"mime"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
 
 	"github.com/sluicegate/sluice/internal/problem"
@@ -18,7 +21,7 @@ const maxContentType = 1024
 
 // UTF8 returns a text as UTF-8 whose Content-Type names another character encoding, by
 // the names of the WHATWG Encoding Standard: body itself, or what it
-// writes into buffer. Without such a name the text says it: a byte order mark of UTF-16, the
+// writes into buffer. Without such a name the text says it: a byte order mark of UTF-16 or UTF-32, zeros in JSON (RFC 4627 §3), the
 // declaration of an XML document (RFC 7303 §3), and plain text with bytes of which none is UTF-8 is windows-1252, as for browsers. An
 // encoding that is not known, and bytes that cannot be decoded, leave
 // body as it is. Text grows to three times its size at most; one over most bytes fails with
@@ -31,16 +34,19 @@ func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) 
 	if label == "" || len(body) == 0 {
 		return body, nil
 	}
-	enc, err := htmlindex.Get(label)
-	if err != nil {
-		return body, nil //nolint:nilerr // an encoding that is not known stays
-	}
-	if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
-		return body, nil //nolint:nilerr // nothing to do
+	enc := wide(label, text)
+	if enc == nil {
+		var err error
+		if enc, err = htmlindex.Get(label); err != nil {
+			return body, nil //nolint:nilerr // an encoding that is not known stays
+		}
+		if name, err := htmlindex.Name(enc); err != nil || name == "utf-8" || name == "replacement" {
+			return body, nil //nolint:nilerr // nothing to do
+		}
 	}
 	w := &boundedText{dst: (*buffer)[:0], most: most}
 	t := transform.NewWriter(w, enc.NewDecoder())
-	_, err = t.Write(text)
+	_, err := t.Write(text)
 	if err == nil {
 		err = t.Close()
 	}
@@ -52,6 +58,25 @@ func UTF8(buffer *[]byte, contentType, body []byte, most int64) ([]byte, error) 
 		return body, nil //nolint:nilerr // what cannot be decoded stays as it came
 	}
 	return *buffer, nil
+}
+
+// wide is the encoding of a text in UTF-32, which browsers do not know and the standard leaves
+// out; nil of any other. Without a byte order it is big endian (Unicode 16 D99), unless the zeros
+// of its first character say otherwise.
+func wide(label string, text []byte) encoding.Encoding {
+	order := utf32.BigEndian
+	switch strings.ToLower(label) {
+	case "utf-32", "utf32":
+		if len(text) >= 4 && text[3] == 0 && text[0] != 0 {
+			order = utf32.LittleEndian
+		}
+	case "utf-32be":
+	case "utf-32le":
+		order = utf32.LittleEndian
+	default:
+		return nil
+	}
+	return utf32.UTF32(order, utf32.UseBOM)
 }
 
 // named is the encoding that a Content-Type names; "" when it names none, or none that
@@ -83,6 +108,14 @@ func told(contentType, body []byte) (label string, text []byte) {
 		return "", body
 	}
 	switch {
+	case bytes.HasPrefix(body, []byte{0xff, 0xfe, 0, 0}) && len(body)%4 == 0, bytes.HasPrefix(body, []byte{0, 0, 0xfe, 0xff}) && len(body)%4 == 0:
+		return "utf-32", body
+	case kind == JSON && len(body) >= 4 && len(body)%2 == 0 && bytes.IndexByte(body[:4], 0) >= 0:
+		if label := unmarked(body); label != "" {
+			return label, body
+		}
+	}
+	switch {
 	case bytes.HasPrefix(body, []byte{0xff, 0xfe}) && len(body)%2 == 0:
 		return "utf-16le", body[2:]
 	case bytes.HasPrefix(body, []byte{0xfe, 0xff}) && len(body)%2 == 0:
@@ -95,6 +128,23 @@ func told(contentType, body []byte) (label string, text []byte) {
 		return "windows-1252", body
 	}
 	return "", body
+}
+
+// unmarked is the encoding of JSON without a byte order mark, by where zeros are in its first
+// characters, which are of ASCII (RFC 4627 §3); "" where they are nowhere that says one.
+func unmarked(body []byte) string {
+	zero := [4]bool{body[0] == 0, body[1] == 0, body[2] == 0, body[3] == 0}
+	switch {
+	case zero == [4]bool{true, true, true, false} && len(body)%4 == 0:
+		return "utf-32be"
+	case zero == [4]bool{false, true, true, true} && len(body)%4 == 0:
+		return "utf-32le"
+	case zero == [4]bool{true, false, true, false}:
+		return "utf-16be"
+	case zero == [4]bool{false, true, false, true}:
+		return "utf-16le"
+	}
+	return ""
 }
 
 // hasUTF8 reports whether a character beyond ASCII is in a text, as UTF-8: what is beside it

@@ -15,6 +15,18 @@ func TestUntoldCharset(t *testing.T) {
 		{"application/json", "\xfe\xff\x00{\x00}", "{}"},
 		{"application/json", "\xff\xfe{\x00}", "\xff\xfe{\x00}"},
 		{"application/json", "\"caf\xe9\"", "\"caf\xe9\""}, // no JSON (RFC 8259 §8.1)
+		{"application/json", "[\x001\x00]\x00 \x00", "[1] "},
+		{"application/json", "\x00[\x001\x00]\x00 ", "[1] "},
+		{"application/json", "[\x001\x00]\x00 ", "[\x001\x00]\x00 "}, // half a character
+		{"application/json", "[\x00\x00\x00]\x00\x00\x00", "[]"},
+		{"application/json", "\x00\x00\x00[\x00\x00\x00]", "[]"},
+		{"application/json", "\xff\xfe\x00\x00[\x00\x00\x00]\x00\x00\x00", "[]"},
+		{"text/plain", "\x00\x00\xfe\xff\x00\x00\x00\xe9", "é"},
+		{"text/plain; charset=utf-32", "\x00\x00\xfe\xff\x00\x01\xf6\x00", "😀"},
+		{"text/plain; charset=UTF-32", "h\x00\x00\x00i\x00\x00\x00", "hi"},
+		{"text/plain; charset=UTF-32BE", "\x00\x00\x00h", "h"},
+		{"text/plain; charset=utf-32le", "h\x00\x00\x00", "h"},
+		{"text/plain", "h\x00i\x00", "h\x00i\x00"}, // no JSON, so nothing is known of it
 		{"text/plain", "\xff\xfeh\x00i\x00", "hi"},
 		{"text/plain", "caf\xe9 \x80", "café €"},
 		{"text/csv; header=present", "caf\xe9;1\n", "café;1\n"},

@@ -179,6 +179,7 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 	if text == "" {
 		text = plain(e.item.get("description").str())
 	}
+	text = news(direct(text))
 	var b strings.Builder
 	add := func(s string) {
 		s = strings.TrimSpace(s)
@@ -274,12 +275,6 @@ func needsOneOf(b *operation.Body) string {
 	return "Needs " + strings.Join(parts, "; and ")
 }
 
-// covers reports whether a description says what the summary says.
-func covers(text, summary string) bool {
-	s := strings.ToLower(strings.TrimRight(summary, ". "))
-	return strings.HasPrefix(strings.ToLower(text), s)
-}
-
 // madeUp describes an operation whose author did not.
 func (c *compiler) madeUp(e entry, op *operation.Operation) string {
 	s := humanise(op.Name) + " (" + e.method + " " + cutText(e.path, 200) + ")"
@@ -292,7 +287,7 @@ func (c *compiler) madeUp(e entry, op *operation.Operation) string {
 // fillers say nothing of an answer that an agent does not know.
 var fillers = wordSet("ok okay success successful successfully succeeded succeed request requests response responses result results operation operations " +
 	"operational call query default expected normal typical standard valid empty no content body created accepted updated deleted removed done completed complete " +
-	"completes finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
+	"completes action receive receives indicates indicate finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
 	"will with without the a an of to for in on by and or as if that this it its all one new when n none description description default data " +
 	"json object list array page paginated collection resource entity item items model dto schema envelope wrapper type 200 201 202 203 204 2xx status code http get set single example")
 

@@ -287,7 +287,8 @@ var undescribedNames = spellings(strings.Fields(`webhook webhook_url webhookUrl 
 	external_url externalUrl signature_url signatureUrl sign_url signUrl signing_url signingUrl attachment_url attachmentUrl document_url documentUrl file_uri fileUrl
 	receiptUrl invoice_url invoiceUrl pdf_url pdfUrl csv_url csvUrl joinUrl join_uri video_url videoUrl audio_url audioUrl media_uri mediaUrl source_url sourceUrl
 	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl
-	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href`))
+	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href
+	results_url files_url runbook_url details_url export_uri report_uri checkout_uri payment_uri invoice_uri receipt_uri tracking_uri status_uri recording_uri preview_uri playback_url final_url`))
 
 // spellings adds camelCase to names in snake_case.
 func spellings(names []string) []string {
