@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/sys"
 )
@@ -100,6 +103,18 @@ func clip(s string, n int) string {
 		return s[:n]
 	}
 	return s
+}
+
+// nameShown is how much of a name of a module is shown.
+const nameShown = 100
+
+// shown is a name of a module for people: it may have line breaks, or megabytes.
+func shown(name string) string {
+	name = clip(name, nameShown)
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
 }
 
 // beforeCall says of an error that it came while an instance was started, for which it has
