@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/sys"
 )
@@ -43,7 +46,10 @@ func (e *PluginError) Error() string {
 }
 
 // A TrapError is a plugin that crashed or broke the rules of the ABI.
-type TrapError struct{ Reason string }
+type TrapError struct {
+	Reason string
+	Denied bool // it used what was not granted to it
+}
 
 // Error says that the plugin crashed, and why.
 func (e *TrapError) Error() string { return "plugin crashed: " + e.Reason }
@@ -56,11 +62,17 @@ func (e *ExitError) Error() string { return fmt.Sprintf("plugin exited with code
 
 // denied is what a host function panics with when it refuses; its text is for the
 // plugin's author.
-type denied struct{ reason string }
+type denied struct {
+	reason string
+	grant  bool // it was not granted
+}
 
 func (d *denied) Error() string { return d.reason }
 
-func deny(format string, args ...any) { panic(&denied{fmt.Sprintf(format, args...)}) }
+func deny(format string, args ...any) { panic(&denied{fmt.Sprintf(format, args...), false}) }
+
+// withhold is deny, for what a binding could have granted.
+func withhold(format string, args ...any) { panic(&denied{fmt.Sprintf(format, args...), true}) }
 
 // failure turns wazero's error into ours. Stopped says that wazero was to interrupt
 // the plugin: it does so with exit codes that a plugin can also exit with.
@@ -78,12 +90,12 @@ func failure(err error, stopped bool) error {
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return ErrDeadline
 	case errors.As(err, &d):
-		return &TrapError{d.reason}
+		return &TrapError{Reason: d.reason, Denied: d.grant}
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	reason = strings.TrimPrefix(reason, "wasm error: ")
 	reason = strings.TrimSuffix(reason, " (recovered by wazero)")
-	return &TrapError{clip(reason, maxError)}
+	return &TrapError{Reason: clip(reason, maxError)}
 }
 
 func clip(s string, n int) string {
@@ -93,13 +105,25 @@ func clip(s string, n int) string {
 	return s
 }
 
+// nameShown is how much of a name of a module is shown.
+const nameShown = 100
+
+// shown is a name of a module for people: it may have line breaks, or megabytes.
+func shown(name string) string {
+	name = clip(name, nameShown)
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r == ' ' || r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return strconv.QuoteToASCII(name)
+	}
+	return name
+}
+
 // beforeCall says of an error that it came while an instance was started, for which it has
 // a time of its own.
 func beforeCall(err error, within time.Duration) error {
 	var trap *TrapError
 	switch {
 	case errors.As(err, &trap):
-		return &TrapError{trap.Reason + ", while it was started"}
+		return &TrapError{trap.Reason + ", while it was started", trap.Denied}
 	case errors.Is(err, ErrDeadline):
 		return fmt.Errorf("%w: it was not started within %s of processor time", err, within)
 	}

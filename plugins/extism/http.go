@@ -83,7 +83,7 @@ func (i *Instance) send(method, address string, header http.Header, body []byte)
 		by = i.p.h.o.HTTP
 	}
 	if by == nil || !hostAllowed(i.p.spec.Grants.Hosts, u) {
-		deny("HTTP request to '%s' is not allowed: the host is not granted to it", clip(u.Host, maxShownHost))
+		withhold("HTTP request to '%s' is not allowed: the host is not granted to it", clip(u.Host, maxShownHost))
 	}
 	for k := range header {
 		if own[http.CanonicalHeaderKey(k)] {

@@ -237,7 +237,7 @@ func (i *Instance) wallTime() (sec int64, nsec int32) {
 
 func (i *Instance) noTime() (sec int64, nsec int32) {
 	if i.calling {
-		deny("it reads the clock, which it asks for in its manifest and which is not granted to it")
+		withhold("it reads the clock, which it asks for in its manifest and which is not granted to it")
 	}
 	return startOfClock, 0
 }
@@ -250,7 +250,7 @@ type notRandom struct{ i *Instance }
 
 func (r notRandom) Read(b []byte) (int, error) {
 	if r.i.calling {
-		deny("it reads random numbers, which it asks for in its manifest and which are not granted to it")
+		withhold("it reads random numbers, which it asks for in its manifest and which are not granted to it")
 	}
 	clear(b)
 	return len(b), nil
@@ -420,11 +420,11 @@ func (i *Instance) finish(dst []byte, code uint32) ([]byte, uint32, error) {
 		return dst, code, nil
 	}
 	if at >= 1<<32 {
-		return dst, code, &TrapError{"its output is outside its memory"}
+		return dst, code, &TrapError{Reason: "its output is outside its memory"}
 	}
 	out, ok := i.heap.Read(uint32(at), uint32(n))
 	if !ok {
-		return dst, code, &TrapError{"its output is outside its memory"}
+		return dst, code, &TrapError{Reason: "its output is outside its memory"}
 	}
 	return append(dst, out...), code, nil
 }

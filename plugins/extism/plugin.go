@@ -132,7 +132,7 @@ func (p *Plugin) check(m *module.Module) error {
 	}
 	for _, i := range m.Imports {
 		if i.Kind != module.Func {
-			return p.refuse("a plugin has its own memory and tables", "it imports %s %s, which is not a function", i.Module, i.Name)
+			return p.refuse("a plugin has its own memory and tables", "it imports %s %s, which is not a function", shown(i.Module), shown(i.Name))
 		}
 		if err := p.checkImport(m, i); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (p *Plugin) check(m *module.Module) error {
 		}
 		t, ok := m.FuncType(e.Index)
 		if !ok {
-			return p.refuse("build the plugin again", "export %s has no type", e.Name)
+			return p.refuse("build the plugin again", "export %s has no type", shown(e.Name))
 		}
 		p.exports[e.Name] = signature{
 			callable: len(t.Params) == 0 && len(t.Results) <= 1 && (len(t.Results) == 0 || t.Results[0] == module.I32 || t.Results[0] == module.I64),
@@ -161,10 +161,10 @@ func (p *Plugin) checkImport(m *module.Module, i module.Import) error {
 	case envModule:
 		want, ok := envTypes[i.Name]
 		if !ok {
-			return p.refuse("use a PDK for the Extism kernel 1.x", "it imports %s %s, which the kernel does not have", i.Module, i.Name)
+			return p.refuse("use a PDK for the Extism kernel 1.x", "it imports %s %s, which the kernel does not have", shown(i.Module), shown(i.Name))
 		}
 		if got, ok := m.FuncTypeOf(i); !ok || string(got.Params) != want.params || string(got.Results) != want.results {
-			return p.refuse("use a PDK for the Extism kernel 1.x", "it imports %s %s with another signature than the kernel's", i.Module, i.Name)
+			return p.refuse("use a PDK for the Extism kernel 1.x", "it imports %s %s with another signature than the kernel's", shown(i.Module), shown(i.Name))
 		}
 		return nil
 	case wasiModule: // wazero has all of preview 1; nothing of it reaches the system
@@ -177,9 +177,9 @@ func (p *Plugin) checkImport(m *module.Module, i module.Import) error {
 		if slices.Contains(p.spec.Grants.Functions, f.Name) {
 			return nil
 		}
-		return p.refuse("name it in the manifest's capabilities, and have the operator grant it", "it imports %s %s, which it was not granted", i.Module, i.Name)
+		return p.refuse("name it in the manifest's capabilities, and have the operator grant it", "it imports %s %s, which it was not granted", shown(i.Module), shown(i.Name))
 	}
-	return p.refuse("remove the import", "it imports %s %s, which does not exist here", i.Module, i.Name)
+	return p.refuse("remove the import", "it imports %s %s, which does not exist here", shown(i.Module), shown(i.Name))
 }
 
 // Exports reports whether the plugin has a function that [Plugin.Call] can call.

@@ -21,8 +21,17 @@ func Remedy(err error) string {
 	if e, ok := errors.AsType[*ExtensionError](err); ok {
 		return e.Remedy
 	}
+	if _, ok := errors.AsType[*costlyError](err); ok {
+		return "build it with optimisation (-O2 in C and C++, --release in Rust, -O ReleaseSmall in Zig), or take its largest functions apart"
+	}
 	return "build the plugin again, for wasm32-unknown-unknown or wasm32-wasip1"
 }
+
+// costlyError is a module that would take too long to compile. Most are debug builds, whose
+// functions keep each value in a local of its own.
+type costlyError struct{ reason string }
+
+func (e *costlyError) Error() string { return e.reason }
 
 // The extensions that compilers use today, with the switches of the usual ones.
 var (

@@ -330,7 +330,7 @@ func (g *meter) code(r *reader) []byte {
 			return nil
 		}
 		if g.work += g.shape.work(); g.work > MaxWork {
-			r.fail("its functions would take too long to compile")
+			r.fail("%w", &costlyError{"its functions would take too long to compile"})
 			return nil
 		}
 		out = binary.AppendUvarint(out, uint64(len(g.body)))

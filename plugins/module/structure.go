@@ -83,7 +83,7 @@ func (s *shape) check() error {
 		{"locals in nested loops", s.nested * s.locals, MaxNested},
 	} {
 		if c.got > c.most {
-			return fmt.Errorf("%d %s, more than %d", c.got, c.what, c.most)
+			return &costlyError{fmt.Sprintf("%d %s, more than %d", c.got, c.what, c.most)}
 		}
 	}
 	return nil

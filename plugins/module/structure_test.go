@@ -82,6 +82,8 @@ func TestStructure(t *testing.T) {
 		}
 		if _, err := Meter(nil, c.of(c.bound+1)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s past the bound: %v", c.name, err)
+		} else if remedy := Remedy(err); c.name != "values of a type" && !strings.Contains(remedy, "optimisation") {
+			t.Errorf("%s past the bound: %s", c.name, remedy)
 		}
 	}
 	for name, code := range map[string][]byte{

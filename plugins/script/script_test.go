@@ -154,6 +154,10 @@ func TestErrors(t *testing.T) {
 		{"an object", "throw {a: 1, b: ['x']}", `{"a":1,"b":["x"]}`, 0, 0},
 		{"an object without JSON", "const o = {}; o.o = o; throw o", "[object Object]", 0, 0},
 		{"an object with a text", "throw {toString: () => 'mine'}", "mine", 0, 0},
+		{"no text", "throw Object.create(null)", "Error: the script threw a value that cannot be written as text: throw an Error", 0, 0},
+		{"a symbol", "throw Symbol('x')", "Error: the script threw a value that cannot be written as text: throw an Error", 0, 0},
+		{"a text that fails with another", "throw {toString() { throw {toString() { throw 1 }} }}", "Error: the script threw a value that cannot be written as text: throw an Error", 0, 0},
+		{"a text without memory for it", "throw {toString() { return 'x'.repeat(1e8).repeat(10) }}", "InternalError: out of memory", 0, 0},
 		{"null", "throw null", "InternalError: out of memory, or the script threw null", 0, 0},
 		{"nothing settles it", "await new Promise(() => {})", "Error: the script awaits a promise that nothing settles", 0, 0},
 	} {

@@ -36,7 +36,7 @@ const manyTools = 40
 
 // SelectionMode is one way to select, with its cost.
 type SelectionMode struct {
-	Tools  int `json:"tools" doc:"Tools that a client lists."`
+	Tools  int `json:"tools" doc:"Tools that a client lists, with those of the gateway such as fetch_result."`
 	Tokens int `json:"tokens" doc:"Estimated tokens of tools/list."`
 }
 

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/sluicegate/sluice/admin/draft"
@@ -63,7 +64,14 @@ func (r *Room) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, 
 			if err != nil {
 				return nil, err
 			}
-			m.to.Tokens = countList(list)
+			var listed []json.RawMessage // with the gateway's own, such as fetch_result
+			if err := json.Unmarshal(list, &listed); err != nil {
+				return nil, fmt.Errorf("counting what is listed: %w", err)
+			}
+			m.to.Tools, m.to.Tokens = len(listed), countList(list)
+			if !t.NeedsIndex() {
+				m.to.Tools += workflows
+			}
 		}
 		if !t.NeedsIndex() {
 			m.to.Tokens += workflowTokens
@@ -72,8 +80,8 @@ func (r *Room) weigh(d *draft.Draft, offered []toolset.Tool) (*SelectionAdvice, 
 	switch {
 	case n <= manyTools:
 		a.Recommended, a.Reason = registry.SelectAll, fmt.Sprintf("%d tools are few enough for every client", n)
-	case a.UseCase != nil && a.UseCase.Tools <= manyTools:
-		a.Recommended, a.Reason = registry.SelectUseCase, fmt.Sprintf("%d tools serve the use case", a.UseCase.Tools)
+	case a.UseCase != nil && len(chosen)+workflows <= manyTools:
+		a.Recommended, a.Reason = registry.SelectUseCase, fmt.Sprintf("%d tools serve the use case", len(chosen)+workflows)
 	default:
 		a.Recommended, a.Reason = registry.SelectSearch, fmt.Sprintf("clients show 40 to 128 tools, the toolset has %d; with a use case it can list just those it needs", n)
 	}

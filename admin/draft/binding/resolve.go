@@ -187,7 +187,7 @@ func pin(ctx context.Context, ws *store.Workspace, before []draft.Binding, b *dr
 	if b.Range == "" {
 		newest := plugin.Latest(rows)
 		if newest == "" {
-			return nil, request.FieldFault(at+"/plugin", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
+			return nil, request.FieldFault(at+"/version", "every version of plugin %s is yanked: %s", b.Plugin, rows[0].YankReason)
 		}
 		b.Range = "^" + newest
 		for _, old := range before { // what was bound without a range keeps the range it got

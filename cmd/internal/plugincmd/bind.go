@@ -293,7 +293,7 @@ func (a plugins) changeBindings(ctx context.Context, toolset string, change func
 	}
 	var out binding.ToolsetPlugins
 	if err := c.Put(ctx, path, in, &out, client.IfMatch(etag)); err != nil {
-		return err
+		return namedNothing(err)
 	}
 	if t.Status == "live" {
 		a.Say("  next   the draft has changed; make it live: sluice toolset test %s", t.Slug)
@@ -443,4 +443,18 @@ func workflowText(b *binding.BoundPlugin) string {
 		offers = "offers " + b.Offers
 	}
 	return offers + ", calls " + strings.Join(calls, ", ")
+}
+
+// namedNothing makes a command that names a plugin, connector or tool that is not there end as
+// any other does. To the API it is a member of the request that is wrong.
+func namedNothing(err error) error {
+	p := problem.As(err)
+	if p == nil || p.Kind != problem.InvalidArgument {
+		return err
+	}
+	at := p.Place.Pointer
+	if !slices.Contains([]string{"plugin", "connector", "tool"}, at[strings.LastIndexByte(at, '/')+1:]) {
+		return err
+	}
+	return problem.New(problem.NotFound, "%s", p.Detail).Fix("%s", p.Remedy)
 }

@@ -411,8 +411,10 @@ func pluginFailed(p *guest.Package, err error) error {
 	if said, ok := errors.AsType[*extism.PluginError](err); ok {
 		return problem.New(problem.InvalidPlugin, "plugin %s failed: %s", p.Manifest.Name, said)
 	}
-	remedy := "run it on a smaller body, or under a debugger of its language"
-	switch {
+	remedy := "run it on a smaller body, with more memory (limits.memoryBytes in plugin.json), or under a debugger of its language"
+	switch denied, _ := errors.AsType[*extism.TrapError](err); {
+	case denied != nil && denied.Denied:
+		remedy = "ask for it in capabilities of plugin.json; whoever binds the plugin grants it"
 	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
 	case errors.Is(err, extism.ErrTooLarge):

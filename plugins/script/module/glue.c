@@ -55,7 +55,7 @@ EXPORT("input") void *input(int len) {
 static int on_interrupt(JSRuntime *r, void *opaque) { return host_stop(); }
 
 static JSValue open_promise(JSContext *c, int n) {
-	if (n < 0 || n >= MAX_OPEN) return JS_ThrowRangeError(c, n == -2 ? "too many calls are open at once: await some of them first" : "the script makes too many calls: fetch less, or more in each call");
+	if (n < 0 || n >= MAX_OPEN) return JS_ThrowRangeError(c, n == -2 ? "too many calls or timers are open at once: await some of them first" : "the script makes too many calls: fetch less, or more in each call");
 	JSValue promise = JS_NewPromiseCapability(c, settle_fns[n]);
 	if (!JS_IsException(promise)) open_count++;
 	return promise;
@@ -201,6 +201,16 @@ EXPORT("init") int init(int memory_limit, int stack) {
 
 static const char no_memory[] = "InternalError: out of memory";
 
+// unreadable says why what was thrown has no text: there is no memory for one, or it is a
+// symbol, or its toString failed.
+static const char *unreadable(void) {
+	JSValue why = JS_GetException(ctx);
+	if (JS_IsNull(why)) return no_memory;
+	const char *text = JS_IsError(why) ? JS_ToCString(ctx, why) : "";
+	if (!text) JS_FreeValue(ctx, JS_GetException(ctx));
+	return text && !strcmp(text, no_memory) ? no_memory : "Error: the script threw a value that cannot be written as text: throw an Error";
+}
+
 static void fail_with(JSValue error) {
 	// QuickJS throws null where there is no memory for an error.
 	if (JS_IsNull(error)) {
@@ -210,7 +220,7 @@ static void fail_with(JSValue error) {
 	}
 	size_t message_len = 0, stack_len = 0;
 	const char *message = JS_ToCStringLen(ctx, &message_len, error);
-	if (!message) JS_FreeValue(ctx, JS_GetException(ctx)); // its toString failed
+	const char *none = message ? "" : unreadable();
 	if (message && !strcmp(message, "[object Object]") && !JS_IsError(error)) {
 		JSValue json = JS_JSONStringify(ctx, error, JS_UNDEFINED, JS_UNDEFINED);
 		const char *members = JS_IsString(json) ? JS_ToCStringLen(ctx, &message_len, json) : NULL;
@@ -220,7 +230,7 @@ static void fail_with(JSValue error) {
 	JSValue stack = JS_IsObject(error) ? JS_GetPropertyStr(ctx, error, "stack") : JS_UNDEFINED;
 	const char *text = JS_IsString(stack) ? JS_ToCStringLen(ctx, &stack_len, stack) : NULL;
 	if (message) host_fail(message, message_len, text ? text : "", stack_len, lines_before);
-	else host_fail(no_memory, sizeof no_memory - 1, "", 0, 0);
+	else host_fail(none, strlen(none), "", 0, 0);
 }
 
 static void finish(JSValue value) {
