@@ -33,7 +33,6 @@ var languages = []rule{
 
 	// Rules, where they are the former ones.
 	foreignRule(`\b(?:ignora|ignore|ignorez|ignora[dr]|olvida|olvide|oublie|oubliez|esqueça|esqueca|desconsidere|dimentica)\b.{0,20}\b(?:reglas|règles|regole|regras|órdenes|ordres|ordini|ordens) (?:anteriores|previas|précédentes|prévias|precedenti)`, "anteriores", "previas", "précédentes", "prévias", "precedenti"),
-	//nolint:misspell // German
 	foreignRule(`(?:ignorier|vergiss|missacht)\w*\b.{0,20}\b(?:bisherig|vorherig|früher|vorig)\w*.{0,5}regeln`, "regeln"),
 	foreignRule(`(?:ohita|unohda|älä noudata|jätä huomiotta).{0,40}(?:ohjeet|ohjeita|käskyt)`, "ohjeet", "ohjeita", "käskyt"),
 
@@ -91,6 +90,7 @@ var languages = []rule{
 	secretRule(`(?:पासवर्ड|निजी कुंजी).{0,30}(?:पढ़|खोल)`, "पासवर्ड", "निजी"),
 
 	// The whole conversation.
+	//nolint:misspell // German
 	promptRule(`(?:gesamte|ganze|komplette|bisherige|vollständige)\w* (?:unterhaltung|konversation|gespräch|chatverlauf)`, "unterhaltung", "konversation", "gespräch", "chatverlauf"),
 	promptRule(`(?:tout l'historique|toute la|l'intégralité de la|l'historique complet de la)[^.]{0,6} (?:conversation|discussion)`, "conversation", "discussion"),
 	promptRule(`(?:toda (?:la|a) (?:conversación|conversa)|historial completo|histórico completo|conversación completa)`, "conversa", "completo"),
