@@ -36,7 +36,7 @@ func TestHarmlessCorpus(t *testing.T) {
 				t.Fatalf("%s: %v", file, err)
 			}
 			tools++
-			if found := append(Find(tool.Name+"\n"+tool.Description), FindJSON(tool.Params)...); len(found) > 0 {
+			if found := FindAcross(append(Find(tool.Name+"\n"+tool.Description), FindJSON(tool.Params)...), []string{tool.Name, tool.Description}, tool.Params); len(found) > 0 {
 				flagged++
 				t.Logf("%s: %s: %s: %s", filepath.Base(filepath.Dir(file)), tool.Name, found[0].Kind, found[0].Quote)
 			}

@@ -5,8 +5,9 @@
 // not see and a model or a terminal obeys: control characters and ANSI escape
 // sequences, Unicode tags, zero-width and bidirectional controls, private use
 // characters. [Find] looks for sentences that are written for a model instead of for
-// the reader of a description, such as "ignore previous instructions". It only
-// reports: what to do with such a text is decided by whoever asks.
+// the reader of a description, such as "ignore previous instructions", and
+// [FindAcross] for those that are split over several texts of a tool. They only
+// report: what to do with such a text is decided by whoever asks.
 //
 // It is not a judge of meaning: a harmful instruction in words of its own is not
 // found, and Find may report a harmless sentence. Secrets are not its concern (see

@@ -2,14 +2,11 @@ package textfilter
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/base64"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -28,6 +25,8 @@ const (
 	// minEncoded is the shortest run of base64 or hexadecimal digits that is decoded: 24
 	// bytes are a short sentence.
 	minEncoded = 32
+	// minNumbers is the shortest list of numbers that is read as the codes of characters.
+	minNumbers = 40
 )
 
 // Finding is a part of a text that is written for a model.
@@ -38,9 +37,9 @@ type Finding struct {
 }
 
 // Find looks for sentences that are written for a model instead of for the reader of a
-// description. It knows English, and of a few other languages the most common
-// sentence. Letters that only look Latin, invisible characters, spaced letters and
-// digits in place of letters do not hide one from it. The findings are in the order
+// description. It knows English, and of other languages the most common sentences.
+// Letters that only look Latin, invisible characters, spaced letters, digits in place
+// of letters, names and escapes do not hide one from it. The findings are in the order
 // of the rules, at most one of a kind.
 func Find(text string) []Finding {
 	return search(text, nil, "")
@@ -51,6 +50,63 @@ func FindJSON(raw []byte) []Finding {
 	w := walker{}
 	w.value(jsonscan.Trusted(raw), 0)
 	return w.found
+}
+
+// FindAcross adds to found, the findings of the single texts of a tool, what is found in
+// all of them read one after another, as a model does: a sentence may begin in one and
+// end in the next. Schemas give their descriptions and values.
+func FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
+	buf, _ := across.Get().(*[]byte)
+	if buf == nil {
+		buf = new([]byte)
+	}
+	all := (*buf)[:0]
+	for _, s := range texts {
+		all = append(append(all, s...), '\n')
+	}
+	for _, s := range schemas {
+		all = appendTexts(all, jsonscan.Trusted(s), 0)
+	}
+	g := glanceAt(all)
+	var together string
+	if g.any || g.foreign { // what is encoded or disguised is so in a single text
+		together = string(all)
+	}
+	*buf = all
+	across.Put(buf)
+	for _, f := range search(together, nil, "") {
+		if len(found) < maxFindings && !slices.ContainsFunc(found, func(one Finding) bool { return one.Kind == f.Kind }) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// across are buffers for the texts of a tool: most have nothing to be found in.
+var across sync.Pool
+
+// appendTexts appends the strings of a document, each in a line, up to what is searched.
+func appendTexts(dst []byte, v jsonscan.Value, depth int) []byte {
+	if depth > maxFindDepth || len(dst) > maxSearched {
+		return dst
+	}
+	switch v.Kind() {
+	case jsonscan.String:
+		return v.AppendText(append(dst, '\n'))
+	case jsonscan.Array:
+		for e := v.Elements(); e.Next(); {
+			dst = appendTexts(dst, e.Value(), depth+1)
+		}
+	case jsonscan.Object:
+		for m := v.Members(); m.Next(); {
+			switch string(m.Key()) {
+			case "type", "format", "pattern", "$ref", "required":
+			default:
+				dst = appendTexts(dst, m.Value(), depth+1)
+			}
+		}
+	}
+	return dst
 }
 
 // walker searches a document.
@@ -145,29 +201,16 @@ func search(text string, found []Finding, at string) []Finding {
 			found = append(found, Finding{kind, at, Visible(strings.TrimSpace(quote), maxQuote)})
 		}
 	}
-	lower := fold(text, false)
-	latin := lower
-	if first.foreign {
-		latin = fold(text, true)
-	}
-	forms := []string{latin}
-	if first.spaced {
-		forms = append(forms, join(latin))
-	}
-	if first.disguised {
-		forms = append(forms, digits.Replace(latin))
-	}
-	if first.foreign {
-		forms = append(forms, lower)
-	}
-	for i, form := range forms {
-		g := glanceAt([]byte(form))
-		for j := range rules {
-			r := &rules[j]
-			if first.foreign && r.foreign != (i == len(forms)-1) || !g.has(r) {
+	forms := forms(text, &first)
+	for _, f := range forms {
+		g := glanceAt([]byte(f.text))
+		for i := range rules {
+			r := &rules[i]
+			switch {
+			case first.foreign && r.foreign != f.foreign, f.names && r.kind == Sensitive, !g.has(r):
 				continue
 			}
-			if m := r.match(form); m != "" {
+			if m := r.match(f.text); m != "" {
 				add(r.kind, m)
 			}
 		}
@@ -188,137 +231,6 @@ func (r *rule) match(s string) string {
 		}
 	}
 	return ""
-}
-
-// spaced are letters with something between each two of them.
-var spaced = lazily(`(?:\b[a-z](?: |\.|-|_|\*)){5,}`)
-
-// join takes what stands between spaced letters away.
-func join(s string) string {
-	return spaced().ReplaceAllStringFunc(s, func(m string) string {
-		out := make([]byte, 0, len(m))
-		for i := 0; i < len(m); i += 2 {
-			out = append(out, m[i])
-		}
-		if m[1] != ' ' && m[len(m)-1] == ' ' { // the end of the word
-			out = append(out, ' ')
-		}
-		return string(out)
-	})
-}
-
-var digits = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")
-
-// fold writes text in lower case, with single spaces and line feeds, without invisible
-// characters; and with latin with Latin letters for those that look like them.
-func fold(text string, latin bool) string {
-	var b strings.Builder
-	b.Grow(len(text))
-	space, line := false, false
-	for _, r := range text {
-		switch {
-		case r == '\n':
-			line = true
-			continue
-		case unicode.IsSpace(r):
-			space = true
-			continue
-		case r < 0x7f && r > 0x20:
-		case unseen(r), isJoiner(r), isStyle(r), r >= 0x334 && r <= 0x338: // the last strike a letter through
-			continue
-		}
-		if line {
-			b.WriteByte('\n')
-		} else if space && b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		space, line = false, false
-		switch {
-		case r < utf8.RuneSelf:
-			if r >= 'A' && r <= 'Z' {
-				r += 'a' - 'A'
-			}
-			b.WriteByte(byte(r))
-			continue
-		case r == '’' || r == '‘':
-			r = '\''
-		case latin:
-			r = lookalike(r)
-		default:
-			r = unicode.ToLower(r)
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
-// homoglyphs are letters of other scripts that look like Latin ones, each followed by
-// the one that it looks like.
-var homoglyphs = pairs("аaеeоoрpсcуyхxіiјjѕsԁdһhӏlԛqԝwвbнhкkмmтtгrиuпnαaβbεeηnιiκkνvοoρpτtυuχxγyѵvɡgıiօoսuցgⅼlⅿmⅰiⅴvⅹxɪiɢgɴnᴏoʀrᴇeᴀaʟlᴘpᴠvᴜuᴄcᴅdᴋkᴍmʙbꜱsᴛtʏyᴡw")
-
-func pairs(s string) map[rune]rune {
-	rs := []rune(s)
-	out := make(map[rune]rune, len(rs)/2)
-	for i := 0; i < len(rs); i += 2 {
-		out[rs[i]] = rs[i+1]
-	}
-	return out
-}
-
-// lookalike is the Latin letter that r looks like, in lower case; r itself otherwise.
-func lookalike(r rune) rune {
-	switch {
-	case r >= 0xff01 && r <= 0xff5e: // fullwidth
-		r -= 0xff01 - '!'
-	case r >= 0x1d400 && r <= 0x1d6a3: // mathematical alphabets, each of 52 letters
-		r = 'a' + (r-0x1d400)%26
-	case r >= 0x1f130 && r <= 0x1f149: // squared
-		r = 'a' + r - 0x1f130
-	case r >= 0x24b6 && r <= 0x24e9: // circled
-		r = 'a' + (r-0x24b6)%26
-	case r >= 0xc0 && r < 0x180: // letters with marks
-		r = unicode.ToLower(r)
-		if i := strings.IndexRune("àáâãäåçèéêëìíîïñòóôõöøùúûüýÿ", r); i >= 0 {
-			return rune("aaaaaaceeeeiiiinoooooouuuuyy"[i/2])
-		}
-	}
-	r = unicode.ToLower(r)
-	return cmp.Or(homoglyphs[r], r)
-}
-
-var (
-	base64Run = lazily(`[A-Za-z0-9+/_-]{` + strconv.Itoa(minEncoded) + `,}={0,2}`)
-	hexRun    = lazily(`(?:[0-9a-fA-F]{2}[ :]?){` + strconv.Itoa(minEncoded) + `,}`)
-)
-
-// decoded is prose that text has in base64 or hexadecimal digits; "": none.
-func decoded(text string) string {
-	for _, m := range base64Run().FindAllString(text, maxFindings) {
-		raw := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(m, "="))
-		if b, err := base64.RawStdEncoding.DecodeString(raw[:len(raw)/4*4]); err == nil && prose(b) {
-			return string(b)
-		}
-	}
-	for _, m := range hexRun().FindAllString(text, maxFindings) {
-		if b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "").Replace(m)); err == nil && prose(b) {
-			return string(b)
-		}
-	}
-	return ""
-}
-
-// prose reports words with spaces between them.
-func prose(b []byte) bool {
-	letters := 0
-	for _, c := range b {
-		switch {
-		case c|0x20 >= 'a' && c|0x20 <= 'z', c == ' ':
-			letters++
-		case c < 0x20 && c != '\n' && c != '\t' || c >= 0x7f:
-			return false
-		}
-	}
-	return bytes.Count(b, []byte{' '}) >= 3 && letters*5 >= len(b)*4
 }
 
 // Visible returns at most n bytes of s with every character escaped that a person

@@ -3,11 +3,15 @@ package textfilter
 import "bytes"
 
 // wordSet is a set of the words that rules need, by their place in words.
-type wordSet [7]uint64
+type wordSet [16]uint64
 
 func (b *wordSet) set(i int) { b[i>>6] |= 1 << (i & 63) }
 func (b *wordSet) meets(o *wordSet) bool {
-	return b[0]&o[0]|b[1]&o[1]|b[2]&o[2]|b[3]&o[3]|b[4]&o[4]|b[5]&o[5]|b[6]&o[6] != 0
+	var both uint64
+	for i := range b {
+		both |= b[i] & o[i]
+	}
+	return both != 0
 }
 func (b *wordSet) empty() bool { return *b == wordSet{} }
 
@@ -74,11 +78,15 @@ type glance struct {
 	long      bool // a run of letters and digits that may be encoded text
 	spaced    bool // letters with something between each two
 	disguised bool // digits among letters
+	escaped   bool // signs that escapes begin with
+	named     bool // words in a name, as in read_all
 	any       bool // some rule may match
 }
 
 // plain reports a text in which no rule can match.
-func (g *glance) plain() bool { return !g.any && !g.foreign && !g.long && !g.spaced && !g.disguised }
+func (g *glance) plain() bool {
+	return !g.any && !g.foreign && !g.long && !g.spaced && !g.disguised && !g.escaped
+}
 
 // has reports whether r may match.
 func (g *glance) has(r *rule) bool {
@@ -86,9 +94,16 @@ func (g *glance) has(r *rule) bool {
 }
 
 func glanceAt(text []byte) (g glance) {
-	run, single := 0, 0
+	run, single, numbers := 0, 0, 0
 	for i := range text {
 		c := lowerCase[text[i]]
+		if c <= '9' && (c >= '0' || c == ' ' || c == ',') {
+			if numbers++; numbers >= minNumbers {
+				g.long = true
+			}
+		} else {
+			numbers = 0
+		}
 		letter := c >= 'a' && c <= 'z'
 		switch {
 		case letter, c >= '0' && c <= '9', c == '+', c == '/', c == '=', c == '_':
@@ -102,6 +117,8 @@ func glanceAt(text []byte) (g glance) {
 			}
 		case c >= 0x80:
 			g.foreign, run = true, 0
+		case c == '%' || c == '&' || c == '\\':
+			g.escaped, run = true, 0
 		default:
 			run = 0
 		}
@@ -115,8 +132,10 @@ func glanceAt(text []byte) (g glance) {
 				if single++; single >= 4 {
 					g.spaced = true
 				}
+				g.named = g.named || b == '_' || b == '-'
 			case b >= 'a' && b <= 'z':
 				single = 0
+				g.named = g.named || text[i] < 'a' && text[i-1] >= 'a'
 			case b == '0' || b == '1' || b == '3' || b == '4' || b == '5' || b == '@' || b == '$':
 				g.disguised = true
 			}

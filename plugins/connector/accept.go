@@ -168,6 +168,7 @@ func (a *acceptor) tool(raw []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	a.across(jsonscan.Trusted(append(out, '}')))
 	if out = append(out, '}'); len(out) > MaxServerTool {
 		return nil, fmt.Errorf("its definition has %d bytes, more than %d", len(out), MaxServerTool)
 	}
@@ -222,10 +223,23 @@ func (a *acceptor) member(out []byte, name string, v jsonscan.Value) ([]byte, er
 	return out, nil
 }
 
+// across looks for what stands in no single text of a tool, and in all of them together.
+func (a *acceptor) across(tool jsonscan.Value) {
+	texts := make([]string, 0, 3)
+	for _, name := range []string{"name", "title", "description"} {
+		if v := tool.Get(name); v.Kind() == jsonscan.String {
+			texts = append(texts, string(v.AppendText(nil)))
+		}
+	}
+	found := textfilter.FindJSON(tool.Raw())
+	a.instructions(textfilter.FindAcross(found, texts, tool.Get("inputSchema").Raw())[len(found):], a.at)
+}
+
 // instructed are the findings in what agents read of a tool, each with its text, so
 // that those of two versions can be compared.
 func instructed(t *manifest.Tool) []textfilter.Finding {
 	found := textfilter.Find(t.Title + "\n" + t.Description)
 	found = append(found, textfilter.FindJSON(t.InputSchema)...)
-	return append(found, textfilter.FindJSON(t.OutputSchema)...)
+	found = append(found, textfilter.FindJSON(t.OutputSchema)...)
+	return textfilter.FindAcross(found, []string{t.Title, t.Description}, t.InputSchema)
 }

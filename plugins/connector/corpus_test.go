@@ -104,7 +104,8 @@ func TestCorpus(t *testing.T) {
 			}
 			tools++
 			found := textfilter.Find(tool.Title + "\n" + tool.Description)
-			if found = append(append(found, textfilter.FindJSON(tool.InputSchema)...), textfilter.FindJSON(tool.OutputSchema)...); len(found) > 0 {
+			if found = append(append(found, textfilter.FindJSON(tool.InputSchema)...), textfilter.FindJSON(tool.OutputSchema)...); len(textfilter.FindAcross(found, []string{tool.Title, tool.Description}, tool.InputSchema)) > 0 {
+				found = textfilter.FindAcross(found, []string{tool.Title, tool.Description}, tool.InputSchema)
 				flagged++
 				t.Logf("%s: %s: %s: %s", cols[0], tool.Name, found[0].Kind, found[0].Quote)
 			}

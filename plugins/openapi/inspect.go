@@ -71,18 +71,24 @@ func (c *compiler) inspect(op *operation.Operation, at value) error {
 		}
 		*schema = clean
 	}
+	var all []textfilter.Finding
 	for _, part := range [...]struct {
 		where string
 		found []textfilter.Finding
 	}{
 		{"title", textfilter.Find(op.Title)},
 		{"description", textfilter.Find(op.Description)},
+		{"name", textfilter.Find(op.ID)},
 		{"input schema", textfilter.FindJSON(op.InputSchema)},
 		{"output schema", textfilter.FindJSON(op.OutputSchema)},
 	} {
 		for _, f := range part.found {
 			c.warnInstruction(at, part.where+f.At, f)
 		}
+		all = append(all, part.found...)
+	}
+	for _, f := range textfilter.FindAcross(all, []string{op.Title, op.Description}, op.InputSchema)[len(all):] {
+		c.warnInstruction(at, "text of the tool together", f)
 	}
 	return nil
 }
