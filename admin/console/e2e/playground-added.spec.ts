@@ -8,18 +8,18 @@ test("the tools that Sluice adds run in the playground: a script, its faults, a 
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await expect(page.getByText("No API was called, so this is no test of the draft")).toBeVisible();
   const answer = page.getByRole("region", { name: "the answer" });
-  await expect(answer).toContainText("tools.scripted.list_articles(args");
+  await expect(answer).toContainText("tools.articles.list_articles(args");
 
   await page.getByRole("button", { name: "run_code", exact: true }).click();
   const code = page.getByLabel("code (required)");
-  await code.fill("const x = 1;\nreturn await tools.scripted.list_artcles({topic: 'tides'});");
+  await code.fill("const x = 1;\nreturn await tools.articles.list_artcles({topic: 'tides'});");
   await code.press("Control+Enter");
   await expect(page.getByText("Failed", { exact: true })).toBeVisible();
-  await page.getByRole("button", { name: /^Line 2, column 14: .*did you mean tools.scripted.list_articles/ }).click();
+  await page.getByRole("button", { name: /^Line 2, column 14: .*did you mean tools.articles.list_articles/ }).click();
   await expect(code).toBeFocused();
   expect(await code.evaluate((e: HTMLTextAreaElement) => e.selectionStart)).toBe("const x = 1;\n".length + 13);
   await expectAccessibleEverywhere(page, "playground-code-fault");
-  const script = "const [a, b] = await Promise.all([tools.scripted.list_articles({topic: 'tides'}), tools.scripted.list_articles({topic: 'moons'})]);\nreturn a.map(x => x.title).concat(b.length);";
+  const script = "const [a, b] = await Promise.all([tools.articles.list_articles({topic: 'tides'}), tools.articles.list_articles({topic: 'moons'})]);\nreturn a.map(x => x.title).concat(b.length);";
   await code.fill(script);
   await expect(page.getByRole("list", { name: "Faults of the script" })).toBeHidden();
   await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -56,7 +56,7 @@ test("the tools that Sluice adds run in the playground: a script, its faults, a 
 });
 
 test("a script that ran becomes a tool, and is found among the workflows", async ({ page }) => {
-  const code = 'return (await tools.scripted.list_articles({topic: "tides"})).length;';
+  const code = 'return (await tools.articles.list_articles({topic: "tides"})).length;';
   await page.goto(`/playground?toolset=scripted&tool=run_code&args=${encodeURIComponent(JSON.stringify({ code }))}`);
   await expect(page.getByLabel("code (required)")).toHaveValue(code);
   await page.getByRole("button", { name: "Run", exact: true }).click();

@@ -248,7 +248,6 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
                 <input type="checkbox" className="size-4 accent-(--accent)" checked={deploys} onChange={(e) => setDeploys(e.target.checked)} />
                 Deploy a changed draft when it passes
               </label>
-              {script && editor && run.data?.passed && typeof args.code === "string" ? <SaveScript slug={slug} code={args.code} etag={etag} /> : null}
               {editor ? null : <p className="text-muted">Calling needs the role editor.</p>}
             </div>
           </Card>
@@ -258,6 +257,7 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
       <div className="min-w-0 space-y-4">
         {run.isError ? <ProblemNote error={run.error} /> : null}
         <StatusBar run={run.data} busy={run.isPending || edit.isPending} changed={unpublished} />
+        {script && editor && run.data?.passed && typeof args.code === "string" ? <SaveScript slug={slug} code={args.code} etag={etag} /> : null}
         <div role="tablist" aria-label="What happened" className="flex flex-wrap gap-x-5 border-b border-line">
           {shown.map((name) => (
             <button
