@@ -45,7 +45,7 @@ func registerExamples(s *Server) {
 		if err != nil {
 			return nil, err
 		}
-		tool, err := toolAnswer(d, in.Name)
+		tool, err := toolAnswer(d, nil, in.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func registerExamples(s *Server) {
 }
 
 func examplesAnswer(d *draft.Draft, name string) (*examplesOutput, error) {
-	tool, err := toolAnswer(d, name)
+	tool, err := toolAnswer(d, nil, name)
 	if err != nil {
 		return nil, err
 	}

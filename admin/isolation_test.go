@@ -234,7 +234,7 @@ func TestListsAndUpdates(t *testing.T) {
 		t.Fatal(err)
 	}
 	onePage := map[string]string{
-		"list-workflows": "of one toolset, at most 64", "list-scripts": "of one toolset, at most 64 with its workflows",
+		"list-added-tools": "at most five", "list-workflows": "of one toolset, at most 64", "list-scripts": "of one toolset, at most 64 with its workflows",
 		"follow-calls": "a stream", "list-keys": "a handful", "list-origins": "one for each connector", "list-toolset-connectors": "bounded by registry.MaxConnectors",
 		"get-authentication": "at most 16", "get-connector-authentication": "at most 16", "get-learned": "bounded by the store",
 		"get-suggestions": "one for each tool of a toolset", "list-user-logins": "pages by after",

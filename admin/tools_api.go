@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,22 +57,36 @@ func registerTools(s *Server) {
 		Description: "In the order of the connectors and their specifications, enabled or not, with the toolset's edits applied.",
 	}, of(s, listTools))
 	register(s, huma.Operation{
+		OperationID: "list-added-tools", Method: http.MethodGet, Path: "/v1/toolsets/{id}/added-tools", Summary: "List the tools that Sluice adds to a toolset", Tags: tags,
+		Description: "Those of its mode, as search_tools and run_code, batch, and the one that gives the rest of an answer, with their schemas, as clients would list them of the draft. " +
+			"They can be tested as every tool, and not edited. A node without a gateway lists none.",
+	}, func(ctx context.Context, in *ToolsetInput) (*offeredOutput[toolset.Tool], error) {
+		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		added, err := s.rollouts.AddedTools(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		return &offeredOutput[toolset.Tool]{ETag: request.ETag(d.Toolset.Version), Body: List[toolset.Tool]{Items: added}}, nil
+	})
+	register(s, huma.Operation{
 		OperationID: "get-tool", Method: http.MethodGet, Path: path + "/{name}", Summary: "Read a tool with its schemas", Tags: tags,
+		Description: "Also one of those that Sluice adds.",
 	}, func(ctx context.Context, in *ToolInput) (*toolOutput, error) {
 		d, err := s.drafts.Load(ctx, s.workspace(ctx), in.ID)
 		if err != nil {
 			return nil, err
 		}
 		offered, err := s.drafts.Workflows(ctx, d, true)
-		for i := range offered {
-			if offered[i].Name == in.Name {
-				return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: offered[i]}, nil
-			}
-		}
 		if err != nil {
 			return nil, err
 		}
-		return toolAnswer(d, in.Name)
+		if offered, err = s.rollouts.WithAdded(ctx, d, offered, in.Name); err != nil {
+			return nil, err
+		}
+		return toolAnswer(d, offered, in.Name)
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-tool", Method: http.MethodPatch, Path: path + "/{name}", Summary: "Rename, describe, enable or disable a tool", Tags: tags,
@@ -156,8 +171,9 @@ func keyAfter(d *draft.Draft, key string) (string, error) {
 	return rest, nil
 }
 
-func toolAnswer(d *draft.Draft, name string) (*toolOutput, error) {
-	for _, t := range d.Tools(true) {
+// toolAnswer is the answer for a tool that is offered, or else one of a connector.
+func toolAnswer(d *draft.Draft, offered []toolset.Tool, name string) (*toolOutput, error) {
+	for _, t := range slices.Concat(offered, d.Tools(true)) {
 		if t.Name == name {
 			return &toolOutput{ETag: request.ETag(d.Toolset.Version), Body: t}, nil
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/certificate"
+	"github.com/sluicegate/sluice/gateway/finding"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -277,7 +278,7 @@ type request struct {
 
 	// Search mode.
 	searchTool string // which of its three tools is called; "": a tool of the toolset
-	found      []snapshot.Found
+	finder     finding.Finder
 	text       []byte
 }
 

@@ -166,7 +166,7 @@ func learnable(query string) string {
 // searched remembers a search of a toolset that learns.
 func (x *request) searched(query string) {
 	if x.ts.Learns() && x.preview == nil {
-		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, query, x.found)
+		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, query, x.finder.Found)
 	}
 }
 

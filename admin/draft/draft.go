@@ -27,6 +27,7 @@ type Draft struct {
 	Edits   []store.ToolEdit  // of tools of every connector
 	Bundle  *registry.Toolset // set by push
 	Plugins []*guest.Package  // set by push: those that the bundle binds
+	Index   []byte            // set by push: of its tools, where its mode searches
 	Before  []toolset.Tool    // set by UpdateTools: the tools as they were
 }
 
@@ -143,7 +144,7 @@ func (r *Room) Push(ctx context.Context, d *Draft) error {
 	if err != nil {
 		return err
 	}
-	d.Bundle, d.Toolset.DraftDigest, d.Toolset.EnabledTools = t, string(b.Digest), int64(EnabledCount(d.Tools(false)))
+	d.Bundle, d.Index, d.Toolset.DraftDigest, d.Toolset.EnabledTools = t, index, string(b.Digest), int64(EnabledCount(d.Tools(false)))
 	if t.Selection != nil && t.Selection.Mode == registry.SelectUseCase {
 		d.Toolset.EnabledTools = int64(len(t.Selection.Tools))
 	}

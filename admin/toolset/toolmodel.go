@@ -38,6 +38,16 @@ func (t *Tool) Offered() bool { return t.Operation.Method == "WORKFLOW" }
 // WORKFLOW /workflows/NAME.
 func (t *Tool) Described() bool { return t.Offered() && t.Plugin == "" }
 
+// MethodAdded is the method of the operation of a tool that Sluice adds; its path is /NAME.
+const MethodAdded = "SLUICE"
+
+// Added reports whether Sluice adds the tool to those of the APIs: no draft has it, so it
+// cannot be edited.
+func (t *Tool) Added() bool { return t.Operation.Method == MethodAdded }
+
+// OfConnector reports whether the tool is an operation of a connector.
+func (t *Tool) OfConnector() bool { return !t.Offered() && !t.Added() }
+
 // Operation is the upstream operation of a tool; edits are kept by it.
 type Operation struct {
 	Connector string `json:"connector,omitempty" doc:"Name of the connector in the toolset. Absent: the first, or where there is no toolset."`

@@ -168,6 +168,37 @@ func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 	return l, nil
 }
 
+// Added is tools/list with nothing but the tools that Sluice adds to those of the APIs: those
+// of its mode, batch, and the one that gives the rest of an answer.
+func (ts *Toolset) Added() ([]byte, error) {
+	tools, err := ts.Tools()
+	switch {
+	case err != nil:
+		return nil, err
+	case ts.Codes():
+		return ts.renderCode(nil)
+	case ts.Searches():
+		return ts.renderSearch(nil)
+	case len(tools) == 0:
+		return []byte("[]"), nil
+	}
+	out := []byte{'['}
+	if ts.index.batch != nil {
+		if out, err = ts.appendBatch(out, nil); err != nil {
+			return nil, err
+		}
+	}
+	if f := ts.index.fetch; f != nil {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		if out, err = f.AppendDefinition(out); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
 // cursorPrefix tells the lists of a toolset apart, over revisions and selections,
 // and is the same on every node.
 func cursorPrefix(ts *Toolset, selection string) string {

@@ -33,6 +33,9 @@ type Tester interface {
 	// Test calls a tool. An upstream that answers with an error is an Answer with
 	// IsError; err is for a call that could not be made at all.
 	Test(ctx context.Context, call TestCall) (TestedAnswer, error)
+	// Added is tools/list of a draft with nothing but the tools that the gateway adds to
+	// those of the APIs. The call names no tool.
+	Added(call TestCall) ([]byte, error)
 }
 
 // TestCall is one call of a draft.
@@ -41,6 +44,7 @@ type TestCall struct {
 	Digest     registry.Digest                 // of that bundle
 	Connectors map[string]*connector.Connector // by their name in the toolset
 	Plugins    []*guest.Package                // of Toolset.Plugins, in their order
+	Index      []byte                          // of its tools, for a mode that searches; nil: none
 	Tool       string                          // name as the toolset has it
 	Arguments  []byte                          // JSON object
 	Inspect    bool                            // the answer has an Inspection
@@ -79,7 +83,8 @@ type candidate struct {
 // chooseTest finds what to test: the named tool, or the first safe one without
 // required arguments, or the first safe one whose required arguments have
 // examples, of the connector that is named or of any. The reason says why there is
-// none. offered are the tools of workflows, which are tested when they are named.
+// none. offered are the
+// tools of workflows, and those that Sluice adds, which are tested when they are named.
 func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
 	tools := d.Tools(true)
 	if req.Tool != "" {
@@ -153,6 +158,9 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, re
 	if err != nil {
 		return nil, err
 	}
+	if offered, err = r.WithAdded(ctx, d, offered, req.Tool); err != nil {
+		return nil, err
+	}
 	var chosen []candidate
 	if req.Tool == "" && req.Connector == "" {
 		changed, err := r.changedTools(ctx, d)
@@ -185,7 +193,7 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, re
 	case r.Tester == nil:
 		run.Reason = "this node has no gateway to test with"
 		return run, nil
-	case !c.tool.Offered() && d.Named(c.tool.Operation.Connector).BaseURL() == "":
+	case c.tool.OfConnector() && d.Named(c.tool.Operation.Connector).BaseURL() == "":
 		run.Reason = "the specification names no server that is a complete URL, and no baseUrl is set"
 		return run, nil
 	}
@@ -201,6 +209,9 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, re
 	}
 	run.inspect = req.Inspect
 	r.call(ctx, d, c, run)
+	if run.NoTest {
+		return run, nil
+	}
 	r.callMore(ctx, d, chosen, run)
 	return run, r.recordTest(ctx, ws, d, run)
 }
@@ -220,10 +231,9 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start, mask := time.Now(), ownMask(d, c.tool)
-	a, err := r.Tester.Test(ctx, TestCall{
-		Toolset: d.Bundle, Digest: registry.Digest(run.Digest), Connectors: d.Connectors(),
-		Plugins: d.Plugins, Tool: c.tool.Name, Arguments: c.args, Inspect: run.inspect || mask != nil,
-	})
+	call := testCall(d)
+	call.Tool, call.Arguments, call.Inspect = c.tool.Name, c.args, run.inspect || mask != nil
+	a, err := r.Tester.Test(ctx, call)
 	run.DurationSeconds = time.Since(start).Seconds()
 	if err != nil {
 		run.Reason = request.Detail(err)
@@ -244,6 +254,7 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 		run.Inspection = a.Inspection
 	}
 	run.show(a.Text)
+	run.NoTest = c.tool.Added() && a.UpstreamStatus == 0
 	trimmed := bytes.TrimSpace(a.Text)
 	defer func() {
 		if why, _ := request.CutText([]byte(a.PluginFailure), 300); !run.Passed && why != "" {
@@ -251,7 +262,10 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 		}
 	}()
 	switch {
-	case !c.tool.Offered() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
+	case c.tool.Added() && a.IsError:
+		why, _ := request.CutText(a.Text, 300)
+		run.Reason = "the call did not succeed: " + why
+	case c.tool.OfConnector() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())
 	case a.IsError && a.UpstreamStatus >= 200 && a.UpstreamStatus <= 299:
 		why := a.Why
@@ -266,6 +280,8 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 		said := bytes.Replace(a.Text, []byte("sluice grant create TOOLSET "), []byte("sluice grant create "+d.Toolset.Slug+" "), 1)
 		text, _ := request.CutText(said, 300)
 		run.Reason = "the call did not succeed: " + text
+	case c.tool.Added() && a.UpstreamStatus == 0: // a search, or a script that calls nothing
+		run.Passed = true
 	case a.UpstreamStatus < 200 || a.UpstreamStatus > 299:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case len(trimmed) == 0 || string(trimmed) == "null" || string(trimmed) == `""`:
@@ -369,6 +385,7 @@ type TestRun struct {
 	Arguments         json.RawMessage `json:"arguments,omitempty" doc:"Shown to the caller of the test only."`
 	Passed            bool            `json:"passed"`
 	Possible          bool            `json:"possible" doc:"false: no tool could be tested; reason says why."`
+	NoTest            bool            `json:"noTest,omitempty" doc:"It called no API: it is not recorded, and deploys nothing."`
 	Reason            string          `json:"reason,omitempty" doc:"Why it did not pass."`
 	UpstreamStatus    int             `json:"upstreamStatus,omitempty"`
 	DurationSeconds   float64         `json:"durationSeconds"`

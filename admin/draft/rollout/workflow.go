@@ -104,9 +104,9 @@ func (r *Room) runTool(ctx context.Context, ws *store.Workspace, d *draft.Draft,
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	start := time.Now()
-	a, err := r.Tester.Test(limited, TestCall{
-		Toolset: d.Bundle, Digest: registry.Digest(d.Toolset.DraftDigest), Connectors: d.Connectors(), Plugins: d.Plugins, Tool: tool, Arguments: args, Inspect: true,
-	})
+	call := testCall(d)
+	call.Tool, call.Arguments, call.Inspect = tool, args, true
+	a, err := r.Tester.Test(limited, call)
 	if err != nil {
 		return out, err
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/sluicegate/sluice/admin/draft/playground"
 	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/gateway/call"
+	"github.com/sluicegate/sluice/gateway/finding"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -26,26 +28,23 @@ var _ rollout.Tester = draftTester{}
 
 // Test implements [rollout.Tester].
 func (t draftTester) Test(ctx context.Context, in rollout.TestCall) (rollout.TestedAnswer, error) {
-	programs, err := in.Toolset.CompilePrograms()
+	ts, err := compile(&in)
 	if err != nil {
 		return rollout.TestedAnswer{}, err
 	}
-	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
-		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Programs: programs, Connectors: in.Connectors, Plugins: in.Plugins,
-	}}}, nil)
+	tool, err := ts.Tool([]byte(in.Tool))
 	if err != nil {
 		return rollout.TestedAnswer{}, err
-	}
-	tool, err := snap.Slug(in.Toolset.Slug).Tool([]byte(in.Tool))
-	if err != nil {
-		return rollout.TestedAnswer{}, err
-	}
-	if tool == nil {
-		return rollout.TestedAnswer{}, problem.New(problem.NotFound, "the draft serves no tool %q", in.Tool)
 	}
 	args, err := jsonscan.Parse(in.Arguments, jsonscan.DefaultMaxDepth)
 	if err != nil {
 		return rollout.TestedAnswer{}, problem.New(problem.InvalidArgument, "the arguments are not JSON").Because(err)
+	}
+	if tool == nil {
+		var found rollout.TestedAnswer
+		if tool, args, found, err = find(ts, in.Tool, args); tool == nil || err != nil {
+			return found, err
+		}
 	}
 	members, outcome, err := t.caller.Call(ctx, tool, args, call.CallOptions{Trace: true, Inspect: in.Inspect}, nil)
 	if err != nil {
@@ -67,8 +66,89 @@ func (t draftTester) Test(ctx context.Context, in rollout.TestCall) (rollout.Tes
 		answer.Duration, answer.Upstream = tr.Total, tr.Upstream
 		answer.Tokens = rollout.TestTokens{Received: tr.TokensReceived, Minified: tr.TokensMinified, Result: tr.TokensResult}
 		answer.Inspection = inspection(tr, outcome.IsError)
+		if tool.Own() { // it has what its calls received, and their status
+			answer.UpstreamStatus = reached(tr.Calls)
+			answer.Tokens.Received = max(answer.Tokens.Received, receivedBy(tr.Calls))
+		}
 	}
 	return answer, nil
+}
+
+// compile makes the toolset of a draft as a gateway would serve it.
+func compile(in *rollout.TestCall) (*snapshot.Toolset, error) {
+	programs, err := in.Toolset.CompilePrograms()
+	if err != nil {
+		return nil, err
+	}
+	snap, err := snapshot.Compile(snapshot.Input{Toolsets: []snapshot.ToolsetInput{{
+		ID: in.Toolset.ID, Slug: in.Toolset.Slug, Digest: in.Digest, Bundle: in.Toolset, Programs: programs, Connectors: in.Connectors, Plugins: in.Plugins, Index: in.Index,
+	}}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Slug(in.Toolset.Slug), nil
+}
+
+// reached is the status of an API that one of the calls got, a good one where there is any;
+// 0: none was reached.
+func reached(calls []call.ToolTrace) (status int) {
+	for i := range calls {
+		if s := calls[i].Status; s != 0 && (status < 200 || status > 299) {
+			status = s
+		}
+	}
+	return status
+}
+
+// receivedBy is how many tokens calls received.
+func receivedBy(calls []call.ToolTrace) (n int) {
+	for i := range calls {
+		n += calls[i].TokensIn
+	}
+	return n
+}
+
+// find answers a call of one of the tools that find others, which no pipeline runs. Of
+// execute_tool it is the tool to call instead, with its arguments.
+func find(ts *snapshot.Toolset, name string, args jsonscan.Value) (tool *snapshot.Tool, inner jsonscan.Value, found rollout.TestedAnswer, err error) {
+	f := finding.Finder{Toolset: ts}
+	start := time.Now()
+	var text []byte
+	switch {
+	case ts.Codes() && name == snapshot.SearchTools:
+		text, err = f.Signatures(nil, args)
+	case ts.Searches() && name == snapshot.SearchTools:
+		text, _, err = f.Search(nil, args)
+	case ts.Searches() && name == snapshot.DescribeTools:
+		text, err = f.Describe(nil, args)
+	case ts.Searches() && name == snapshot.ExecuteTool:
+		if tool, inner, err = f.Executed(args); err == nil {
+			return tool, inner, found, nil
+		}
+	default:
+		return nil, args, found, problem.New(problem.NotFound, "the draft serves no tool %q", name)
+	}
+	failed := problem.As(err)
+	if err != nil && failed == nil {
+		return nil, args, found, err
+	}
+	if failed != nil { // for the agent, as the gateway says it
+		text = []byte(failed.Error())
+	}
+	took, size := time.Since(start), tokens.Count(text)
+	return nil, args, rollout.TestedAnswer{
+		IsError: failed != nil, Text: text, Duration: took, Tokens: rollout.TestTokens{Received: size, Minified: size, Result: size},
+		Inspection: &playground.Inspection{IsError: failed != nil, Received: playground.Text(text), TotalMs: playground.Milliseconds(took)},
+	}, nil
+}
+
+// Added implements [rollout.Tester].
+func (t draftTester) Added(in rollout.TestCall) ([]byte, error) {
+	ts, err := compile(&in)
+	if err != nil {
+		return nil, err
+	}
+	return ts.Added()
 }
 
 // pluginFailure says why the plugin failed that a call ended with, where its answer does not.

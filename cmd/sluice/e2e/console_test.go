@@ -195,6 +195,11 @@ func articles(t *testing.T, n *node) {
 	}
 	n.cli(t, "add", filepath.Join("testdata", "articles.yaml"), "--slug", "articles", "--base-url", api, "--auth", "header:X-Key", "--api-key-file", key, "--no-deploy")
 	n.cli(t, "toolset", "test", "articles", "list_articles", "topic=tides")
+
+	// Another one of the same API, for the tools that Sluice adds.
+	n.cli(t, "add", filepath.Join("testdata", "articles.yaml"), "--slug", "scripted", "--base-url", api, "--auth", "header:X-Key", "--api-key-file", key, "--no-deploy")
+	n.cli(t, "toolset", "optimize", "scripted", "--selection", "code", "--batch", "on")
+	n.cli(t, "toolset", "test", "scripted", "list_articles", "topic=tides")
 }
 
 // refused makes a toolset of that name, whose upstream refuses its key, and calls it: the

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { ago, milliseconds, percent, plural, saved, short } from "./format";
+import { describe, expect, it, test } from "vitest";
+import { ago, milliseconds, percent, plural, saved, capital, short } from "./format";
 
 describe("format", () => {
   it.each([
@@ -47,4 +47,9 @@ describe("format", () => {
     const now = Date.parse("2026-11-23T12:00:00Z");
     expect(ago(new Date(now - seconds * 1000).toISOString(), now)).toBe(want);
   });
+});
+
+test("a message begins as a sentence where its first word is a word", () => {
+  expect(capital("the toolset has no tool")).toBe("The toolset has no tool");
+  for (const same of ["list_articles is gone", "sluice grant create x", "`a` b", "", "x.y z", "api: refused", "The end"]) expect(capital(same)).toBe(same);
 });

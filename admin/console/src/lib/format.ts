@@ -60,3 +60,6 @@ export function ago(at: string, now = Date.now()): string {
   }
   return date(at);
 }
+
+/** A message as a sentence begins: its first word is one of the language, not a name, a command or code. */
+export const capital = (text: string) => (/^[a-z]+[ ,]/.test(text) && !text.startsWith("sluice ") ? text.slice(0, 1).toUpperCase() + text.slice(1) : text);

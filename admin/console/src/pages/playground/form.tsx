@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Select, TextArea, TextField } from "../../components/field";
 
 export interface Property {
@@ -54,7 +55,11 @@ export function readArguments(text: string): Arguments | undefined {
   }
 }
 
+/** What stands in place of the plain field of an argument; undefined: nothing does. */
+export type OwnField = (name: string, label: string, hint: string | undefined, error: string | undefined) => ReactNode;
+
 interface Props {
+  own?: OwnField;
   schema: InputSchema;
   fields: Record<string, string>;
   faults: Record<string, string>;
@@ -62,7 +67,7 @@ interface Props {
 }
 
 /** A field for each argument; those that are required come first. */
-export function SchemaForm({ schema, fields, faults, onChange }: Props) {
+export function SchemaForm({ own, schema, fields, faults, onChange }: Props) {
   const required = new Set(schema.required);
   const all = Object.entries(schema.properties ?? {});
   const sorted = [...all.filter(([name]) => required.has(name)), ...all.filter(([name]) => !required.has(name))];
@@ -73,6 +78,8 @@ export function SchemaForm({ schema, fields, faults, onChange }: Props) {
     const value = fields[name] ?? "";
     const hint = property.description;
     const fault = faults[name] ? { error: faults[name] } : {};
+    const special = own?.(name, label, hint, faults[name]);
+    if (special) return <div key={name}>{special}</div>;
     if (type === "boolean" || property.enum) {
       const choices = property.enum ?? [true, false];
       return (

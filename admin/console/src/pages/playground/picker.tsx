@@ -17,6 +17,7 @@ export function fit(name: string, typed: string): number | undefined {
 }
 
 interface Props {
+  label?: string;
   names: string[];
   /** More names are coming. */
   loading: boolean;
@@ -25,7 +26,7 @@ interface Props {
 }
 
 /** Finds a tool by letters of its name. */
-export function ToolPicker({ names, loading, value, onChoose }: Props) {
+export function ToolPicker({ label = "Tool", names, loading, value, onChoose }: Props) {
   // What is typed counts until another tool is chosen. Enter before there is a name that fits waits for one.
   const [input, setInput] = useState<{ text: string; of: string; entered: boolean }>();
   const { text: typed, entered } = input?.of === value ? input : { text: undefined, entered: false };
@@ -50,7 +51,7 @@ export function ToolPicker({ names, loading, value, onChoose }: Props) {
   return (
     <div>
       <TextField
-        label="Tool"
+        label={label}
         autoComplete="off"
         spellCheck={false}
         placeholder="letters of its name"
@@ -65,7 +66,7 @@ export function ToolPicker({ names, loading, value, onChoose }: Props) {
         }}
       />
       {typed === undefined ? null : (
-        <ul id={list} aria-label="Tools that fit" className="mt-1 rounded-md border border-line">
+        <ul id={list} aria-label={label === "Tool" ? "Tools that fit" : `Tools that fit, ${label}`} className="mt-1 rounded-md border border-line">
           {found.map(({ name }) => (
             <li key={name}>
               <button type="button" className="min-h-7 w-full px-2.5 text-left font-mono text-[0.9rem] break-all hover:bg-sunken" onClick={() => choose(name)}>

@@ -8,15 +8,18 @@ import { Card, Page } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Badge } from "../../components/status";
 import { api, unwrap, type Schemas } from "../../lib/api";
-import { count, milliseconds, saved } from "../../lib/format";
+import { capital, count, milliseconds, saved } from "../../lib/format";
 import { finish } from "../../lib/jobs";
 import { toolsetQuery, toolsetsQuery, toolsQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
-import { argumentsOf, asSchema, readArguments, SchemaForm, shownValue, type Arguments } from "./form";
+import { CallsField } from "./calls";
+import { CodeField, placesOf } from "./code";
+import { argumentsOf, asSchema, readArguments, SchemaForm, shownValue, type Arguments, type OwnField } from "./form";
 import { forget, past, remember, type Past } from "./history";
 import type { Edit } from "./mask";
 import { ToolPicker } from "./picker";
+import { SaveScript } from "./savescript";
 import { Shaping } from "./shaping";
 import { AgentView, Answer, asCall, Request, Timing } from "./views";
 
@@ -65,13 +68,18 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
   useEffect(() => {
     if (hasNextPage && !isFetchingNextPage && !isError) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, isError, fetchNextPage]);
+  const added = useQuery({
+    queryKey: ["toolset", slug, "added-tools"],
+    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/added-tools", { params: { path: { id: slug } } })),
+  });
+  const own = added.data?.items.map((t) => t.name) ?? [];
   const names = tools.data?.pages.flatMap((p) => p.items).filter((t) => t.enabled).map((t) => t.name) ?? [];
   const detail = useQuery({
     queryKey: ["toolset", slug, "tools", tool],
     queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/tools/{name}", { params: { path: { id: slug, name: tool } } })),
     enabled: tool !== "",
   });
-  const error = toolset.error ?? tools.error ?? detail.error;
+  const error = toolset.error ?? tools.error ?? added.error ?? detail.error;
   return (
     <>
       <Card>
@@ -81,13 +89,29 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
               <option key={s}>{s}</option>
             ))}
           </Select>
-          <ToolPicker names={names} loading={tools.isPending || hasNextPage} value={tool} onChoose={(name) => go({ toolset: slug, tool: name })} />
+          <ToolPicker names={[...own, ...names]} loading={tools.isPending || added.isPending || hasNextPage} value={tool} onChoose={(name) => go({ toolset: slug, tool: name })} />
         </div>
+        {own.length > 0 ? (
+          <p className="mt-3 flex flex-wrap items-center gap-x-1 text-muted">
+            Sluice adds:
+            {own.map((name) => (
+              <button
+                key={name}
+                type="button"
+                aria-pressed={name === tool}
+                className="min-h-6 rounded px-1 font-mono text-[0.9rem] text-accent underline hover:bg-accent-soft aria-pressed:font-semibold"
+                onClick={() => go({ toolset: slug, tool: name })}
+              >
+                {name}
+              </button>
+            ))}
+          </p>
+        ) : null}
       </Card>
       <div className="mt-5 space-y-5">
         {error ? <ProblemNote error={error} /> : null}
         {detail.data && toolset.data ? (
-          <Call key={`${slug} ${tool}`} slug={slug} tool={detail.data} toolset={toolset.data.data} etag={toolset.data.etag} given={given} go={go} />
+          <Call key={`${slug} ${tool}`} slug={slug} tool={detail.data} toolset={toolset.data.data} etag={toolset.data.etag} names={names} loading={tools.isPending || hasNextPage} given={given} go={go} />
         ) : (
           <CommandLine command={`sluice toolset tools ${slug}`} />
         )}
@@ -101,15 +125,19 @@ interface CallProps {
   tool: Schemas["Tool"];
   toolset: Schemas["ToolsetDetail"] | Schemas["Toolset"];
   etag: string;
+  /** The tools that can be called in a batch. */
+  names: string[];
+  loading: boolean;
   given: Arguments | undefined;
   go: BenchProps["go"];
 }
 
 const fieldsOf = (args: Arguments) => Object.fromEntries(Object.entries(args).map(([name, value]) => [name, shownValue(value)]));
 
-function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
+function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProps) {
   const schema = asSchema(tool.inputSchema);
   const [fields, setFields] = useState(() => fieldsOf(given ?? {}));
+  const [opened, setOpened] = useState(0); // how often fields were filled by something else than typing
   const [raw, setRaw] = useState<string>();
   const [faults, setFaults] = useState<Record<string, string>>({});
   const [tab, setTab] = useState<(typeof tabs)[number]>("Answer");
@@ -168,16 +196,32 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
     const args = readArguments(raw);
     if (!args) return setFaults({ "": "Write a JSON object." });
     setFields(fieldsOf(args));
+    setOpened(opened + 1);
     setRaw(undefined);
   };
   const open = (p: Past) => {
     if (p.toolset !== slug || p.tool !== tool.name) return go({ toolset: p.toolset, tool: p.tool, args: p.args });
     setRaw(undefined);
     setFields(fieldsOf(p.args));
+    setOpened(opened + 1);
   };
+  const added = tool.operation.method === "SLUICE";
+  const script = added && schema.properties?.code !== undefined;
+  // What a run says of a script holds as long as that is the one in the field.
+  const places = script && run.data?.inspection?.isError && run.variables?.args.code === fields.code ? placesOf(run.data.answer ?? "") : [];
+  const ownField: OwnField = (name, label, hint, error) => {
+    const set = (text: string) => setFields((f) => ({ ...f, [name]: text }));
+    const said = error ? { error } : {};
+    if (name === "code") return <CodeField label={label} hint={hint ?? "Ctrl and Enter run it."} {...said} places={places} value={fields[name] ?? ""} onChange={set} />;
+    if (name === "calls") return <CallsField key={opened} names={names} loading={loading} {...said} value={fields[name] ?? ""} onChange={set} />;
+    return undefined;
+  };
+  const shown: readonly (typeof tabs)[number][] = added ? tabs.filter((name) => name !== "Before / after") : tabs;
   const args = run.variables?.args ?? {};
+  // A script wants the whole width, and its answer below it.
+  const earlier = <History runs={history} onOpen={open} onForget={() => setHistory(forget())} />;
   return (
-    <div className="grid gap-5 xl:grid-cols-[22rem_minmax(0,1fr)]">
+    <div className={`grid gap-5 ${script ? "" : "xl:grid-cols-[22rem_minmax(0,1fr)]"}`}>
       <div className="min-w-0 space-y-5">
         <form onSubmit={submit} noValidate>
           <Card
@@ -190,7 +234,7 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
           >
             <div className="grid gap-3">
               {raw === undefined ? (
-                <SchemaForm schema={schema} fields={fields} faults={faults} onChange={(name, text) => setFields((f) => ({ ...f, [name]: text }))} />
+                <SchemaForm {...(added ? { own: ownField } : {})} schema={schema} fields={fields} faults={faults} onChange={(name, text) => setFields((f) => ({ ...f, [name]: text }))} />
               ) : (
                 <TextArea label="Arguments, as JSON" rows={8} spellCheck={false} error={faults[""]} value={raw} onChange={(e) => setRaw(e.target.value)} />
               )}
@@ -208,13 +252,14 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
             </div>
           </Card>
         </form>
-        <History runs={history} onOpen={open} onForget={() => setHistory(forget())} />
+        {script ? null : earlier}
       </div>
       <div className="min-w-0 space-y-4">
         {run.isError ? <ProblemNote error={run.error} /> : null}
         <StatusBar run={run.data} busy={run.isPending || edit.isPending} changed={unpublished} />
+        {script && editor && run.data?.passed && typeof args.code === "string" ? <SaveScript slug={slug} code={args.code} etag={etag} /> : null}
         <div role="tablist" aria-label="What happened" className="flex flex-wrap gap-x-5 border-b border-line">
-          {tabs.map((name) => (
+          {shown.map((name) => (
             <button
               key={name}
               type="button"
@@ -228,7 +273,7 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
               onKeyDown={(e) => {
                 const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
                 if (step === 0) return;
-                const next = tabs[(tabs.indexOf(name) + step + tabs.length) % tabs.length] ?? name;
+                const next = shown[(shown.indexOf(name) + step + shown.length) % shown.length] ?? name;
                 setTab(next);
                 document.getElementById(`tab-${next[0]}`)?.focus();
               }}
@@ -249,7 +294,7 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
           ) : tab === "Timing" ? (
             <Timing of={run.data.inspection} />
           ) : tab === "Request" ? (
-            <Request of={run.data.inspection} slug={slug} tool={tool.name} args={args} />
+            <Request of={run.data.inspection} toolset={toolset} tool={tool} args={args} />
           ) : (
             <Shaping
               of={run.data.inspection}
@@ -270,6 +315,7 @@ function Call({ slug, tool, toolset, etag, given, go }: CallProps) {
           The address of this page opens this tool with these arguments for another member.
           <Copy text={location.href} label="Copy the link" />
         </p>
+        {script ? earlier : null}
         <CommandLine command={asCall(slug, tool.name, args)} />
       </div>
     </div>
@@ -284,6 +330,7 @@ function StatusBar({ run, busy, changed }: { run: Schemas["TestAnswer"] | undefi
       {run && !busy ? (
         <>
           {run.passed ? <Badge tone="ok">{run.deployed ? "Passed, deployed" : "Passed"}</Badge> : <Badge tone="bad">Failed</Badge>}
+          {run.noTest ? <span>No API was called, so this is no test of the draft</span> : null}
           {run.upstreamStatus ? <span>HTTP {run.upstreamStatus}</span> : null}
           <span className="tabular-nums">{milliseconds(run.durationSeconds * 1000)}</span>
           {run.tokens.received > 0 ? (
@@ -291,7 +338,7 @@ function StatusBar({ run, busy, changed }: { run: Schemas["TestAnswer"] | undefi
               {count(run.tokens.received)} → {count(run.tokens.result)} tokens ({saved(run.tokens.received, run.tokens.result)})
             </span>
           ) : null}
-          {run.reason ? <span className="w-full break-words">{run.reason}</span> : null}
+          {run.reason ? <span className="w-full break-words">{capital(run.reason)}</span> : null}
         </>
       ) : null}
       {changed && !busy ? <Badge tone="plain">Draft changed: a passed run deploys it</Badge> : null}

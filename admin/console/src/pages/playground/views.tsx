@@ -7,6 +7,7 @@ import { Fact } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { count, milliseconds, plural } from "../../lib/format";
+import { shellWord } from "../../lib/clients";
 import type { Arguments } from "./form";
 
 type Inspection = Schemas["Inspection"];
@@ -49,7 +50,7 @@ function barsOf(of: Inspection): Bar[] {
   let at = 0;
   for (const s of of.stages ?? []) {
     const note = s.name === "send" && of.upstreamMs > 0 ? `${milliseconds(of.upstreamMs)} of it waiting for the API` : "";
-    bars.push({ name: stages[s.name] ?? s.name, start: at, ms: s.ms, note });
+    bars.push({ name: s.name === "send" && of.calls?.length ? "Make its calls" : (stages[s.name] ?? s.name), start: at, ms: s.ms, note });
     at += s.ms;
   }
   for (const p of of.plugins ?? []) bars.push({ name: `Plugin ${p.name}@${p.version}`, start: undefined, ms: p.ms, note: p.failure ?? `${count(p.bytesIn)} → ${count(p.bytes)} bytes` });
@@ -75,7 +76,7 @@ export function Timing({ of }: { of: Inspection }) {
           </thead>
           <tbody>
             {bars.map((b) => (
-              <tr key={`${b.name} ${b.start}`} className="border-b border-line last:border-0">
+              <tr key={`${b.name} ${b.start} ${b.ms}`} className="border-b border-line last:border-0">
                 <td className="px-4 py-2">{b.name}</td>
                 <td className="hidden px-4 py-2 lg:table-cell">
                   {b.start === undefined ? null : (
@@ -111,7 +112,18 @@ export function asCurl(r: Schemas["InspectedRequest"]): string {
 
 export const asCall = (slug: string, tool: string, args: Arguments) => `sluice call ${slug} ${tool}${Object.keys(args).length > 0 ? ` --args ${shell(JSON.stringify(args))}` : ""}`;
 
-export function Request({ of, slug, tool, args }: { of: Inspection; slug: string; tool: string; args: Arguments }) {
+/** The call over MCP, as a shell makes it. */
+export function asMCP({ url, access }: Pick<Schemas["Toolset"], "url" | "access">, tool: string, args: Arguments): string {
+  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: args } };
+  return [
+    `curl -s ${shellWord(url)}`,
+    "-H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream'",
+    ...(access.mode === "token" ? ["-H 'Authorization: Bearer TOKEN'"] : []),
+    `-d ${shell(JSON.stringify(message))}`,
+  ].join(" \\\n  ");
+}
+
+export function Request({ of, toolset, tool, args }: { of: Inspection; toolset: Pick<Schemas["Toolset"], "slug" | "url" | "access">; tool: Schemas["Tool"]; args: Arguments }) {
   return (
     <div className="space-y-4">
       {of.request ? (
@@ -127,10 +139,15 @@ export function Request({ of, slug, tool, args }: { of: Inspection; slug: string
           </Part>
         </>
       ) : (
-        <p className="text-muted">No HTTP request was sent for this tool: it is of an MCP server or a workflow, or the call failed before.</p>
+        <p className="text-muted">
+          {of.calls?.length ? "This tool makes calls of others: Timing lists them." : "No HTTP request was sent for this tool: it is of an MCP server or a workflow, or the call failed before."}
+        </p>
       )}
       <Part title="The call of the live toolset">
-        <CodeBlock label="the call" text={asCall(slug, tool, args)} />
+        <CodeBlock label="the call" text={asCall(toolset.slug, tool.name, args)} />
+      </Part>
+      <Part title="The same with curl, over MCP">
+        <CodeBlock label="the call for curl" text={asMCP(toolset, tool.name, args)} />
       </Part>
     </div>
   );

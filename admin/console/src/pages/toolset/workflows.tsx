@@ -13,6 +13,7 @@ import { plural } from "../../lib/format";
 import { Problem } from "../../lib/problem";
 import { useCan } from "../../lib/session";
 import { AddWorkflows } from "./addworkflows";
+import { OneScript, scriptsQuery } from "./scripts";
 
 type Workflow = Schemas["ToolsetWorkflow"];
 
@@ -27,10 +28,12 @@ export function Workflows() {
   const workflows = useQuery(workflowsQuery(slug));
   const editor = useCan("editor");
   const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Workflow | null>(null);
+  const scripts = useQuery(scriptsQuery(slug));
+  const [removing, setRemoving] = useState<Removed | null>(null);
   if (workflows.isError) return <ProblemNote error={workflows.error} retry={() => void workflows.refetch()} />;
   if (workflows.isPending) return <Skeleton />;
   const { items } = workflows.data.data;
+  const saved = scripts.data?.data.items ?? [];
   return (
     <div className="space-y-5">
       {editor && !adding ? (
@@ -41,15 +44,19 @@ export function Workflows() {
         </div>
       ) : null}
       {adding ? <AddWorkflows slug={slug} etag={workflows.data.etag} have={items.map((w) => w.name)} close={() => setAdding(false)} /> : null}
-      {items.length === 0 && !adding ? (
+      {items.length === 0 && saved.length === 0 && !adding ? (
         <Card title="No workflows">
-          <p className="text-muted">A workflow is one tool that makes several calls, as an Arazzo document describes them: agents make one call instead of many.</p>
+          <p className="text-muted">A workflow is one tool that makes several calls, as an Arazzo document describes them: agents make one call instead of many. A script that ran in the playground, in code mode, can become one, too.</p>
         </Card>
       ) : null}
       {items.map((w) => (
-        <One key={w.name} slug={slug} workflow={w} editor={editor} remove={() => setRemoving(w)} />
+        <One key={w.name} slug={slug} workflow={w} editor={editor} remove={() => setRemoving({ kind: "workflow", name: w.name })} />
       ))}
-      <Remove slug={slug} etag={workflows.data.etag} workflow={removing} close={() => setRemoving(null)} />
+      {scripts.isError ? <ProblemNote error={scripts.error} retry={() => void scripts.refetch()} /> : null}
+      {saved.map((s) => (
+        <OneScript key={s.name} slug={slug} script={s} editor={editor} remove={() => setRemoving({ kind: "script", name: s.name })} />
+      ))}
+      <Remove slug={slug} etag={workflows.data.etag} tool={removing} close={() => setRemoving(null)} />
       <CommandLine command={`sluice toolset workflow list ${slug}`} />
     </div>
   );
@@ -100,10 +107,20 @@ function One({ slug, workflow: w, editor, remove }: { slug: string; workflow: Wo
   );
 }
 
-function Remove({ slug, etag, workflow, close }: { slug: string; etag: string; workflow: Workflow | null; close: () => void }) {
+/** A tool that may be removed. */
+interface Removed {
+  kind: "workflow" | "script";
+  name: string;
+}
+
+function Remove({ slug, etag, tool, close }: { slug: string; etag: string; tool: Removed | null; close: () => void }) {
   const queries = useQueryClient();
   const remove = useMutation({
-    mutationFn: (name: string) => unwrap(api.DELETE("/v1/toolsets/{id}/workflows/{name}", { params: { path: { id: slug, name }, header: { "If-Match": etag } } })),
+    mutationFn: async ({ kind, name }: Removed) => {
+      const at = { params: { path: { id: slug, name }, header: { "If-Match": etag } } };
+      if (kind === "script") await unwrap(api.DELETE("/v1/toolsets/{id}/scripts/{name}", at));
+      else await unwrap(api.DELETE("/v1/toolsets/{id}/workflows/{name}", at));
+    },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", slug] });
       close();
@@ -118,7 +135,7 @@ function Remove({ slug, etag, workflow, close }: { slug: string; etag: string; w
     close();
   };
   return (
-    <Dialog title={`Remove ${workflow?.name ?? ""}`} open={workflow !== null} onClose={shut}>
+    <Dialog title={`Remove ${tool?.name ?? ""}`} open={tool !== null} onClose={shut}>
       <p>The tool leaves the draft. What is live has it until the draft is deployed.</p>
       {remove.isError ? (
         <div className="mt-3">
@@ -128,12 +145,12 @@ function Remove({ slug, etag, workflow, close }: { slug: string; etag: string; w
       <p className="mt-3 text-muted">
         The same in a terminal:{" "}
         <code className="font-mono break-all text-text">
-          sluice toolset workflow remove {slug} {workflow?.name}
+          sluice toolset {tool?.kind} remove {slug} {tool?.name}
         </code>
       </p>
       <div className="mt-4 flex justify-end gap-2">
         <Button onClick={shut}>Cancel</Button>
-        <Button kind="danger" busy={remove.isPending} onClick={() => workflow && remove.mutate(workflow.name)}>
+        <Button kind="danger" busy={remove.isPending} onClick={() => tool && remove.mutate(tool)}>
           Remove
         </Button>
       </div>
