@@ -11,11 +11,14 @@ import (
 func AppendPassed(dst []byte, meta jsonscan.Value) []byte {
 	mark := len(dst)
 	for it := meta.Members(); it.Next(); {
-		key := it.Key()
-		if bytes.HasPrefix(key, []byte("io.modelcontextprotocol/")) || bytes.HasPrefix(key, []byte("dev.sluice/")) || it.KeyEqual("progressToken") {
+		name := it.Key()
+		if bytes.IndexByte(name, '\\') >= 0 { // as PHP writes each slash
+			name = it.KeyText(nil)
+		}
+		if bytes.HasPrefix(name, []byte("io.modelcontextprotocol/")) || bytes.HasPrefix(name, []byte("dev.sluice/")) || it.KeyEqual("progressToken") {
 			continue
 		}
-		dst = jsonscan.AppendMember(dst, mark, key, it.Value().Raw())
+		dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())
 	}
 	return dst
 }
