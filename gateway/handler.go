@@ -386,11 +386,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		x.watch.begin(conn)
 		defer x.watch.end()
 	}
-	caller := x.s.opts.Caller
-	if x.preview != nil {
-		caller = x.preview
-	}
-	out, outcome, err := caller.Call(x.s.calls, x.tool, p.Arguments, opt, dst)
+	out, outcome, err := x.caller().Call(x.s.calls, x.tool, p.Arguments, opt, dst)
 	if err != nil {
 		if subscribes {
 			x.unsubscribed(p)

@@ -44,6 +44,8 @@ func (x *request) Item(method mcp.Method, params jsonscan.Value) (mcp.Tool, erro
 		ref = params.Get("ref")
 	}
 	switch kind := ref.Get("type"); {
+	case method.OfTask():
+		return x.task(text(params.Get("taskId")))
 	case method == mcp.MethodPromptsGet, method == mcp.MethodComplete && kind.EqualText("ref/prompt"):
 		if x.tool, err = x.ts.Prompt([]byte(text(ref.Get("name")))); err != nil || x.tool == nil {
 			return nil, err

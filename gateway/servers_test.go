@@ -24,7 +24,7 @@ type upstreamServer struct {
 	served uint64 // revisions of the toolset
 
 	mu       sync.Mutex
-	answers  map[string]string // guarded by mu; by tool: "result":… or "error":…
+	answers  map[string]string // guarded by mu; by tool or other method: "result":… or "error":…
 	sessions int               // guarded by mu; handshakes
 	session  string            // guarded by mu; the one that is known
 	heard    []string          // guarded by mu; bodies of tools/call
@@ -87,6 +87,9 @@ func (u *upstreamServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "tools/call":
 		u.heard, u.headers = append(u.heard, string(b)), append(u.headers, r.Header)
 		say(u.answers[m.Params.Name])
+	case u.answers[m.Method] != "":
+		u.heard, u.headers = append(u.heard, string(b)), append(u.headers, r.Header)
+		say(u.answers[m.Method])
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		say(`"error":{"code":-32601,"message":"method not found"}`)

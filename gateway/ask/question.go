@@ -97,3 +97,15 @@ func Declares(capabilities jsonscan.Value, method string, params jsonscan.Value)
 	}
 	return false
 }
+
+// AskedFor names the methods of what a result asks.
+func AskedFor(result jsonscan.Value) string {
+	for it := result.Get("inputRequests").Members(); it.Next(); {
+		for _, m := range [...]string{"elicitation/create", "sampling/createMessage", "roots/list"} {
+			if it.Value().Get("method").EqualText(m) {
+				return m
+			}
+		}
+	}
+	return "input required"
+}

@@ -43,7 +43,7 @@ func (x *exchange) answerInput(result jsonscan.Value) error {
 		member := x.askClient(method, it.Value().Get("params"), nil)
 		value, ok := bytes.CutPrefix(member, []byte(`"result":`))
 		if !ok {
-			return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), and the client did not answer", askedFor(result)).
+			return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), and the client did not answer", ask.AskedFor(result)).
 				Fix("use another tool, or a client that can answer")
 		}
 		answers = jsonscan.AppendMember(answers, 1, it.Key(), value)

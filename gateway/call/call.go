@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -85,6 +86,14 @@ var itemSteps = []step{
 	{stageResult, (*exchange).itemResult},
 }
 
+// taskSteps is a request about a task that a tool of an MCP server made.
+var taskSteps = []step{
+	{stageAuth, func(x *exchange) (err error) { x.bound, err = x.authenticate(nil, x.ready.MCP.Origin()); return err }},
+	{stageSend, func(x *exchange) (err error) { x.received, err = x.sendMCP(jsonscan.Value{}); return err }},
+	{stageTransform, func(x *exchange) error { return x.taskMCP(x.received.body) }},
+	{stageResult, (*exchange).itemResult},
+}
+
 // workflowSteps is a call of the tool of a plugin or a document. It runs where a request would be
 // sent; the calls that it makes are calls of their own, with all their stages.
 var workflowSteps = []step{
@@ -152,6 +161,8 @@ func (x *exchange) steps() []step {
 		return workflowSteps
 	case x.tool.Item != nil:
 		return itemSteps
+	case x.aboutTask():
+		return taskSteps
 	case x.ready != nil && x.ready.MCP != nil:
 		return mcpSteps
 	}
@@ -217,6 +228,7 @@ type Caller struct {
 	kept        *cache.Cache
 	results     *held.Store
 	pauses      ask.Pauses // calls that wait for an answer of their client
+	tasks       task.Table // that MCP servers made for callers
 	meter       *metering.Meter
 	tracer      *tracing.Tracer
 	log         *slog.Logger

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -40,7 +41,7 @@ func (x *exchange) checkResult(r *resultFacts) error {
 			if n == maxContentItems {
 				return fault("it has more than %d items", maxContentItems)
 			}
-			if what := itemFault(e.Value()); what != "" {
+			if what := mcp.ContentFault(e.Value()); what != "" {
 				return fault("item %d %s", n, what)
 			}
 		}
@@ -49,54 +50,4 @@ func (x *exchange) checkResult(r *resultFacts) error {
 		return fault("it has no content")
 	}
 	return nil
-}
-
-// itemFault says what is wrong with an item of content; "": nothing.
-func itemFault(item jsonscan.Value) string {
-	if item.Kind() != jsonscan.Object {
-		return "is not an object"
-	}
-	var kind, text, data, mime, resource, uri, name jsonscan.Value
-	for it := item.Members(); it.Next(); {
-		switch {
-		case it.KeyEqual("type"):
-			kind = it.Value()
-		case it.KeyEqual("text"):
-			text = it.Value()
-		case it.KeyEqual("data"):
-			data = it.Value()
-		case it.KeyEqual("mimeType"):
-			mime = it.Value()
-		case it.KeyEqual("resource"):
-			resource = it.Value()
-		case it.KeyEqual("uri"):
-			uri = it.Value()
-		case it.KeyEqual("name"):
-			name = it.Value()
-		}
-	}
-	str := func(v jsonscan.Value) bool { return v.Kind() == jsonscan.String }
-	switch {
-	case kind.EqualText("text"):
-		if !str(text) {
-			return "has no text"
-		}
-	case kind.EqualText("image"), kind.EqualText("audio"):
-		if !str(data) || !str(mime) {
-			return "has no data or mimeType"
-		}
-	case kind.EqualText("resource"):
-		body, blob := resource.Get("text"), resource.Get("blob")
-		there := func(v jsonscan.Value) bool { return v.Kind() > jsonscan.Null }
-		if resource.Kind() != jsonscan.Object || !str(resource.Get("uri")) || str(body) == str(blob) || there(body) && !str(body) || there(blob) && !str(blob) {
-			return "has no resource with uri and either text or blob"
-		}
-	case kind.EqualText("resource_link"):
-		if !str(uri) || !str(name) {
-			return "has no uri or name"
-		}
-	default:
-		return "is of an unknown type"
-	}
-	return ""
 }

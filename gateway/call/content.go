@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 
+	"github.com/sluicegate/sluice/gateway/ask"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -27,6 +28,8 @@ func (x *exchange) contentMCP(body []byte) error {
 	case !r.kind.Exists(), r.kind.EqualText("complete"):
 	case r.kind.EqualText("input_required"):
 		return x.inputRequired(result)
+	case r.kind.EqualText("task") && x.call.Tasks:
+		return x.taskStarted(result)
 	default:
 		return problem.New(problem.Unsupported, "the MCP server answered with an unknown kind of result").
 			Fix("update the gateway")
@@ -326,7 +329,7 @@ func (x *exchange) appendTextItem(text []byte) {
 // takeMeta keeps the members of a result's _meta: all but who the server is,
 // which is this toolset for its clients.
 func (x *exchange) takeMeta(meta jsonscan.Value) {
-	if len(x.written) == 0 && x.tool.Item == nil {
+	if len(x.written) == 0 && x.tool.Item == nil && !x.aboutTask() {
 		x.written = append(x.written, `"content":[]`...) // clients of every revision want it
 	}
 	mark := len(x.written)
@@ -351,7 +354,7 @@ func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 // inputRequired passes a question of the server on to a client that can answer.
 func (x *exchange) inputRequired(result jsonscan.Value) error {
 	if x.request == nil || !x.request.Modern() {
-		return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), and this client did not say in a session that it can answer", askedFor(result)).
+		return problem.New(problem.Unsupported, "this tool asks its user something during the call (%s), and this client did not say in a session that it can answer", ask.AskedFor(result)).
 			Fix("use another tool, or a client that can be asked")
 	}
 	meta := result.Get("_meta")
@@ -372,16 +375,4 @@ func (x *exchange) inputRequired(result jsonscan.Value) error {
 	x.answer.text = x.written
 	x.takeMeta(meta)
 	return nil
-}
-
-// askedFor names the methods of what a result asks.
-func askedFor(result jsonscan.Value) string {
-	for it := result.Get("inputRequests").Members(); it.Next(); {
-		for _, m := range [...]string{"elicitation/create", "sampling/createMessage", "roots/list"} {
-			if it.Value().Get("method").EqualText(m) {
-				return m
-			}
-		}
-	}
-	return "input required"
 }

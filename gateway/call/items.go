@@ -131,45 +131,7 @@ func (x *exchange) appendPart(dst, key []byte, v jsonscan.Value) []byte {
 	if !x.tool.ForeignURIs() {
 		return jsonscan.AppendMember(dst, 0, key, v.Raw())
 	}
-	return appendPublic(jsonscan.AppendKey(dst, 0, key), v, x.tool.PublicURI)
-}
-
-// appendPublic appends v, in which the members called uri are URIs of the server: of
-// links and of what is embedded. public is how clients know one.
-func appendPublic(dst []byte, v jsonscan.Value, public func(own string) string) []byte {
-	switch v.Kind() {
-	case jsonscan.Array:
-		dst = append(dst, '[')
-		mark := len(dst)
-		for it := v.Elements(); it.Next(); {
-			if len(dst) > mark {
-				dst = append(dst, ',')
-			}
-			dst = appendPublic(dst, it.Value(), public)
-		}
-		return append(dst, ']')
-	case jsonscan.Object:
-		dst = append(dst, '{')
-		mark := len(dst)
-		for it := v.Members(); it.Next(); {
-			dst = jsonscan.AppendKey(dst, mark, it.Key())
-			switch w := it.Value(); {
-			case it.KeyEqual("_meta"):
-				dst = append(dst, w.Raw()...)
-			case it.KeyEqual("uri") && w.Kind() == jsonscan.String:
-				own := string(w.AppendText(nil))
-				if known := public(own); known != own {
-					dst = jsonscan.AppendStringOf(dst, known)
-				} else {
-					dst = append(dst, w.Raw()...)
-				}
-			default:
-				dst = appendPublic(dst, w, public)
-			}
-		}
-		return append(dst, '}')
-	}
-	return append(dst, v.Raw()...)
+	return mcp.AppendPublic(jsonscan.AppendKey(dst, 0, key), v, x.tool.PublicURI)
 }
 
 // publishLinks gives the URIs in the content of a tool's result the names under which
@@ -181,7 +143,7 @@ func (x *exchange) publishLinks() {
 	var out []byte
 	for it := jsonscan.Trusted(append(append([]byte{'{'}, x.members...), '}')).Members(); it.Next(); {
 		if it.KeyEqual("content") {
-			out = appendPublic(jsonscan.AppendKey(out, 0, it.Key()), it.Value(), x.tool.PublicURI)
+			out = mcp.AppendPublic(jsonscan.AppendKey(out, 0, it.Key()), it.Value(), x.tool.PublicURI)
 		} else {
 			out = jsonscan.AppendMember(out, 0, it.Key(), it.Value().Raw())
 		}
@@ -202,7 +164,7 @@ func (x *exchange) refuseItem(f *mcpclient.Fault) {
 			e.Code = mcp.CodeNoResource
 		}
 		if missing && x.tool.ForeignURIs() {
-			e.Data = appendPublic(nil, jsonscan.Trusted(e.Data), x.tool.PublicURI)
+			e.Data = mcp.AppendPublic(nil, jsonscan.Trusted(e.Data), x.tool.PublicURI)
 		}
 	}
 	x.refusal = e

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -115,9 +114,14 @@ func (c *Caller) EndSession(key string) {
 // says to this gateway is passed on.
 func (x *exchange) prepareMCP(args jsonscan.Value) {
 	k := &x.call
-	if x.tool.Item != nil {
+	switch {
+	case x.tool.Item != nil:
 		x.prepareItem()
 		x.prepareClient()
+		return
+	case x.aboutTask():
+		*k = mcpclient.Call{}
+		x.prepareTask()
 		return
 	}
 	args = x.ready.MCP.Arguments(args)
@@ -143,14 +147,14 @@ func (x *exchange) prepareClient() {
 	if r == nil {
 		return
 	}
-	x.pass = appendPassed(x.pass[:0], r.Meta)
+	x.pass = mcp.AppendPassed(x.pass[:0], r.Meta)
 	mark := len(x.pass)
 	if r.Modern() {
-		x.pass = appendCapabilities(x.pass, r.ClientCapabilities())
+		x.pass = mcp.AppendCapabilities(x.pass, r.ClientCapabilities())
 		end := len(x.pass)
 		x.pass, k.InputResponses = answersForServer(x.pass, r.InputResponses)
 		k.RequestState = r.RequestState.Raw()
-		k.Meta, k.Capabilities = x.pass[:mark], x.pass[mark:end]
+		k.Meta, k.Capabilities, k.Tasks = x.pass[:mark], x.pass[mark:end], x.tool.Item == nil && x.takesTask()
 	} else {
 		k.Meta, k.Capabilities = x.pass[:mark], x.pass[mark:]
 	}
@@ -179,33 +183,6 @@ func (x *exchange) prepareClient() {
 
 // levelInfo is what clients are told that named no level.
 var levelInfo = []byte(`"info"`)
-
-// appendPassed appends the members of a client's _meta that are meant for the
-// server: those of the protocol are made anew, ours are for us.
-func appendPassed(dst []byte, meta jsonscan.Value) []byte {
-	mark := len(dst)
-	for it := meta.Members(); it.Next(); {
-		key := it.Key()
-		if bytes.HasPrefix(key, []byte("io.modelcontextprotocol/")) || bytes.HasPrefix(key, []byte("dev.sluice/")) || it.KeyEqual("progressToken") {
-			continue
-		}
-		dst = jsonscan.AppendMember(dst, mark, key, it.Value().Raw())
-	}
-	return dst
-}
-
-// appendCapabilities appends what a client can be asked by way of a result. Other
-// capabilities, such as extensions, need methods that are not served here.
-func appendCapabilities(dst []byte, declared jsonscan.Value) []byte {
-	dst = append(dst, '{')
-	mark := len(dst)
-	for _, name := range [...]string{"sampling", "elicitation", "roots"} {
-		if v := declared.Get(name); v.Exists() {
-			dst = jsonscan.AppendMember(dst, mark, []byte(name), v.Raw())
-		}
-	}
-	return append(dst, '}')
-}
 
 // sessionOwner separates toolsets, different credentials, and different values of one.
 // A session that all callers share is none of the same toolset when the operator takes

@@ -89,7 +89,7 @@ func TestItemsOfContent(t *testing.T) {
 		`{"type":"resource","resource":{"uri":"u","text":"","blob":""}}`: "no resource", `{"type":"resource","resource":{"uri":"u","text":"","blob":1}}`: "no resource",
 		`{"type":"resource","resource":{"uri":"u","text":1,"blob":""}}`: "no resource", `{"type":"resource","resource":{"text":""}}`: "no resource", `{"type":"resource","resource":[]}`: "no resource",
 	} {
-		if got := itemFault(jsonscan.Trusted([]byte(item))); (got == "") != (says == "") || !strings.Contains(got, says) {
+		if got := mcp.ContentFault(jsonscan.Trusted([]byte(item))); (got == "") != (says == "") || !strings.Contains(got, says) {
 			t.Errorf("%s: %q, want %q", item, got, says)
 		}
 	}
@@ -109,7 +109,7 @@ func TestPublicURIs(t *testing.T) {
 		`{"uri":["file:///a"],"text":"file:///a"}`:                                                      `{"uri":["file:///a"],"text":"file:///a"}`,
 		`[]`: `[]`, `{}`: `{}`, `"file:///a"`: `"file:///a"`, `{"\u0075ri":"file:///\u0061"}`: `{"\u0075ri":"mcp://one/a\"b"}`,
 	} {
-		if got := string(appendPublic(nil, jsonscan.Trusted([]byte(in)), public)); got != want {
+		if got := string(mcp.AppendPublic(nil, jsonscan.Trusted([]byte(in)), public)); got != want {
 			t.Errorf("%s\nbecame %s\nwant %s", in, got, want)
 		}
 	}

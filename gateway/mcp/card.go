@@ -18,6 +18,8 @@ type Info struct {
 	// What the toolset has besides tools, and whether a client can be notified of changes of
 	// a resource.
 	Prompts, Resources, Completions, Subscribe bool
+	// Tasks says that a call may be answered with a task.
+	Tasks bool
 }
 
 // Card is the rendered form of an Info: the constant bytes of initialize,
@@ -68,6 +70,7 @@ func NewCard(info Info) *Card {
 	c.has[MethodResourcesList], c.has[MethodTemplatesList], c.has[MethodResourcesRead] = info.Resources, info.Resources, info.Resources
 	c.has[MethodComplete] = info.Completions
 	c.has[MethodSubscribe], c.has[MethodUnsubscribe] = info.Resources && info.Subscribe, info.Resources && info.Subscribe
+	c.has[MethodTasksGet], c.has[MethodTasksUpdate], c.has[MethodTasksCancel] = info.Tasks, info.Tasks, info.Tasks
 	c.meta = append(c.meta, `"_meta":{"io.modelcontextprotocol/serverInfo":`...)
 	c.meta = append(c.meta, server...)
 
@@ -78,6 +81,9 @@ func NewCard(info Info) *Card {
 	c.discover = append(c.discover, `,"cacheScope":"private","supportedVersions":`...)
 	c.discover = appendVersions(c.discover)
 	c.discover = append(c.discover, told...)
+	if info.Tasks {
+		c.discover = append(c.discover[:len(c.discover)-1], `,"extensions":{"`+ExtensionTasks+`":{}}}`...)
+	}
 	c.discover = append(c.discover, instructions...)
 	c.discover = append(c.discover, '}')
 

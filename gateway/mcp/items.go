@@ -12,7 +12,7 @@ const CodeNoResource = -32002
 // that, or the toolset has nothing of the kind and so does not declare it.
 func (x *exchange) items(modern bool) bool {
 	method := MethodOther
-	for m := MethodPromptsList; m <= MethodUnsubscribe; m++ {
+	for m := MethodPromptsList; m < methodCount; m++ {
 		if string(x.msg.method) == m.String() {
 			method = m
 		}
@@ -22,6 +22,9 @@ func (x *exchange) items(modern bool) bool {
 	}
 	if (method == MethodSubscribe || method == MethodUnsubscribe) && (modern || x.session == nil) {
 		return false // there is no stream to tell on, or it is asked for with subscriptions/listen
+	}
+	if method.OfTask() && !modern {
+		return false
 	}
 	list := func(member string) {
 		x.listPage(modern, method, member, func(cursor []byte) ([]byte, string, bool, error) {
@@ -35,6 +38,8 @@ func (x *exchange) items(modern bool) bool {
 		list("resources")
 	case MethodTemplatesList:
 		list("resourceTemplates")
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+		x.askTask(method)
 	default:
 		x.askItem(method, modern)
 	}
@@ -51,6 +56,8 @@ func (x *exchange) askItem(method Method, modern bool) {
 		named = p.Get("uri")
 	case MethodComplete:
 		named = p.Get("ref").Get("type")
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+		named = p.Get("taskId")
 	}
 	if named.Kind() != jsonscan.String {
 		x.fail(&fault{status: x.paramStatus(modern), code: codeInvalidParams, text: "the parameter that names what is asked for is missing or invalid"})
@@ -82,6 +89,8 @@ func (x *exchange) failUnknown(method Method, named jsonscan.Value, modern bool)
 			e.Code = CodeNoResource
 		}
 		e.Data = append(append([]byte(`{"uri":`), named.Raw()...), '}')
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+		e.Message = "unknown task: it is over, or it is another caller's"
 	case MethodComplete:
 		e.Message = "ref names neither a prompt nor a resource template of this toolset"
 	}

@@ -134,6 +134,9 @@ func (x *exchange) listen() {
 	case wanted.Kind() != jsonscan.Object:
 		x.failf(fasthttp.StatusBadRequest, codeInvalidParams, "missing or invalid parameter", []byte("notifications"))
 		return
+	case wanted.Get("taskIds").Kind() == jsonscan.Array && x.ts.Card().has[MethodTasksGet] && !declaresTasks(x.msg.meta):
+		x.failUndeclared()
+		return
 	case len(x.msg.id) > maxSubscriptionID:
 		x.fail(&fault{status: fasthttp.StatusBadRequest, code: codeInvalidRequest, text: "the id of a subscription is too long"})
 		return

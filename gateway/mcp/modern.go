@@ -92,6 +92,8 @@ func (x *exchange) checkName() bool {
 		param = "name"
 	case "resources/read":
 		param = "uri"
+	case "tasks/get", "tasks/update", "tasks/cancel": // SEP-2663 "Streamable HTTP: Routing Headers"
+		param = "taskId"
 	default:
 		return true
 	}

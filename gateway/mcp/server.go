@@ -53,8 +53,8 @@ type Toolset interface {
 	Items(cursor []byte, list Method) (page []byte, next string, ok bool, err error)
 	// Item finds what a request of another method than tools/call is about, by its
 	// parameters: MethodPromptsGet, MethodResourcesRead, MethodComplete or, in a session,
-	// MethodSubscribe and MethodUnsubscribe. It is as a tool that appends the members of
-	// the method's result; nil if there is none.
+	// MethodSubscribe and MethodUnsubscribe; or which task. It is as a tool that appends the
+	// members of the method's result; nil if there is none.
 	Item(method Method, params jsonscan.Value) (Tool, error)
 	// Listen takes the connection over for the messages of a subscription; its
 	// first event is s.AppendAck, before which it keeps with s.Follow only the resources of
@@ -102,6 +102,8 @@ type CallParams struct {
 
 	// InputRequired is set by Call: the result asks the client for input.
 	InputRequired bool
+	// TaskStarted is set by Call: the result is a task.
+	TaskStarted bool
 }
 
 // Modern reports whether the client speaks a revision without handshake.
@@ -158,6 +160,9 @@ const (
 	MethodComplete
 	MethodSubscribe
 	MethodUnsubscribe
+	MethodTasksGet
+	MethodTasksUpdate
+	MethodTasksCancel
 	methodCount
 )
 
@@ -168,11 +173,14 @@ var methodNames = [MethodCount]string{
 	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call",
 	"subscriptions/listen", "logging/setLevel", "notifications", "_batch",
 	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
-	"resources/subscribe", "resources/unsubscribe",
+	"resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel",
 }
 
 // String is the name in the protocol; "_other" and "_batch" have none.
 func (m Method) String() string { return methodNames[m] }
+
+// OfTask reports whether the method is about a task.
+func (m Method) OfTask() bool { return m >= MethodTasksGet && m <= MethodTasksCancel }
 
 // Served says what a request was, for metrics.
 type Served struct {

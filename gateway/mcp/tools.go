@@ -143,8 +143,11 @@ func (x *exchange) finishCall(modern bool) {
 		return
 	}
 	x.out = out
-	if modern && x.call.InputRequired {
+	switch {
+	case modern && x.call.InputRequired:
 		x.out = slices.Replace(x.out, kind, kind+len(resultComplete), []byte(resultInput)...)
+	case modern && x.call.TaskStarted:
+		x.out = slices.Replace(x.out, kind, kind+len(resultComplete), []byte(resultTask)...)
 	}
 	switch {
 	case modern:
@@ -174,6 +177,7 @@ func appendComma(dst []byte) []byte {
 const (
 	resultComplete = `"resultType":"complete",`
 	resultInput    = `"resultType":"input_required",`
+	resultTask     = `"resultType":"task",`
 )
 
 // failWith answers with an error of the toolset.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,7 +101,7 @@ func TestHandshakeForms(t *testing.T) {
 		if spoken != (err == nil) || !spoken && !problem.Is(err, problem.CannotConnectMCP) {
 			t.Errorf("%s: %v", version, err)
 		}
-		if spoken && (got.Protocol != version || got.Completions || got.Reads || len(got.Unlisted) > 0) {
+		if spoken && (got.Protocol != version || got.Completions || got.Reads || got.EmptyPrompts || got.Tasks || len(got.Unlisted) > 0) {
 			t.Errorf("%s: %+v", version, got)
 		}
 	}
@@ -199,4 +200,35 @@ func handshaking(t *testing.T, discover func(http.ResponseWriter, *http.Request)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, in.ID, result)
 	})
+}
+
+// TestWhatIsDeclared: what a server declares besides its lists is known of it: prompts of which it
+// lists none, and that it may answer with tasks, which is no extension that is not passed on.
+func TestWhatIsDeclared(t *testing.T) {
+	for _, lists := range []string{`"result":{"prompts":[]}`, `"error":{"code":-32601,"message":"no"}`, `"result":{"prompts":[{"name":"p"}]}`} {
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			var in struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			said := `"result":{"resultType":"complete","tools":[{"name":"a","inputSchema":{"type":"object"}}]}`
+			switch in.Method {
+			case "server/discover":
+				said = `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"extensions":{"io.modelcontextprotocol/tasks":{},"io.example/ui":{}}}}`
+			case "prompts/list":
+				said = lists
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, in.ID, said)
+		})
+		var x Exchange
+		got, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, target(t, url))
+		if err != nil {
+			t.Fatalf("%s: %v", lists, err)
+		}
+		if empty := !strings.Contains(lists, "name"); got.EmptyPrompts != empty || !got.Tasks || !slices.Equal(got.Extensions, []string{"io.example/ui"}) {
+			t.Errorf("%s: empty %t, tasks %t, extensions %q", lists, got.EmptyPrompts, got.Tasks, got.Extensions)
+		}
+	}
 }

@@ -48,7 +48,9 @@ func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 			return nil, err
 		}
 		id := c.ids.Add(1)
-		x.body = c.appendCall(x.body[:0], l, id, call)
+		asked := *call
+		asked.Tasks = call.Tasks && !(t.Once && l.stateful()) // which ends with the call, and the task with it
+		x.body = c.appendCall(x.body[:0], l, id, &asked)
 		x.notify = nil
 		if call.Notify != nil {
 			x.notify = call.Notify

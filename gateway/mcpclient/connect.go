@@ -203,7 +203,7 @@ func (e *AuthError) Unwrap() error {
 func (c *Client) discover(x *Exchange, t *Target) (l *link, a *answered, err error) {
 	id := c.ids.Add(1)
 	x.body = appendRequest(x.body[:0], id, "server/discover")
-	x.body = append(c.appendModernMeta(append(x.body, `"_meta":{`...), nil), `}}}`...)
+	x.body = append(c.appendModernMeta(append(x.body, `"_meta":{`...), nil, false), `}}}`...)
 	err = c.post(x, t, t.Endpoint.target, &message{
 		method: "server/discover", id: id, body: x.body, version: versionModern, repeatable: true,
 	})
@@ -313,8 +313,12 @@ func readAbout(result, info jsonscan.Value) about {
 	a.promptsChanged, _ = declared.Get("prompts").Get("listChanged").Bool()
 	a.resourcesChanged, _ = declared.Get("resources").Get("listChanged").Bool()
 	a.subscribe, _ = declared.Get("resources").Get("subscribe").Bool()
+	a.makesTasks = has(declared.Get("extensions").Get(ExtensionTasks))
 	for _, kind := range [...]string{"extensions", "experimental"} {
 		for it := declared.Get(kind).Members(); it.Next() && len(a.extensions) < maxDeclared; {
+			if it.KeyEqual(ExtensionTasks) {
+				continue // it is passed on
+			}
 			a.extensions = append(a.extensions, clip(it.KeyText(nil), maxAbout))
 		}
 	}

@@ -60,10 +60,12 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	out.URL, out.Transport, out.Protocol = t.Endpoint.text, agreed.transport(), agreed.version
 	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.tells()
 	out.Completions, out.Subscribe, out.Extensions = a.completions, a.subscribe, a.extensions
+	out.Tasks = a.makesTasks && agreed.modern
 	if err := lists.items(out, a); err != nil {
 		return out, err
 	}
 	out.Reads = a.resources && len(out.Items[manifest.Resources]) == 0 && len(out.Items[manifest.Templates]) == 0
+	out.EmptyPrompts = a.prompts && len(out.Items[manifest.Prompts]) == 0
 	if !agreed.varies() {
 		return out, nil
 	}

@@ -58,6 +58,9 @@ type Call struct {
 	// Capabilities is the caller's clientCapabilities, a JSON object; nil: {}. A
 	// server of 2026-07-28 may ask for what it declares.
 	Capabilities []byte
+	// Tasks lets a server of 2026-07-28 answer with a task (extension
+	// io.modelcontextprotocol/tasks).
+	Tasks bool
 	// LogLevel is JSON of the least level of log messages that are wanted; nil: none
 	// are.
 	LogLevel []byte
@@ -133,7 +136,7 @@ func (c *Client) appendMeta(dst []byte, l *link, id uint64, call *Call) []byte {
 	dst = append(dst, `"_meta":{`...)
 	mark := len(dst)
 	if l.modern {
-		dst = c.appendModernMeta(dst, call.Capabilities)
+		dst = c.appendModernMeta(dst, call.Capabilities, call.Tasks)
 		if len(call.LogLevel) > 0 {
 			dst = append(append(dst, `,"`+metaLogLevel+`":`...), call.LogLevel...)
 		}
@@ -154,15 +157,28 @@ func (c *Client) appendMeta(dst []byte, l *link, id uint64, call *Call) []byte {
 }
 
 // appendModernMeta appends what every request of 2026-07-28 says.
-func (c *Client) appendModernMeta(dst, capabilities []byte) []byte {
+func (c *Client) appendModernMeta(dst, capabilities []byte, tasks bool) []byte {
 	dst = append(dst, `"`+metaVersion+`":"`+versionModern+`","`+metaClientInfo+`":`...)
 	dst = append(dst, c.info...)
 	dst = append(dst, `,"`+metaCapabilities+`":`...)
-	if len(capabilities) > 0 {
-		return append(dst, capabilities...)
+	if len(capabilities) == 0 {
+		capabilities = emptyObject
 	}
-	return append(dst, '{', '}')
+	dst = append(dst, capabilities...)
+	if tasks {
+		dst = dst[:len(dst)-1] // its end
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"extensions":{"`+ExtensionTasks+`":{}}}`...)
+	}
+	return dst
 }
+
+var emptyObject = []byte("{}")
+
+// ExtensionTasks is the extension of 2026-07-28 with which a server answers a call with a task.
+const ExtensionTasks = metaPrefix + "tasks"
 
 // appendHeaderValue appends text as a header may carry it: as it is, or in base64
 // (MCP 2026-07-28 "Header Encoding").

@@ -101,7 +101,7 @@ func (ts *Toolset) makeItems() error {
 		if how == nil || ts.withholds(b) {
 			continue
 		}
-		info.Completions = info.Completions || how.Completions
+		info.Completions, info.Tasks, info.Prompts = info.Completions || how.Completions, info.Tasks || how.Tasks, info.Prompts || how.EmptyPrompts
 		s := &itemServer{binding: b, resources: map[string]*Tool{}, hidden: map[string]bool{}}
 		for kind := range manifest.ItemKinds {
 			for _, it := range b.Connector.Items(kind) {
@@ -123,13 +123,23 @@ func (ts *Toolset) makeItems() error {
 		}
 	}
 	in.settlePrompts()
-	info.Prompts, info.Resources = len(in.all[manifest.Prompts]) > 0, len(in.servers) > 0
+	info.Prompts, info.Resources = info.Prompts || len(in.all[manifest.Prompts]) > 0, len(in.servers) > 0
 	info.Completions = info.Completions && (info.Prompts || info.Resources)
 	in.card = ts.card
-	if info.Prompts || info.Resources {
+	if info.Prompts || info.Resources || info.Tasks {
 		in.card = mcp.NewCard(info)
 	}
 	return nil
+}
+
+// MakesTasks reports whether the tool's server may answer with a task (extension
+// io.modelcontextprotocol/tasks), which the toolset declares.
+func (t *Tool) MakesTasks() bool {
+	if t.Binding == nil {
+		return false
+	}
+	how := t.Binding.Connector.MCP()
+	return how != nil && how.Tasks && !t.Toolset.withholds(t.Binding)
 }
 
 // withholds reports whether something has to see every byte of the answers of a

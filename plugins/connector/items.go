@@ -30,6 +30,12 @@ func (s *MCPServer) appendItems(dst []byte) []byte {
 	if s.Reads {
 		dst = append(dst, `,"reads":true`...)
 	}
+	if s.EmptyPrompts {
+		dst = append(dst, `,"emptyPrompts":true`...)
+	}
+	if s.Tasks {
+		dst = append(dst, `,"tasks":true`...)
+	}
 	if len(s.Needs) == 0 {
 		return dst
 	}

@@ -50,9 +50,9 @@ func TestItems(t *testing.T) {
 		`{"uri":"file:///a","name":"a"},{"uri":"file:///b"},{"name":"c"},{"uri":"file:///`+strings.Repeat("x", manifest.MaxPath)+`","name":"long"},`+
 			`{"uri":"file:///d","name":"d","_meta":{"m":"`+strings.Repeat("x", manifest.MaxMCPItem)+`"}}`,
 		`{"uriTemplate":"file:///{path}","name":"files"},3`)
-	s.Completions, s.Subscribe, s.Reads = true, true, true
+	s.Completions, s.Subscribe, s.Reads, s.EmptyPrompts, s.Tasks = true, true, true, true, true
 	c, refused := openItems(t, s)
-	if got := c.MCP(); !got.Completions || !got.Subscribe || !got.Reads {
+	if got := c.MCP(); !got.Completions || !got.Subscribe || !got.Reads || !got.EmptyPrompts || !got.Tasks {
 		t.Errorf("%+v", got)
 	}
 	for kind, want := range map[manifest.ItemKind]string{

@@ -29,8 +29,8 @@ type MCPServer struct {
 	Tools []json.RawMessage
 	// Items are those of the other lists, by kind.
 	Items [manifest.ItemKinds][]json.RawMessage
-	// Completions, Subscribe and Reads are as in [manifest.MCPServer].
-	Completions, Subscribe, Reads bool
+	// Completions and those after it are as in [manifest.MCPServer].
+	Completions, Subscribe, Reads, EmptyPrompts, Tasks bool
 	// Needs has, by name, the tools that the server lists only to clients with capabilities,
 	// as in [manifest.MCPTool].
 	Needs map[string][]string
@@ -112,7 +112,7 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 		Title: cut(s.Title, manifest.MaxText), Generator: "sluice",
 		Upstream: &manifest.Upstream{
 			Servers: []manifest.Server{{URL: s.URL}}, MCP: &manifest.MCPServer{
-				Transport: s.Transport, Protocol: s.Protocol, Completions: s.Completions, Subscribe: s.Subscribe, Reads: s.Reads,
+				Transport: s.Transport, Protocol: s.Protocol, Completions: s.Completions, Subscribe: s.Subscribe, Reads: s.Reads, EmptyPrompts: s.EmptyPrompts, Tasks: s.Tasks,
 			},
 		},
 	}
@@ -331,12 +331,14 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 		Instructions string            `json:"instructions"`
 		Tools        []json.RawMessage `json:"tools"`
 
-		Prompts     []json.RawMessage `json:"prompts"`
-		Resources   []json.RawMessage `json:"resources"`
-		Templates   []json.RawMessage `json:"resourceTemplates"`
-		Completions bool              `json:"completions"`
-		Subscribe   bool              `json:"subscribe"`
-		Reads       bool              `json:"reads"`
+		Prompts      []json.RawMessage `json:"prompts"`
+		Resources    []json.RawMessage `json:"resources"`
+		Templates    []json.RawMessage `json:"resourceTemplates"`
+		Completions  bool              `json:"completions"`
+		Subscribe    bool              `json:"subscribe"`
+		Reads        bool              `json:"reads"`
+		EmptyPrompts bool              `json:"emptyPrompts"`
+		Tasks        bool              `json:"tasks"`
 
 		Needs map[string][]string `json:"needs"`
 	}
@@ -345,7 +347,7 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 	}
 	s := MCPServer{
 		URL: in.URL, Transport: in.Transport, Protocol: in.Protocol, Name: in.Name, Title: in.Title, Version: in.Version, Instructions: in.Instructions,
-		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe, Reads: in.Reads, Needs: in.Needs,
+		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe, Reads: in.Reads, EmptyPrompts: in.EmptyPrompts, Tasks: in.Tasks, Needs: in.Needs,
 	}
 	if !bytes.Equal(s.Append(nil), b) {
 		return nil, errors.New("reading what an MCP server said: the document is not as it was written")

@@ -162,6 +162,8 @@ func (u *Upstream) write(w *writer) {
 		w.flag("completions", m.Completions)
 		w.flag("subscribe", m.Subscribe)
 		w.flag("reads", m.Reads)
+		w.flag("emptyPrompts", m.EmptyPrompts)
+		w.flag("tasks", m.Tasks)
 		w.close()
 	}
 	w.dst = append(w.dst, '}')

@@ -144,6 +144,12 @@ type MCPServer struct {
 	// Reads says that the server has resources of which it lists none and has no templates:
 	// results of its tools name them.
 	Reads bool
+	// EmptyPrompts says that the server declares prompts and lists none: its clients may ask
+	// for the list.
+	EmptyPrompts bool
+	// Tasks says that the server may answer a call with a task (extension
+	// io.modelcontextprotocol/tasks).
+	Tasks bool
 }
 
 // MCPTool is what pins a tool of an MCP server.

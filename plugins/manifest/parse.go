@@ -240,6 +240,8 @@ func (d *decoder) mcpServer(v jsonscan.Value) *MCPServer {
 		{"completions", false, func(v jsonscan.Value) { m.Completions = d.boolean(v) }},
 		{"subscribe", false, func(v jsonscan.Value) { m.Subscribe = d.boolean(v) }},
 		{"reads", false, func(v jsonscan.Value) { m.Reads = d.boolean(v) }},
+		{"emptyPrompts", false, func(v jsonscan.Value) { m.EmptyPrompts = d.boolean(v) }},
+		{"tasks", false, func(v jsonscan.Value) { m.Tasks = d.boolean(v) }},
 	})
 	return m
 }

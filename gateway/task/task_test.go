@@ -1,0 +1,150 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+func said(format string, args ...any) jsonscan.Value {
+	return jsonscan.Trusted(fmt.Appendf(nil, format, args...))
+}
+
+// TestOwners: a task is its owner's, and its name is none that the server gave it.
+func TestOwners(t *testing.T) {
+	var table Table
+	ada := Owner{"shop", "ada"}
+	id, ok := table.Add(Task{Owner: ada, Tool: "dig"}, said(`{"taskId":"t-1","status":"working","ttlMs":null}`))
+	if !ok || len(id) != 40 || strings.Contains(id, "t-1") {
+		t.Fatalf("the task is called %q, %t", id, ok)
+	}
+	if other, _ := table.Add(Task{Owner: ada, Tool: "dig"}, said(`{"taskId":"t-1","status":"working"}`)); other == id {
+		t.Error("two tasks have one name")
+	}
+	if got, ok := table.Find(id, ada); !ok || got != (Task{ada, "dig", "t-1"}) {
+		t.Errorf("found %+v, %t", got, ok)
+	}
+	for _, o := range []Owner{{"shop", "bob"}, {"other", "ada"}, {"shop", ""}} {
+		if got, ok := table.Find(id, o); ok {
+			t.Errorf("%+v finds %+v", o, got)
+		}
+	}
+	if _, ok := table.Find("t-1", ada); ok {
+		t.Error("the server's name finds the task")
+	}
+	if table.Forget(id); table.owned[ada] != 1 {
+		t.Errorf("%d tasks are counted, want 1", table.owned[ada])
+	}
+	if _, ok := table.Find(id, ada); ok {
+		t.Error("a task that is forgotten is found")
+	}
+	table.Forget(id)
+	table.Keep(id, said(`{}`))
+}
+
+// TestNoTask: what is no task is not kept.
+func TestNoTask(t *testing.T) {
+	name := strings.Repeat("n", maxName)
+	for v, want := range map[string]bool{
+		`{"taskId":"` + name + `","status":"working"}`:  true,
+		`{"taskId":"` + name + `n","status":"working"}`: false,
+		`{"taskId":"","status":"working"}`:              false,
+		`{"taskId":7,"status":"working"}`:               false,
+		`{"taskId":"x"}`:                                false,
+		`{"status":"working"}`:                          false,
+		`{"task":{"taskId":"x","status":"working"}}`:    false,
+	} {
+		var table Table
+		if _, ok := table.Add(Task{}, said("%s", v)); ok != want {
+			t.Errorf("%.60s: kept %t", v, ok)
+		}
+	}
+}
+
+// TestBounds: one caller and a node have so many tasks and no more; those that are over make
+// room.
+func TestBounds(t *testing.T) {
+	var table Table
+	working := said(`{"taskId":"x","status":"working"}`)
+	add := func(o Owner) (string, bool) { return table.Add(Task{Owner: o}, working) }
+	ada := Owner{"shop", "ada"}
+	var last string
+	for i := range maxOwned {
+		var ok bool
+		if last, ok = add(ada); !ok {
+			t.Fatalf("task %d is refused", i)
+		}
+	}
+	if _, ok := add(ada); ok || table.Room(ada) {
+		t.Errorf("a caller has more than %d", maxOwned)
+	}
+	for i := len(table.tasks); i < maxTasks; i++ {
+		if _, ok := add(Owner{"shop", fmt.Sprint(i)}); !ok {
+			t.Fatalf("task %d is refused", i)
+		}
+	}
+	if _, ok := add(Owner{"shop", "bob"}); ok {
+		t.Errorf("a node has more than %d", maxTasks)
+	}
+	over := time.Now().Add(-time.Second)
+	table.tasks[last].expires = over
+	if _, ok := table.Find(last, ada); ok {
+		t.Error("a task that is over is found")
+	}
+	if last, _ = add(ada); last == "" {
+		t.Error("a task that was over makes no room")
+	}
+	table.tasks[last].expires = over
+	table.swept = time.Now().Add(sweepPause)
+	if table.Room(ada) {
+		t.Error("a table that was just looked through is looked through again")
+	}
+	table.swept = over
+	if !table.Room(ada) || table.tasks[last] != nil {
+		t.Error("a task that is over makes no room")
+	}
+}
+
+// TestLife: a task is kept as long as its server says and a minute, a day at most after it was
+// last asked for.
+func TestLife(t *testing.T) {
+	for _, c := range []struct {
+		ttl  string
+		age  time.Duration
+		want time.Duration
+	}{
+		{`60000`, 0, time.Minute + grace},
+		{`60000`, 45 * time.Second, 15*time.Second + grace},
+		{`60000`, time.Hour, grace},
+		{`0`, 0, grace},
+		{`-5`, 0, grace},
+		{`null`, time.Hour, longest},
+		{`"x"`, 0, longest},
+		{`86400000`, 0, longest + grace},
+		{`86400001`, 0, longest},
+		{`999999999999999999`, 0, longest},
+		{`99999999999999999999999`, 0, longest},
+	} {
+		if got := life(said(`{"ttlMs":%s}`, c.ttl), c.age); got != c.want {
+			t.Errorf("%s after %s: %s, want %s", c.ttl, c.age, got, c.want)
+		}
+	}
+	var table Table
+	id, _ := table.Add(Task{}, said(`{"taskId":"x","status":"working","ttlMs":1000}`))
+	table.Keep(id, said(`{"ttlMs":null}`))
+	if left := time.Until(table.tasks[id].expires); left < longest-time.Minute {
+		t.Errorf("the server keeps it for ever, and it is kept for %s", left)
+	}
+}
+
+// TestAppendMembers: the client's name takes the place of the server's, whatever is beside it.
+func TestAppendMembers(t *testing.T) {
+	v := said(`{"resultType":"task","_meta":{"a":1},"taskId":"own","status":"working","x":{"taskId":"own"},"result":{}}`)
+	got := string(AppendMembers(nil, v, "ours", "result"))
+	if want := `"taskId":"ours","status":"working","x":{"taskId":"own"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
