@@ -23,7 +23,7 @@ func registerTests(s *Server) {
 		OperationID: "test-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/test", Summary: "Test the draft; a passed test deploys it", Tags: []string{"toolsets"},
 		Description: "Calls one tool for real, or each tool that the draft changes where it can be called by itself. It passes when the upstream answers with a 2xx status and the answer is not empty. " +
 			"The answer has status 200 also when the test did not pass: see passed and reason. When nothing can be tested, it is a 422. " +
-			"A tool that Sluice adds can be named, too; where it calls no API, as a search does, that is no test. " +
+			"A tool that Sluice adds can be named, too; where it calls no API, as a search does, that is not a test. " +
 			"With inspect, the answer has what was sent and received, without credentials. A test that became a job keeps neither that, nor the answer and the arguments. " +
 			"With If-Match, nothing is called when the toolset was changed since it was read.",
 	}, func(ctx context.Context, in *testInput) (*jobOutput, error) {

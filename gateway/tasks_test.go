@@ -168,8 +168,8 @@ func TestTasksAreTheirCallers(t *testing.T) {
 	}
 }
 
-// TestTasksNotTaken: a server is told of the extension only for a client that declares it, and only
-// where the whole answer is not redacted; what it answers all the same is no result.
+// TestTasksNotTaken: a server learns of the extension only for a client that declares it, and only
+// where the whole answer is not redacted; what it answers all the same is not a result.
 func TestTasksNotTaken(t *testing.T) {
 	for _, c := range []struct {
 		name     string

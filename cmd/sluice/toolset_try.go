@@ -130,7 +130,7 @@ func mend(ctx context.Context, c *client.Client, t *view.ToolsetDetail, tool str
 func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool) {
 	switch {
 	case t.Passed && t.NoTest:
-		fmt.Fprintf(w, "✓ %s   no API was called, so this is no test of the draft · %s · %s\n", t.Tool, terminal.Seconds(t.DurationSeconds), terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
+		fmt.Fprintf(w, "✓ %s   no API was called, so this is not a test of the draft · %s · %s\n", t.Tool, terminal.Seconds(t.DurationSeconds), terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))
 	case t.Passed, len(t.More) > 0: // the first one passed
 		fmt.Fprintf(w, "✓ %s   HTTP %d · %s (upstream %s) · %s\n", t.Tool, t.UpstreamStatus, terminal.Seconds(t.DurationSeconds), terminal.Seconds(t.UpstreamSeconds),
 			terminal.TokenLine(t.Tokens.Received, t.Tokens.Result))

@@ -5,7 +5,7 @@ import "github.com/sluicegate/sluice/internal/jsonscan"
 // ContentFault says what is wrong with an item of the content of a tool's result; "": nothing.
 func ContentFault(item jsonscan.Value) string {
 	if item.Kind() != jsonscan.Object {
-		return "is no object"
+		return "is not an object"
 	}
 	var kind, text, data, mime, resource, uri, name jsonscan.Value
 	for it := item.Members(); it.Next(); {

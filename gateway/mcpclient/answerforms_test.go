@@ -203,7 +203,7 @@ func handshaking(t *testing.T, discover func(http.ResponseWriter, *http.Request)
 }
 
 // TestWhatIsDeclared: what a server declares besides its lists is known of it: prompts of which it
-// lists none, and that it may answer with tasks, which is no extension that is not passed on.
+// lists none, and that it may answer with tasks, which is not an extension that is not passed on.
 func TestWhatIsDeclared(t *testing.T) {
 	for _, lists := range []string{`"result":{"prompts":[]}`, `"error":{"code":-32601,"message":"no"}`, `"result":{"prompts":[{"name":"p"}]}`} {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {

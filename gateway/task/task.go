@@ -153,7 +153,7 @@ func life(v jsonscan.Value, age time.Duration) time.Duration {
 	return max(time.Duration(max(ms, 0))*time.Millisecond-age, 0) + grace
 }
 
-// Name is what a server calls the task of which it says v; false: v is no task.
+// Name is what a server calls the task of which it says v; false: v is not a task.
 func Name(v jsonscan.Value) (string, bool) {
 	id := v.Get("taskId")
 	if id.Kind() != jsonscan.String || len(id.Raw()) > maxName+2 || len(id.Raw()) == 2 {

@@ -45,7 +45,7 @@ func TestOwners(t *testing.T) {
 	table.Keep(id, said(`{}`))
 }
 
-// TestNoTask: what is no task is not kept.
+// TestNoTask: what is not a task is not kept.
 func TestNoTask(t *testing.T) {
 	name := strings.Repeat("n", maxName)
 	for v, want := range map[string]bool{

@@ -99,7 +99,7 @@ func join(s string) string {
 	})
 }
 
-// joinFolded is join for text whose words are no further apart than its letters.
+// joinFolded is join for text whose words are not further apart than its letters.
 func joinFolded(s string) string {
 	return spaced().ReplaceAllStringFunc(s, func(m string) string {
 		out := make([]byte, 0, len(m))

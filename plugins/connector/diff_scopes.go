@@ -10,7 +10,7 @@ import (
 )
 
 // sameRequest reports whether two plans make the same requests: the headers that are
-// told of answers, the scopes and what answers promise are no part of one.
+// reported answers, the scopes and what answers promise are no part of one.
 func sameRequest(o, n json.RawMessage) bool {
 	if bytes.Equal(o, n) {
 		return true

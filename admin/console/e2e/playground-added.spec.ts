@@ -6,7 +6,7 @@ test("the tools that Sluice adds run in the playground: a script, its faults, a 
   await page.getByRole("button", { name: "search_tools", exact: true }).click();
   await page.getByLabel("query (required)").fill("articles about a topic");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await expect(page.getByText("No API was called, so this is no test of the draft")).toBeVisible();
+  await expect(page.getByText("No API was called, so this is not a test of the draft")).toBeVisible();
   const answer = page.getByRole("region", { name: "the answer" });
   await expect(answer).toContainText("tools.articles.list_articles(args");
 

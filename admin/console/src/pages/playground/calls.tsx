@@ -16,7 +16,7 @@ export interface Written {
 const MOST = 20;
 const none: Written = { tool: "", args: "", id: "" };
 
-/** The calls of a JSON list; one that is still to be written, where it is no list. */
+/** The calls of a JSON list; one that is still to be written, where it is not a list. */
 export function callsOf(text: string): Written[] {
   let list: unknown;
   try {

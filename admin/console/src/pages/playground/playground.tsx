@@ -330,7 +330,7 @@ function StatusBar({ run, busy, changed }: { run: Schemas["TestAnswer"] | undefi
       {run && !busy ? (
         <>
           {run.passed ? <Badge tone="ok">{run.deployed ? "Passed, deployed" : "Passed"}</Badge> : <Badge tone="bad">Failed</Badge>}
-          {run.noTest ? <span>No API was called, so this is no test of the draft</span> : null}
+          {run.noTest ? <span>No API was called, so this is not a test of the draft</span> : null}
           {run.upstreamStatus ? <span>HTTP {run.upstreamStatus}</span> : null}
           <span className="tabular-nums">{milliseconds(run.durationSeconds * 1000)}</span>
           {run.tokens.received > 0 ? (
