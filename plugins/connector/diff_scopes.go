@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
-// sameRequest reports whether two plans make the same requests: the headers that are
-// reported answers, the scopes and what answers promise are no part of one.
+// sameRequest reports whether two plans make the same requests: response headers that
+// agents read, the scopes and what answers promise are no part of one.
 func sameRequest(o, n json.RawMessage) bool {
 	if bytes.Equal(o, n) {
 		return true
