@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -50,63 +49,6 @@ func FindJSON(raw []byte) []Finding {
 	w := walker{}
 	w.value(jsonscan.Trusted(raw), 0)
 	return w.found
-}
-
-// FindAcross adds to found, the findings of the single texts of a tool, what is found in
-// all of them read one after another, as a model does: a sentence may begin in one and
-// end in the next. Schemas give their descriptions and values.
-func FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
-	buf, _ := across.Get().(*[]byte)
-	if buf == nil {
-		buf = new([]byte)
-	}
-	all := (*buf)[:0]
-	for _, s := range texts {
-		all = append(append(all, s...), '\n')
-	}
-	for _, s := range schemas {
-		all = appendTexts(all, jsonscan.Trusted(s), 0)
-	}
-	g := glanceAt(all)
-	var together string
-	if g.any || g.foreign { // what is encoded or disguised is so in a single text
-		together = string(all)
-	}
-	*buf = all
-	across.Put(buf)
-	for _, f := range search(together, nil, "") {
-		if len(found) < maxFindings && !slices.ContainsFunc(found, func(one Finding) bool { return one.Kind == f.Kind }) {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// across are buffers for the texts of a tool: most have nothing to be found in.
-var across sync.Pool
-
-// appendTexts appends the strings of a document, each in a line, up to what is searched.
-func appendTexts(dst []byte, v jsonscan.Value, depth int) []byte {
-	if depth > maxFindDepth || len(dst) > maxSearched {
-		return dst
-	}
-	switch v.Kind() {
-	case jsonscan.String:
-		return v.AppendText(append(dst, '\n'))
-	case jsonscan.Array:
-		for e := v.Elements(); e.Next(); {
-			dst = appendTexts(dst, e.Value(), depth+1)
-		}
-	case jsonscan.Object:
-		for m := v.Members(); m.Next(); {
-			switch string(m.Key()) {
-			case "type", "format", "pattern", "$ref", "required":
-			default:
-				dst = appendTexts(dst, m.Value(), depth+1)
-			}
-		}
-	}
-	return dst
 }
 
 // walker searches a document.

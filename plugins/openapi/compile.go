@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -102,6 +103,7 @@ type compiler struct {
 	version version
 
 	refs    map[refKey]value
+	across  textfilter.Across    // of the tools so far
 	docs    map[string]*document // other documents by path or URL; nil: cannot be loaded
 	depthOf map[*document]int
 	names   map[*document]*names

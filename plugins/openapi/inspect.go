@@ -87,7 +87,7 @@ func (c *compiler) inspect(op *operation.Operation, at value) error {
 		}
 		all = append(all, part.found...)
 	}
-	for _, f := range textfilter.FindAcross(all, []string{op.Title, op.Description}, op.InputSchema)[len(all):] {
+	for _, f := range c.across.Find(all, []string{op.Title, op.Description}, op.InputSchema)[len(all):] {
 		c.warnInstruction(at, "text of the tool together", f)
 	}
 	return nil

@@ -449,12 +449,12 @@ func workflowText(b *binding.BoundPlugin) string {
 // any other does. To the API it is a member of the request that is wrong.
 func namedNothing(err error) error {
 	p := problem.As(err)
-	if p == nil || p.Kind != problem.InvalidArgument {
+	if p == nil || p.Kind != problem.InvalidArgument || len(p.Parts) != 1 {
 		return err
 	}
-	at := p.Place.Pointer
+	at := p.Parts[0].Place.Pointer
 	if !slices.Contains([]string{"plugin", "connector", "tool"}, at[strings.LastIndexByte(at, '/')+1:]) {
 		return err
 	}
-	return problem.New(problem.NotFound, "%s", p.Detail).Fix("%s", p.Remedy)
+	return problem.New(problem.NotFound, "%s", p.Detail).Fix("%s", p.Parts[0].Remedy)
 }

@@ -1,0 +1,104 @@
+package textfilter
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
+
+const (
+	// acrossSpan bytes around the begin of a text are read together, half of them before it.
+	acrossSpan = 320
+	// maxHarmless passages are remembered as harmless; further ones are read each time.
+	maxHarmless = 1 << 16
+)
+
+// Across finds sentences that begin in one text of a tool and end in the next. It
+// remembers which passages have none, because the tools of a document share most of their
+// schemas. The zero value is ready; it is not safe for concurrent use.
+type Across struct {
+	all      []byte // the texts of a tool, each in a line of its own
+	begins   []int  // of each text in all
+	seed     maphash.Seed
+	harmless map[uint64]struct{}
+}
+
+// FindAcross is [Across.Find] of one tool.
+func FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
+	return new(Across).Find(found, texts, schemas...)
+}
+
+// Find adds to found, the findings of the single texts of a tool, what is found where one
+// text follows another, as a model reads them. Schemas give their descriptions and values.
+func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Finding {
+	a.all, a.begins = a.all[:0], a.begins[:0]
+	for _, s := range texts {
+		a.begins = append(a.begins, len(a.all))
+		a.all = append(append(a.all, s...), '\n')
+	}
+	for _, s := range schemas {
+		a.texts(jsonscan.Trusted(s), 0)
+	}
+	if a.harmless == nil {
+		a.seed, a.harmless = maphash.MakeSeed(), map[uint64]struct{}{}
+	}
+	for _, at := range a.begins {
+		if len(found) == maxFindings {
+			break
+		}
+		from := max(at-acrossSpan/2, 0)
+		found = a.passage(found, a.all[from:min(at+acrossSpan/2, len(a.all))], from > 0)
+	}
+	return found
+}
+
+// passage adds to found what a part of the texts has of other kinds. inside says that it
+// begins in the middle of a text.
+func (a *Across) passage(found []Finding, part []byte, inside bool) []Finding {
+	sum := maphash.Bytes(a.seed, part)
+	if _, ok := a.harmless[sum]; ok {
+		return found
+	}
+	var more []Finding
+	if g := glanceAt(part); g.any || g.foreign { // what is encoded or disguised is so in a single text
+		text := string(part)
+		if inside {
+			text = ", " + text // nothing in it is the begin of a text
+		}
+		more = search(text, nil, "")
+	}
+	if len(more) == 0 && len(a.harmless) < maxHarmless {
+		a.harmless[sum] = struct{}{}
+	}
+	for _, f := range more {
+		if len(found) < maxFindings && !slices.ContainsFunc(found, func(one Finding) bool { return one.Kind == f.Kind }) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// texts appends the strings of a document, up to what is searched.
+func (a *Across) texts(v jsonscan.Value, depth int) {
+	if depth > maxFindDepth || len(a.all) > maxSearched {
+		return
+	}
+	switch v.Kind() {
+	case jsonscan.String:
+		a.begins = append(a.begins, len(a.all))
+		a.all = append(v.AppendText(a.all), '\n')
+	case jsonscan.Array:
+		for e := v.Elements(); e.Next(); {
+			a.texts(e.Value(), depth+1)
+		}
+	case jsonscan.Object:
+		for m := v.Members(); m.Next(); {
+			switch string(m.Key()) {
+			case "type", "format", "pattern", "$ref", "required":
+			default:
+				a.texts(m.Value(), depth+1)
+			}
+		}
+	}
+}
