@@ -82,7 +82,7 @@ func TestResultsOfItems(t *testing.T) {
 // TestItemsOfContent: each kind of content has what it is made of.
 func TestItemsOfContent(t *testing.T) {
 	for item, says := range map[string]string{
-		`{"type":"text","text":""}`: "", `{"type":"text"}`: "no text", `{"type":"text","text":1}`: "no text", `"text"`: "no object", `{}`: "unknown type", `{"type":"video"}`: "unknown type",
+		`{"type":"text","text":""}`: "", `{"type":"text"}`: "no text", `{"type":"text","text":1}`: "no text", `"text"`: "not an object", `{}`: "unknown type", `{"type":"video"}`: "unknown type",
 		`{"type":"image","data":"","mimeType":""}`: "", `{"type":"image","data":""}`: "no data", `{"type":"audio","mimeType":""}`: "no data",
 		`{"type":"resource_link","uri":"u","name":"n"}`: "", `{"type":"resource_link","uri":"u"}`: "no uri or name", `{"type":"resource_link","name":"n"}`: "no uri or name",
 		`{"type":"resource","resource":{"uri":"u","text":""}}`: "", `{"type":"resource","resource":{"uri":"u","blob":""}}`: "", `{"type":"resource","resource":{"uri":"u"}}`: "no resource",

@@ -17,7 +17,7 @@ var (
 	sends = regexp.MustCompile(`^(?:To|In order to) ([^.?!:;]{3,160}?),? (?:please )?(?:send|make|issue|perform|submit|execute|use) an? (?:HTTP )?(?:GET|POST|PUT|PATCH|DELETE|HEAD) ` +
 		`(?:request|call)(?: to (?:the )?(?:endpoint )?(?:https?://\S*[^\s.,]|/(?:\S*[^\s.,])?)(?: endpoint)?)?(?:([.!]|$)|,?( (?:with|setting|using|including|containing|specifying|where|that|and|providing|supplying) ))`)
 	// lets is "This endpoint allows you to list keys."
-	lets = regexp.MustCompile(`^(?:[Tt]his|[Tt]he) (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) (?:(?:allows?|lets?|enables?) (?:you|users?|clients?|the user|the client|the caller)|(?:is|can be) used) (?:to )?`)
+	lets = regexp.MustCompile(`^(?:[Tt]his|[Tt]he) (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) (?:(?:allows?|lets?|enables?) (?:you|users?|clients?|the user|the client|the caller) (?:to )?|(?:is|can be) used to )`)
 	// uses is "Use this endpoint to list keys."
 	uses = regexp.MustCompile(`^(?:You can )?[Uu]se this (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) to `)
 )

@@ -18,6 +18,8 @@ func TestDirect(t *testing.T) {
 		{"To do both, send two requests.", "To do both, send two requests."},
 		{"This endpoint allows you to list invoices. It is slow.", "List invoices. It is slow."},
 		{"This API is used to move an account.", "Move an account."},
+		{"This endpoint can be used without a key.", "This endpoint can be used without a key."},
+		{"This method is used for testing.", "This method is used for testing."},
 		{"Use this operation to move an account.", "Move an account."},
 		{"Use this", "Use this"},
 		{"This endpoint allows you to ", "This endpoint allows you to "},
