@@ -9,7 +9,7 @@ import (
 
 const (
 	// acrossSpan bytes around the begin of a text are read together, half of them before it.
-	acrossSpan = 320
+	acrossSpan = 200
 	// maxHarmless passages are remembered as harmless; further ones are read each time.
 	maxHarmless = 1 << 16
 )

@@ -133,7 +133,7 @@ test("a dead server, a web page and a forbidden address are explained, and the a
 
   await page.getByLabel("URL of the MCP server").fill(server("OPEN").replace("/mcp", "/nothing"));
   await page.getByRole("button", { name: "Test Connection" }).click();
-  await expect(page.getByRole("alert")).toContainText("check the path of the URL");
+  await expect(page.getByRole("alert")).toContainText("Check the path of the URL");
   await expect(step(page, "Transport and revision")).toContainText("failed");
 
   await page.getByLabel("URL of the MCP server").fill("http://169.254.169.254/mcp");

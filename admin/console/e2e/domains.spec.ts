@@ -11,7 +11,7 @@ test("a domain is added, proven and removed", async ({ page }) => {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Host name").fill(`https://${host}/`);
   await dialog.getByRole("button", { name: "Add it" }).click();
-  await expect(dialog.getByRole("alert")).toContainText("write the host name alone, without https:// and path");
+  await expect(dialog.getByRole("alert")).toContainText("Write the host name alone, without https:// and path");
   await dialog.getByLabel("Host name").fill(host);
   await expect(dialog.getByText(`sluice toolset domain demo add ${host}`)).toBeVisible();
   await dialog.getByRole("button", { name: "Add it" }).click();

@@ -90,7 +90,7 @@ test("the chosen theme stays", async ({ page }) => {
 
 test("a lost toolset is a problem with the id of its request", async ({ page }) => {
   await page.goto("/toolsets/nope");
-  await expect(page.getByRole("alert")).toContainText('there is no toolset "nope"');
+  await expect(page.getByRole("alert")).toContainText('There is no toolset "nope"');
   await expect(page.getByRole("alert")).toContainText(/req_[0-9A-Z]{26}/);
 });
 

@@ -39,7 +39,7 @@ test("a member signs in with a passkey, which is refused once it may be copied",
   await page.getByRole("dialog").getByLabel("Name").fill("Laptop");
   await page.getByLabel("Your password").fill("not the password");
   await page.getByRole("button", { name: "Make it" }).click();
-  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("the current password is wrong");
+  await expect(page.getByRole("dialog").getByRole("alert")).toContainText("The current password is wrong");
   await expectAccessibleEverywhere(page, "passkey-make");
   await page.getByLabel("Your password").fill("correct horse battery");
   await page.getByRole("button", { name: "Make it" }).click();
