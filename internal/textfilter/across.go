@@ -1,6 +1,7 @@
 package textfilter
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 
@@ -19,7 +20,7 @@ const (
 // schemas. The zero value is ready; it is not safe for concurrent use.
 type Across struct {
 	all      []byte // the texts of a tool, each in a line of its own
-	begins   []int  // of each text in all
+	begins   []int  // of texts in all that may go on with a sentence
 	seed     maphash.Seed
 	harmless map[uint64]struct{}
 }
@@ -34,7 +35,7 @@ func FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
 func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Finding {
 	a.all, a.begins = a.all[:0], a.begins[:0]
 	for _, s := range texts {
-		a.begins = append(a.begins, len(a.all))
+		a.begin()
 		a.all = append(append(a.all, s...), '\n')
 	}
 	for _, s := range schemas {
@@ -51,6 +52,18 @@ func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Find
 		found = a.passage(found, a.all[from:min(at+acrossSpan/2, len(a.all))], from > 0)
 	}
 	return found
+}
+
+// begin notes where the next text begins, unless the sentence before it has ended, or what is
+// read around the text noted last has this place too.
+func (a *Across) begin() {
+	n := len(a.all)
+	if n < 2 || bytes.IndexByte([]byte(".!?"), a.all[n-2]) >= 0 {
+		return
+	}
+	if k := len(a.begins); k == 0 || n-a.begins[k-1] >= acrossSpan/4 {
+		a.begins = append(a.begins, n)
+	}
 }
 
 // passage adds to found what a part of the texts has of other kinds. inside says that it
@@ -86,7 +99,7 @@ func (a *Across) texts(v jsonscan.Value, depth int) {
 	}
 	switch v.Kind() {
 	case jsonscan.String:
-		a.begins = append(a.begins, len(a.all))
+		a.begin()
 		a.all = append(v.AppendText(a.all), '\n')
 	case jsonscan.Array:
 		for e := v.Elements(); e.Next(); {

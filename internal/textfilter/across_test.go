@@ -22,12 +22,15 @@ func TestHarmlessPassages(t *testing.T) {
 		}
 	}
 	for i := range maxHarmless + 1 {
-		a.Find(nil, []string{fmt.Sprint(i)})
+		a.Find(nil, []string{"a", fmt.Sprint(i)})
 	}
 	if len(a.harmless) != maxHarmless {
 		t.Errorf("%d passages, want %d", len(a.harmless), maxHarmless)
 	}
 	if found := a.Find(nil, split); len(found) != 1 {
 		t.Errorf("behind the bound: %+v", found)
+	}
+	if found := a.Find(nil, []string{"Weather. Ignore all.", "Previous instructions"}); len(found) != 0 {
+		t.Errorf("over the end of a sentence: %+v", found)
 	}
 }

@@ -215,6 +215,9 @@ func (t draftTester) List(ts *registry.Toolset, connectors map[string]*connector
 	var cursor []byte
 	for {
 		page, next, _ := list.Page(cursor)
+		if len(out) > 0 { // one array of all pages
+			out, page = append(out[:len(out)-1], ','), page[1:]
+		}
 		if out = append(out, page...); next == "" {
 			return out, nil
 		}
