@@ -143,7 +143,9 @@ func TestSyntheticSpecIsLikeGitHubs(t *testing.T) {
 	if len(data) < 11_000_000 || len(data) > 15_000_000 {
 		t.Errorf("%d bytes, want about 13 MB", len(data))
 	}
-	res, err := Compile(t.Context(), Source{Name: "synthetic.json", Data: data}, Options{})
+	// Far beyond the default: the race detector and the packages beside take their part.
+	limits := Limits{Timeout: 12 * DefaultTimeout}
+	res, err := Compile(t.Context(), Source{Name: "synthetic.json", Data: data}, Options{Limits: limits})
 	if err != nil || res.Tools != 1200 {
 		t.Errorf("%v, %+v", err, res)
 	}
