@@ -41,7 +41,7 @@ type Notice struct {
 
 	Title   string // one line, for people
 	Lines   []Line // what else people are told, in this order
-	Remedy  string // what mends it; "": nothing has to be done
+	Remedy  string // what resolves it; "": nothing has to be done
 	Command string // the command that does it; "": there is none
 	Link    string // a page for the recipient of an e-mail; "": there is none
 	Data    any    // what programs get, as JSON

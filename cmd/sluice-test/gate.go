@@ -175,7 +175,7 @@ func (g *gate) again(ctx context.Context, args []string, t test) string {
 			return ""
 		}
 	}
-	return "flaky: it failed, then passed alone and with its package; mend it, or quarantine it for " + fmt.Sprint(quarantineDays) + " days"
+	return "flaky: it failed, then passed alone and with its package; fix it, or quarantine it for " + fmt.Sprint(quarantineDays) + " days"
 }
 
 // judgeSkips prints skipped tests and returns those that are in no list, and the

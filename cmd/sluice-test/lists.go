@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxQuarantined tests are a few to mend; more mean that the suite is not trusted.
+// maxQuarantined tests are a few to fix; more mean that the suite is not trusted.
 const maxQuarantined = 5
 
 // quarantineDays is how long a test may stand in the list.
@@ -37,7 +37,7 @@ func readQuarantine(name string, now time.Time) ([]quarantined, error) {
 		left := quarantineDays - int(now.Sub(since).Hours()/24)
 		switch {
 		case left <= 0:
-			return fmt.Errorf("%s came here on %s, and %d days are over: mend it, or remove the test", f[1], f[2], quarantineDays)
+			return fmt.Errorf("%s came here on %s, and %d days are over: fix it, or remove the test", f[1], f[2], quarantineDays)
 		case left > quarantineDays:
 			return fmt.Errorf("%s came here on %s, which is after the commit", f[1], f[2])
 		case strings.Contains(f[1], "/"):
@@ -47,7 +47,7 @@ func readQuarantine(name string, now time.Time) ([]quarantined, error) {
 		return nil
 	})
 	if err == nil && len(out) > maxQuarantined {
-		err = fmt.Errorf("%s has %d tests, and %d are allowed: mend one first", name, len(out), maxQuarantined)
+		err = fmt.Errorf("%s has %d tests, and %d are allowed: fix one first", name, len(out), maxQuarantined)
 	}
 	return out, err
 }

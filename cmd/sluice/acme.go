@@ -19,7 +19,7 @@ type domainFlags struct {
 }
 
 func (f *domainFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.CA, "acme-ca", "", "certificate authority that certificates of domains are got from: URL of its ACME directory, letsencrypt, or letsencrypt-staging; you agree to its terms (default: none are)")
+	fs.StringVar(&f.CA, "acme-ca", "", "certificate authority that issues the certificates of domains: `URL` of its ACME directory, letsencrypt, or letsencrypt-staging; you agree to its terms (default: none)")
 	fs.StringVar(&f.Root, "acme-ca-root", "", "PEM `FILE` of the authority that signed the certificate of --acme-ca (default: those of the system)")
 	fs.StringVar(&f.Email, "acme-email", "", "address that the certificate authority may write to")
 	fs.StringSliceVar(&f.Challenges, "acme-challenge", nil, "how domains are proven to it: http-01, tls-alpn-01, dns-01 (default: the first two; with --acme-dns-command the third)")

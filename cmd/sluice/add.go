@@ -451,11 +451,11 @@ func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 		fmt.Fprintf(w, "✓ %s is %s as a draft: %s\n", t.Slug, what, size(t))
 		switch {
 		case t.Test != nil && t.Test.Possible && !t.Test.Passed && t.Test.UpstreamStatus == 0:
-			fmt.Fprintf(w, "  next   mend what the test says, then: sluice toolset test %[1]s\n         the API is elsewhere: sluice toolset set %[1]s --base-url URL\n", t.Slug)
+			fmt.Fprintf(w, "  next   fix what the test found, then: sluice toolset test %[1]s\n         the API is elsewhere: sluice toolset set %[1]s --base-url URL\n", t.Slug)
 		case t.Test != nil && t.Authentication == nil && len(t.Methods) > 0 && (!t.Test.Possible || refused(t.Test.UpstreamStatus)):
 			fmt.Fprintf(w, "  next   set its authentication, as proposed below, then: sluice toolset test %s\n", t.Slug)
 		case t.Test != nil && t.Test.Possible && !t.Test.Passed:
-			fmt.Fprintf(w, "  next   mend what the test says, then: sluice toolset test %s\n", t.Slug)
+			fmt.Fprintf(w, "  next   fix what the test found, then: sluice toolset test %s\n", t.Slug)
 		default:
 			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL   or: sluice toolset deploy %s --reason TEXT\n", t.Slug, t.Slug)
 		}

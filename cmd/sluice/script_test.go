@@ -95,6 +95,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("NO_COLOR", "1")
 			e.Setenv("SLUICE_PLUGIN_GRACE", "10s")  // plugins may be slow on a busy machine
+			e.Setenv("GOGC", "400")                 // most of a short command would be garbage collection
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // under the race detector a command would wait a second at its end
 			plugins, err := filepath.Abs("../../testdata/plugins")
 			e.Setenv("PLUGINS", plugins)

@@ -49,7 +49,7 @@ func (s *Servers) try(ctx context.Context, id string, spec *Spec, what string, l
 		return nil
 	case <-c.done:
 		if c.refused {
-			return problem.New(problem.Unavailable, "the command cannot be started: %s", c.reason).Fix("mend the command")
+			return problem.New(problem.Unavailable, "the command cannot be started: %s", c.reason).Fix("fix the command")
 		}
 		j.add("", []byte("ended: "+c.reason))
 		return nil // perhaps it misses a credential

@@ -179,7 +179,7 @@ func (r *Room) refusedCredential(ctx context.Context, ws *store.Workspace, h hol
 	}, nil
 }
 
-// renewal is what mends a credential whose authorization server gives no token that is taken.
+// renewal is what restores a credential whose authorization server gives no token that is taken.
 func renewal(cred *store.Credential, toolset string) (remedy, command string) {
 	if credentialShapeOf(cred).Grant == "client_credentials" { // nobody logs in
 		return "replace the client secret, or look at the client and its scopes at the authorization server", "sluice toolset auth " + toolset + " rotate --api-key-file FILE"

@@ -114,7 +114,7 @@ func (h *heard) condition(epoch, revision uint64, clock string) *condition {
 		return nil
 	case len(faults) == 1 && h.Usage != "":
 		c.kind, c.title = KindUsageLate, fmt.Sprintf("usage of edge %s is late or lost", h.Name)
-		c.details.Remedy = "look at its disk and its way to the control plane; what is on its disk comes when it is mended. Until then alerts of usage may come late"
+		c.details.Remedy = "look at its disk and its way to the control plane; what is on its disk comes when it is repaired. Until then alerts of usage may come late"
 	default:
 		c.kind, c.title = KindEdgeFault, fmt.Sprintf("edge %s says that something is wrong", h.Name)
 		c.details.Remedy = "look at the machine of the edge: its disk, clock and network"

@@ -45,10 +45,10 @@ type Alert struct {
 	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
-// Details name the cause of an alert and what mends it.
+// Details name the cause of an alert and what resolves it.
 type Details struct {
 	Cause   string `json:"cause" doc:"What was seen."`
-	Remedy  string `json:"remedy" doc:"What mends it."`
+	Remedy  string `json:"remedy" doc:"What resolves it."`
 	Command string `json:"command,omitempty" doc:"The command that does it."`
 
 	Toolset    string    `json:"toolset,omitempty" doc:"Slug."`

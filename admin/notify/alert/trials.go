@@ -33,7 +33,7 @@ func (r *Room) rollbacks(ctx context.Context, ws *store.Workspace, have open) (*
 			key: KindRolledBack + "/" + row.ID, kind: KindRolledBack, severity: notify.Warning, toolset: ts.ID, since: row.EndedAt.Time,
 			title: "the roll-out of toolset " + ts.Slug + " was rolled back",
 			details: Details{
-				Toolset: ts.Slug, Cause: row.Reason, Remedy: "look at the calls of the candidate, mend the draft, and roll it out again; all callers have what was live before",
+				Toolset: ts.Slug, Cause: row.Reason, Remedy: "look at the calls of the candidate, fix the draft, and roll it out again; all callers have what was live before",
 				Command: "sluice toolset rollout show " + ts.Slug,
 			},
 		})

@@ -208,7 +208,7 @@ func (r *Room) usageCause(ctx context.Context, ws *store.Workspace, f *rule.Find
 	return b.String(), nil
 }
 
-// usageRemedy says what mends it.
+// usageRemedy says what resolves it.
 func usageRemedy(f *rule.Finding, names []string) (remedy, command string) {
 	toolset := ""
 	if len(names) > 0 {

@@ -136,11 +136,27 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 
 // mcp connects to a toolset or URL.
 func (a calls) mcp(ctx context.Context, target string, elicits bool) (*streamable.Client, error) {
-	u, err := a.ToolsetURL(ctx, target)
+	u, err := a.liveURL(ctx, target)
 	if err != nil {
 		return nil, err
 	}
 	return Dial(ctx, a.Session, streamable.Options{URL: u, Elicits: elicits})
+}
+
+// liveURL returns the URL of a toolset, which must be live when it is given by its name.
+func (a calls) liveURL(ctx context.Context, target string) (string, error) {
+	if command.IsURL(target) {
+		return target, nil
+	}
+	t, _, err := a.Client().Toolset(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	if t.Revision == 0 {
+		return "", problem.New(problem.Conflict, "toolset %s is not live yet", t.Slug).
+			Fix("call a tool of its draft, which makes it live when the API answers: sluice toolset test %[1]s TOOL; or make it live as it is: sluice toolset deploy %[1]s", t.Slug)
+	}
+	return t.URL, nil
 }
 
 // Dial connects to a toolset URL with the access token of the environment.

@@ -27,7 +27,7 @@ Both protocol eras pass: messages go through unchanged, headers are added.`,
 		Example: "  sluice connect petstore\n  sluice connect https://gateway.example/t/petstore --header-file headers.txt",
 		Args:    command.Exactly(1, "one toolset or URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := a.ToolsetURL(cmd.Context(), args[0])
+			target, err := a.liveURL(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

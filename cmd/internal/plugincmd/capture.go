@@ -280,7 +280,7 @@ func inputsOf(run *admin.TestAnswer) ([]playground.InspectedInput, error) {
 	case file != "":
 		return nil, problem.New(problem.Unsupported, "%s answers with a file (%s); golden cases hold JSON and text", run.Tool, file).Fix("capture a tool that answers with JSON or text")
 	case run.UpstreamStatus == 0:
-		return nil, problem.New(problem.Unavailable, "there is no answer to capture: %s", run.Reason).Fix("when it is mended, see whether it answers: sluice toolset test %s %s --keep-draft", run.Toolset.Slug, run.Tool)
+		return nil, problem.New(problem.Unavailable, "there is no answer to capture: %s", run.Reason).Fix("when it is fixed, see whether it answers: sluice toolset test %s %s --keep-draft", run.Toolset.Slug, run.Tool)
 	}
 	return nil, problem.New(problem.Unsupported, "the answer has nothing that a plugin gets: HTTP %d, %s", run.UpstreamStatus, terminal.ByteSize(run.BytesReceived)).
 		Fix("give arguments for which %s answers with something", run.Tool)

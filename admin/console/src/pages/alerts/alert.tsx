@@ -60,12 +60,12 @@ export function AlertPage() {
     >
       <div className="space-y-5">
         <div className="grid items-start gap-5 lg:grid-cols-2">
-          <Card title="What was seen, and what mends it">
+          <Card title="What was seen, and what resolves it">
             <p className="break-words">{sentence(a.details.cause)}</p>
             <p className="mt-3 break-words">{sentence(a.details.remedy)}</p>
             {a.details.command ? (
               <div className="mt-3">
-                <CodeBlock label="the command that mends it" text={a.details.command} />
+                <CodeBlock label="the command that resolves it" text={a.details.command} />
               </div>
             ) : null}
           </Card>

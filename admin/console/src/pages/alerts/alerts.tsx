@@ -13,7 +13,7 @@ const tabs = [
 /** What the pages about alerts have in common. */
 export function Alerts() {
   return (
-    <Page title="Alerts" lead="What is wrong, what mends it, and who is told.">
+    <Page title="Alerts" lead="What is wrong, what resolves it, and who is told.">
       <Tabs label="Pages of alerts" tabs={tabs} />
       <Outlet />
     </Page>
