@@ -3,6 +3,7 @@ package guest
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -29,9 +30,7 @@ func TestCheckModule(t *testing.T) {
 		s := map[byte]string{
 			1: "\x01\x60\x00\x01\x7f", 3: "\x01\x00", 5: "\x01\x00\x01", 7: "\x02" + entry + memory, 10: "\x01" + nothing,
 		}
-		for id, payload := range change {
-			s[id] = payload
-		}
+		maps.Copy(s, change)
 		var code strings.Builder
 		for _, id := range []byte{1, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11, 0} {
 			if payload, ok := s[id]; ok {
