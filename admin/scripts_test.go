@@ -3,6 +3,7 @@ package admin_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,34 @@ func TestScripts(t *testing.T) {
 	again := want[workflow.ToolsetScript](w, w.do("POST", at+"/scripts", body), 200)
 	if tool := want[toolset.Tool](w, w.do("GET", at+"/tools/a_pet", nil), 200); tool.Name != "a_pet" || again.Name != "a_pet" {
 		t.Errorf("saved again it has the old edits: %+v", tool)
+	}
+}
+
+// TestScriptSavedAgain: a script that is saved again with the same text gets the texts and
+// schemas of the second time.
+func TestScriptSavedAgain(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Pets", "pets.yaml")
+	at := "/v1/toolsets/" + ts.ID
+	group := strings.ReplaceAll(ts.Connectors[0].Name, "-", "_")
+	body := map[string]any{"name": "a_pet", "code": "return tools." + group + ".get_pet({petId: args.pet})"}
+	for _, change := range []struct {
+		member string
+		value  any
+	}{
+		{"description", "Reads a pet."},
+		{"description", "Reads one pet of the shop."},
+		{"title", "A pet"},
+		{"inputSchema", map[string]any{"type": "object", "properties": map[string]any{"pet": map[string]any{"type": "integer"}}}},
+		{"outputSchema", map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}},
+	} {
+		body[change.member] = change.value
+		w.do("POST", at+"/scripts", body)
+		stored := map[string]any{}
+		a := w.do("GET", at+"/scripts/a_pet", nil)
+		if err := json.Unmarshal([]byte(a.body), &stored); err != nil || !reflect.DeepEqual(stored[change.member], change.value) {
+			t.Errorf("%s: %d %v, want %v (%v)", change.member, a.StatusCode, stored[change.member], change.value, err)
+		}
 	}
 }
 

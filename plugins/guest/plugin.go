@@ -108,19 +108,30 @@ func Load(h *extism.Host, p *Package, o Options) (*Plugin, error) {
 	return &Plugin{p: e, entry: p.Entry(), errors: p.Errors}, nil
 }
 
-// CheckImports tells whether a host can load the package: it offers what the module imports, and
-// the module's memory is within its class. Nothing is compiled. It fails with a
-// [problem.InvalidPlugin].
-func (p *Package) CheckImports(h *extism.Host) error {
+// CheckModule does with the package what a host does before its first call: it loads the
+// module, compiles it and starts an instance, which finds what [Package.CheckCode] does not:
+// imports that the host does not offer, instructions that do not fit together, segments beyond
+// a table or a memory. It fails with a [problem.InvalidPlugin], or when starting it fails as
+// [Plugin.Transform] would. A package that needs a configuration is not started without one.
+func (p *Package) CheckModule(ctx context.Context, h *extism.Host) error {
 	g, l, err := p.grants(AuthorPolicy(p), nil)
 	if err != nil {
 		return err
 	}
-	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Code: p.Code, Grants: g, Limits: l})
+	config, unset := p.config(nil)
+	e, err := h.Load(extism.Spec{Name: p.Manifest.Name, Code: p.Code, Grants: g, Limits: l, Config: config})
 	if err != nil {
 		return err //nolint:wrapcheck // it says what is wrong with the module
 	}
-	e.Close()
+	defer e.Close()
+	if err := e.Compile(ctx); err != nil || unset != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	i, err := e.Instance(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	i.Close(ctx)
 	return nil
 }
 

@@ -158,6 +158,12 @@ func TestErrors(t *testing.T) {
 		{"a symbol", "throw Symbol('x')", "Error: the script threw a value that cannot be written as text: throw an Error", 0, 0},
 		{"a text that fails with another", "throw {toString() { throw {toString() { throw 1 }} }}", "Error: the script threw a value that cannot be written as text: throw an Error", 0, 0},
 		{"a text without memory for it", "throw {toString() { return 'x'.repeat(1e8).repeat(10) }}", "InternalError: out of memory", 0, 0},
+		{"all of them rejected", "await Promise.any([tools.shop.fails({}), Promise.reject(2)])", "AggregateError: ToolError: there is no such order; 2", 1, 50},
+		{"many rejected", "throw new AggregateError(Array.from({length: 20}, (_, i) => i), 'all')", "AggregateError: all: 0; 1; 2; 3; 4; 5; 6; 7; 12 more", 1, 31},
+		{"none rejected", "throw new AggregateError([], 'none')", "AggregateError: none", 1, 11},
+		{"reasons without a text", "throw new AggregateError([Symbol('a'), Object.create(null)])", "AggregateError: ?; ?", 1, 53},
+		{"reasons that are no list", "const e = new AggregateError([1], 'x'); e.errors = {length: 1e9}; throw e", "AggregateError: x", 1, 15},
+		{"reasons that throw", "const e = new AggregateError([1], 'x'); Object.defineProperty(e, 'errors', {get() { throw 1 }}); throw e", "AggregateError: x", 1, 15},
 		{"null", "throw null", "InternalError: out of memory, or the script threw null", 0, 0},
 		{"nothing settles it", "await new Promise(() => {})", "Error: the script awaits a promise that nothing settles", 0, 0},
 	} {

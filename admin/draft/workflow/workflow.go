@@ -388,11 +388,13 @@ func Edited(list []registry.Workflow, edit func(toolset.Operation) (tool *regist
 	return edited, disabled
 }
 
-// Names are the workflows as an audit record has them.
+// Names are the workflows as an audit record has them: by what they run, and by all that is
+// stored of them. Lists that differ in anything have other names.
 func Names(list []registry.Workflow) []string {
 	out := make([]string, len(list))
 	for i := range list {
-		out[i] = list[i].Name + " " + string(list[i].Digest())
+		all, _ := json.Marshal(&list[i]) // plain data: never fails
+		out[i] = fmt.Sprintf("%s %s, as a tool %s", list[i].Name, list[i].Digest(), registry.DigestOf(all))
 	}
 	return out
 }

@@ -247,7 +247,11 @@ func (a plugins) embed(ctx context.Context, m *manifest.Manifest, path, out stri
 		return err
 	}
 	defer h.close(ctx)
-	if err := p.CheckImports(h.host); err != nil {
+	err = p.CheckModule(ctx, h.host)
+	if _, ok := errors.AsType[*problem.Error](err); err != nil && !ok {
+		err = pluginFailed(p, err)
+	}
+	if err != nil {
 		return err
 	}
 	if err := atomicfile.Write(out, code, 0o644); err != nil {

@@ -15,6 +15,9 @@ extern int exact; // of interpreter.c
 // MAX_OPEN is how many calls and sleeps may be open at once: maxOpen of host.go.
 #define MAX_OPEN 320
 
+// MAX_REASONS is how many of the errors in an AggregateError are told.
+#define MAX_REASONS 8
+
 // submit begins a call of a tool and returns the number of its place among those that are
 // open, -1 when the script made too many calls.
 IMPORT("submit") int host_submit(const char *name, int name_len, const char *args, int args_len);
@@ -199,6 +202,7 @@ EXPORT("init") int init(int memory_limit, int stack) {
 	return 0;
 }
 
+static const char aggregate[] = "AggregateError";
 static const char no_memory[] = "InternalError: out of memory";
 
 // unreadable says why what was thrown has no text: there is no memory for one, or it is a
@@ -209,6 +213,37 @@ static const char *unreadable(void) {
 	const char *text = JS_IsError(why) ? JS_ToCString(ctx, why) : "";
 	if (!text) JS_FreeValue(ctx, JS_GetException(ctx));
 	return text && !strcmp(text, no_memory) ? no_memory : "Error: the script threw a value that cannot be written as text: throw an Error";
+}
+
+// add_reasons puts behind the message of an AggregateError what each of its promises was
+// rejected with, which its own text does not say: the length of both in to, 0 when it has none.
+static size_t add_reasons(char *to, size_t room, const char *message, size_t message_len, JSValue error) {
+	JSValue list = JS_GetPropertyStr(ctx, error, "errors");
+	int64_t count = 0;
+	if (JS_IsException(list) || !JS_IsArray(list) || JS_GetLength(ctx, list, &count)) {
+		JS_FreeValue(ctx, JS_GetException(ctx));
+		return 0;
+	}
+	size_t at = message_len < room / 4 ? message_len : room / 4;
+	memcpy(to, message, at);
+	for (int64_t i = 0; i < count; i++) {
+		char more[32];
+		JSValue one = i < MAX_REASONS ? JS_GetPropertyUint32(ctx, list, (uint32_t)i) : JS_UNDEFINED;
+		size_t len;
+		const char *text = i < MAX_REASONS ? JS_ToCStringLen(ctx, &len, one) : more;
+		if (i == MAX_REASONS) len = snprintf(more, sizeof more, "%lld more", (long long)(count - i));
+		else if (!text) {
+			JS_FreeValue(ctx, JS_GetException(ctx));
+			text = "?";
+			len = 1;
+		}
+		if (len > room - at - 2) len = room - at - 2;
+		memcpy(to + at, i ? "; " : ": ", 2);
+		memcpy(to + at + 2, text, len);
+		at += 2 + len;
+		if (i == MAX_REASONS || at + 2 >= room) break;
+	}
+	return count ? at : 0;
 }
 
 static void fail_with(JSValue error) {
@@ -226,6 +261,14 @@ static void fail_with(JSValue error) {
 		const char *members = JS_IsString(json) ? JS_ToCStringLen(ctx, &message_len, json) : NULL;
 		if (members) message = members;
 		else JS_FreeValue(ctx, JS_GetException(ctx));
+	}
+	static char whole[4096]; // maxMessage of limits.go
+	if (message && !strncmp(message, aggregate, sizeof aggregate - 1)) {
+		size_t len = add_reasons(whole, sizeof whole, message, message_len, error);
+		if (len) {
+			message = whole;
+			message_len = len;
+		}
 	}
 	JSValue stack = JS_IsObject(error) ? JS_GetPropertyStr(ctx, error, "stack") : JS_UNDEFINED;
 	const char *text = JS_IsString(stack) ? JS_ToCStringLen(ctx, &stack_len, stack) : NULL;
