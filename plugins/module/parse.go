@@ -18,12 +18,15 @@ const (
 	// MaxTable is the elements of one table, 8 bytes each; it is written into the
 	// metered module, so a table cannot grow past it either.
 	MaxTable = 100_000
+	// MaxElements is what all element segments hold, as many as fill the largest table: an
+	// instance has 8 bytes of each beside its memory, and compiling takes 80.
+	MaxElements = MaxTable
 	// MaxTables: compilers write one.
 	MaxTables = 16
 	// MaxSections: compilers write thirteen and some dozens for debuggers. A section may have
 	// three bytes, and is looked at again and again.
 	MaxSections = 1000
-	// MaxItems bounds imports, exports and the like of one module.
+	// MaxItems bounds imports, exports, segments and the like of one module.
 	MaxItems = 100_000
 )
 
@@ -279,6 +282,10 @@ func (m *Module) section(id byte, r *reader) {
 				r.fail("a function: %w", body.err)
 			}
 		}
+	case secElement:
+		m.readElements(r)
+	case SectionData:
+		r.count()
 	}
 	if len(m.Tables) > MaxTables {
 		r.fail("%d tables, more than %d", len(m.Tables), MaxTables)
@@ -286,6 +293,37 @@ func (m *Module) section(id byte, r *reader) {
 	for _, t := range m.Tables {
 		if t.Min > MaxTable {
 			r.fail("a table of %d elements, more than %d", t.Min, MaxTable)
+		}
+	}
+}
+
+// readElements counts what element segments hold, in their eight forms (Core 2.0 §5.5.12).
+func (m *Module) readElements(r *reader) {
+	var held uint64
+	for range r.count() {
+		kind := r.u32()
+		if kind&1 == 0 { // active
+			if kind&2 != 0 {
+				r.u32()
+			}
+			r.constant()
+		}
+		if kind&3 != 0 {
+			r.byte() // kind or type
+		}
+		items := r.u32()
+		if held += uint64(items); held > MaxElements {
+			r.fail("segments of %d elements, more than %d", held, MaxElements)
+		}
+		for range items {
+			if kind&4 != 0 {
+				r.constant()
+			} else {
+				r.u32()
+			}
+			if r.err != nil {
+				return
+			}
 		}
 	}
 }
