@@ -34,6 +34,12 @@ func TestBounds(t *testing.T) {
 	f("one local more", locals(MaxLocals+1), false)
 	f("MaxItems", section(secType, leb(MaxItems)+strings.Repeat("\x60\x00\x00", MaxItems)), true)
 	f("one item more", section(secType, leb(MaxItems+1)+strings.Repeat("\x60\x00\x00", MaxItems+1)), false)
+	globals := func(n int) []byte { return section(secGlobal, leb(n)+strings.Repeat("\x7f\x01\x41\x00\x0b", n)) }
+	f("MaxGlobals", globals(MaxGlobals), true)
+	f("one global more", globals(MaxGlobals+1), false)
+	imports := func(n int) []byte { return section(SectionImport, leb(n)+strings.Repeat("\x01a\x01b\x03\x7f\x00", n)) }
+	f("MaxGlobals of others", imports(MaxGlobals), true)
+	f("one global of others more", imports(MaxGlobals+1), false)
 	segments := func(n int, kind, offset string, items int, item string) []byte {
 		return section(secElement, leb(n)+strings.Repeat(kind+offset+leb(items)+strings.Repeat(item, items), n))
 	}
