@@ -587,23 +587,3 @@ func TestFilterPasses(t *testing.T) {
 		t.Errorf("png: %s", got)
 	}
 }
-
-// TestHeldAnswersAreOfTheirSettings: the rest of an answer that was made before a
-// filter was bound cannot be fetched behind it.
-func TestHeldAnswersAreOfTheirSettings(t *testing.T) {
-	f := newFiltered(t)
-	none := sentry{plugin: fake("scrub", "*/*"), onError: registry.OnErrorPass}
-	f.serve(&none, forms["paged"], "")
-	got := f.read("answer", `{"kind":"long list","status":200}`)
-	m := handleIn(got)
-	if m == "" {
-		t.Fatalf("no rest: %s", got)
-	}
-	if got = f.read("fetch_result", m); strings.Contains(got, `"isError":true`) {
-		t.Fatalf("before the change: %s", got)
-	}
-	f.serve(&guards()[0], forms["paged"], "")
-	if got = f.read("fetch_result", m); !strings.Contains(got, "before the toolset changed") {
-		t.Errorf("behind the change: %s", got)
-	}
-}
