@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
 	"github.com/sluicegate/sluice/gateway/plugin"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
 	"github.com/sluicegate/sluice/plugins/extism"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -124,7 +125,8 @@ func leaksIn(v any) bool {
 	switch v := v.(type) {
 	case string:
 		raw, err := base64.StdEncoding.DecodeString(v)
-		return strings.Contains(v, canary) || err == nil && bytes.Contains(raw, []byte(canary))
+		return strings.Contains(v, canary) || err == nil && bytes.Contains(raw, []byte(canary)) ||
+			bytes.Contains(jsonscan.AppendUnescaped(nil, []byte(v)), []byte(canary)) // a document in it
 	case []any:
 		return slices.ContainsFunc(v, leaksIn)
 	case map[string]any:
@@ -146,6 +148,8 @@ func kinds() map[string][2]string {
 		"untyped":     {"", `{"secret":"` + canary + `"}`},
 		"hidden":      {"application/json", `{"s\u200becret":"can\u200bary-7f\u200b3a9c"}`},
 		"hidden text": {"text/plain", "can\u200bary-7f3a\u200b9c"},
+		"escaped":     {"application/json", `{"secret":"can\u0061ry\u002D7f\u0033a9c","id":1}`},
+		"escaped key": {"application/problem+json", `{"se\u0063ret":"` + canary + `","\u0063anary-7f3a9c":1}`},
 		"ndjson":      {"application/x-ndjson", `{"secret":"` + canary + `"}` + "\n" + `{"id":2}` + "\n"},
 		"cursor":      {"application/json", `{"items":[{"id":1}],"secret":1,"next_cursor":"` + canary + `","has_more":true}`},
 		"bad json":    {"application/json", `{"secret":"` + canary},
@@ -171,7 +175,7 @@ func kinds() map[string][2]string {
 
 // unnamed are the kinds whose canary is in another member than the settings of this
 // test name.
-var unnamed = map[string]bool{"cursor": true, "deep": true, "xml": true, "disguised": true}
+var unnamed = map[string]bool{"cursor": true, "deep": true, "xml": true, "disguised": true, "escaped key": true}
 
 // filtered is a gateway whose toolset "acme" is guarded.
 type filtered struct {
@@ -360,6 +364,11 @@ func results() map[string]string {
 		"text":                   item(`{"type":"text","text":"it is ` + canary + `"}`),
 		"hidden":                 item(`{"type":"text","text":"can\u200bary-7f3a9c"}`),
 		"hidden json":            item(`{"type":"text","text":"{\"secret\":\"can\\u200bary-7f3a9c\"}"}`),
+		"escaped json":           item(`{"type":"text","text":"{\"secret\":\"\\u0063anary-7f3a9c\"}"}`),
+		"escaped twice":          item(`{"type":"text","text":"{\"secret\":\"\\u0063anar\u0079-7f3a9c\"}"}`),
+		"escaped structured":     `"result":{"content":[],"structuredContent":{"secret":"\u0063anary-7f3a9c"}}`,
+		"escaped meta":           `"result":{"content":[],"_meta":{"secret":"\u0063anary-7f3a9c"}}`,
+		"escaped fault":          `"error":{"code":-32000,"message":"\u0063anary-7f3a9c","data":{"secret":"\u0063anary-7f3a9c"}}`,
 		"hidden meta":            `"result":{"content":[],"_meta":{"secret":"can\u200bary-7f3a9c"}}`,
 		"second text":            item(`{"type":"text","text":"a"},{"type":"text","text":"` + canary + `"}`),
 		"json":                   item(`{"type":"text","text":"{\"secret\":\"` + canary + `\"}"}`),
@@ -576,25 +585,5 @@ func TestFilterPasses(t *testing.T) {
 	}
 	if got := f.read("answer", `{"kind":"png","status":200}`); !leaks(got) {
 		t.Errorf("png: %s", got)
-	}
-}
-
-// TestHeldAnswersAreOfTheirSettings: the rest of an answer that was made before a
-// filter was bound cannot be fetched behind it.
-func TestHeldAnswersAreOfTheirSettings(t *testing.T) {
-	f := newFiltered(t)
-	none := sentry{plugin: fake("scrub", "*/*"), onError: registry.OnErrorPass}
-	f.serve(&none, forms["paged"], "")
-	got := f.read("answer", `{"kind":"long list","status":200}`)
-	m := handleIn(got)
-	if m == "" {
-		t.Fatalf("no rest: %s", got)
-	}
-	if got = f.read("fetch_result", m); strings.Contains(got, `"isError":true`) {
-		t.Fatalf("before the change: %s", got)
-	}
-	f.serve(&guards()[0], forms["paged"], "")
-	if got = f.read("fetch_result", m); !strings.Contains(got, "before the toolset changed") {
-		t.Errorf("behind the change: %s", got)
 	}
 }

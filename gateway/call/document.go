@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -116,17 +117,28 @@ func (x *exchange) describe(r *arazzo.Response, headers []string) {
 		r.URL = string(x.bound.Redact(slices.Clone(x.url)))
 	}
 	if x.header != nil {
-		names := map[string]string{}
-		for _, name := range headers {
-			if v := x.header.Header(name); len(v) > 0 && !strings.EqualFold(name, fasthttp.HeaderSetCookie) {
-				names[strings.ToLower(name)] = string(x.bound.Redact(slices.Clone(v)))
-			}
-		}
-		r.Header = func(name string) string { return names[strings.ToLower(name)] }
+		read := x.stepHeaders(headers)
+		r.Header = func(name string) string { return string(read.Get(strings.ToLower(name)).AppendText(nil)) }
 	}
 	if x.answer.isError && !x.redacts() {
 		if v, err := arazzo.Decode(x.body); err == nil {
 			r.Body = v
 		}
 	}
+}
+
+// stepHeaders are headers of an answer, by their names in lower case, as the filters of its
+// tool leave them: those of the workflow may be others.
+func (x *exchange) stepHeaders(names []string) jsonscan.Value {
+	doc := []byte{'{'}
+	for _, name := range names {
+		if v := x.header.Header(name); len(v) > 0 && !strings.EqualFold(name, fasthttp.HeaderSetCookie) {
+			key := jsonscan.AppendStringOf(nil, strings.ToLower(name))
+			doc = jsonscan.AppendString(jsonscan.AppendKey(doc, 1, key[1:len(key)-1]), x.bound.Redact(slices.Clone(v)))
+		}
+	}
+	if doc = append(doc, '}'); !x.redacts() {
+		return jsonscan.Trusted(doc)
+	}
+	return jsonscan.Trusted(bytes.Clone(x.filteredObject(doc).Raw()))
 }

@@ -108,15 +108,20 @@ func (a *rendering) filter(piece []byte, mediaType, part string) (out []byte, is
 }
 
 // visible is a piece as what redacts has to see it: without the characters that nobody
-// sees, which would split what it looks for, and which the end of the call removes. It
-// is piece itself in nearly all cases.
+// sees, which would split what it looks for, and which the end of the call removes, and in
+// JSON without escapes of characters that need none, in which a plugin that looks at bytes
+// would not find them. It is piece itself in nearly all cases.
 func (a *rendering) visible(piece []byte, mediaType string) []byte {
 	switch {
 	case !a.redacts():
 	case mediaType == manifest.TypeJSON:
 		if textfilter.IndexJSON(piece) >= 0 {
 			a.unhidden = textfilter.AppendJSON(a.unhidden[:0], piece)
-			return a.unhidden
+			piece = a.unhidden
+		}
+		if bytes.Contains(piece, []byte(`\u`)) || bytes.Contains(piece, []byte(`\/`)) {
+			a.unhidden = jsonscan.AppendUnescaped(a.unhidden[:0], piece)
+			piece = a.unhidden
 		}
 	case strings.HasPrefix(mediaType, "text/"):
 		if textfilter.Index(piece) >= 0 {
@@ -320,7 +325,7 @@ func (a *rendering) filterNextPage() {
 	// The room around the arguments makes a document of them.
 	a.item = append(append(append(a.item[:0], '{'), a.next...), '}')
 	out, is, err := a.filter(a.item, manifest.TypeJSON, partMetadata)
-	if err != nil || is != manifest.TypeJSON || !bytes.Equal(out, jsonscan.AppendMinified(nil, jsonscan.Trusted(a.item).Raw())) {
+	if err != nil || is != manifest.TypeJSON || !bytes.Equal(out, jsonscan.AppendMinified(nil, a.visible(a.item, manifest.TypeJSON))) {
 		a.next = a.next[:0]
 	}
 }

@@ -236,3 +236,33 @@ func AppendKey(dst []byte, mark int, key []byte) []byte {
 	}
 	return append(append(append(dst, '"'), key...), `":`...)
 }
+
+// AppendUnescaped appends a JSON document with every character written as itself where a
+// string may have it so. It is never longer than raw, which dst may begin where raw does. In
+// what is no JSON, and of half a surrogate pair, bytes stay as they are.
+func AppendUnescaped(dst, raw []byte) []byte {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 || i+1 == len(raw) {
+			return append(dst, raw...)
+		}
+		dst, raw = append(dst, raw[:i]...), raw[i:]
+		r, n := rune('/'), 2
+		switch raw[1] {
+		case '/':
+		case 'u':
+			if r, n = unescape(raw); r == utf8.RuneError {
+				dst, raw = append(dst, raw[:n]...), raw[n:]
+				continue
+			}
+		default:
+			dst, raw = append(dst, raw[:2]...), raw[2:]
+			continue
+		}
+		if raw = raw[n:]; r < 0x20 || r == '"' || r == '\\' {
+			dst = appendEscape(dst, byte(r))
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+}

@@ -32,3 +32,33 @@ func TestAppendStringGrows(t *testing.T) {
 		t.Fatalf("%d bytes, plain %v", len(got), plain)
 	}
 }
+
+// TestAppendUnescaped: the values stay, each string has the fewest escapes, and what is no
+// JSON stays as it is.
+func TestAppendUnescaped(t *testing.T) {
+	for in, want := range map[string]string{
+		``:                           ``,
+		`"a"`:                        `"a"`,
+		`{"\u0061":"\u0062\/c"}`:     `{"a":"b/c"}`,
+		`"\u0022\u005c\u000A\u0001"`: `"\"\\\n\u0001"`,
+		`"\\u0061\\\u0061"`:          `"\\u0061\\a"`,
+		`"\ud83d\ude00"`:             `"😀"`,
+		`"\ud83d\u0061\ude00"`:       `"\ud83da\ude00"`,
+		`"\b\f\n\r\t\"\\"`:           `"\b\f\n\r\t\"\\"`,
+		`"\ufffd\u00e9\u20AC"`:       `"\ufffdé€"`,
+		`\`:                          `\`,
+		`"\`:                         `"\`,
+		`"\u`:                        `"\u`,
+		`"\u00`:                      `"\u00`,
+		`"\u00g0\x"`:                 `"\u00g0\x"`,
+		`"\ud83d\u00`:                `"\ud83d\u00`,
+	} {
+		b := []byte(in)
+		if got := string(AppendUnescaped(nil, b)); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+		if got := string(AppendUnescaped(b[:0], b)); got != want {
+			t.Errorf("%s in its place: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func prepareWith(dst, code []byte, except []string, coarse, frame uint32) ([]byt
 	if err != nil {
 		return dst, 0, err
 	}
-	g := meter{m: m, coarse: coarse, coarseFrame: frame, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), room: uint32(m.globals) + 1, newType: uint32(len(m.Types))}
+	g := meter{m: m, coarse: coarse, coarseFrame: frame, refill: uint32(m.ImportedFuncs), fuel: uint32(m.globals), room: uint32(m.globals) + 1, newType: uint32(len(m.Types)), work: len(m.Funcs) * m.globals / declaredGlobals}
 	for _, e := range m.Exports {
 		if e.Kind == Func && slices.Contains(except, e.Name) {
 			g.exempt = append(g.exempt, e.Index)
@@ -408,7 +408,7 @@ func (g *meter) pass(out []byte, r *reader, t Type, f *fine) []byte {
 	}
 	leaf := true
 	pending := uint32(0) // what ran since fine regions were paid for
-	g.shape.start(int(scratch), len(t.Results))
+	g.shape.start(g.m.mutable, int(scratch), len(t.Results))
 	for len(kinds) > 0 && r.err == nil {
 		at := r.at
 		op := r.byte()

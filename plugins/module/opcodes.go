@@ -128,6 +128,16 @@ func (r *reader) immediates(op byte) {
 	}
 }
 
+// constant passes over a constant expression.
+func (r *reader) constant() {
+	for r.err == nil {
+		op := r.byte()
+		if r.immediates(op); op == opEnd {
+			return
+		}
+	}
+}
+
 func (r *reader) misc(op byte) {
 	switch sub := r.u32(); {
 	case sub < miscMemoryInit: // saturating truncation

@@ -18,12 +18,19 @@ const (
 	// MaxTable is the elements of one table, 8 bytes each; it is written into the
 	// metered module, so a table cannot grow past it either.
 	MaxTable = 100_000
+	// MaxElements is what all element segments hold, as many as fill the largest table: an
+	// instance has 8 bytes of each beside its memory, and compiling takes 80.
+	MaxElements = MaxTable
+	// MaxGlobals: an instance has some 60 bytes of each beside its memory. Compilers of Go,
+	// Rust and C write eight at most; those that write thousands, one for each address that
+	// a linker exports, stay below.
+	MaxGlobals = 10_000
 	// MaxTables: compilers write one.
 	MaxTables = 16
 	// MaxSections: compilers write thirteen and some dozens for debuggers. A section may have
 	// three bytes, and is looked at again and again.
 	MaxSections = 1000
-	// MaxItems bounds imports, exports and the like of one module.
+	// MaxItems bounds imports, exports, segments and the like of one module.
 	MaxItems = 100_000
 )
 
@@ -155,6 +162,7 @@ type Module struct {
 	ImportedFuncs int
 
 	globals  int      // imported and own
+	mutable  int      // of globals
 	imported []uint32 // type index of each imported function
 	sections []Section
 }
@@ -262,7 +270,7 @@ func (m *Module) section(id byte, r *reader) {
 			m.Memories = append(m.Memories, r.limits())
 		}
 	case secGlobal:
-		m.globals += int(r.count())
+		m.readGlobals(r)
 	case SectionExport:
 		for range r.count() {
 			m.Exports = append(m.Exports, Export{r.name(), r.byte(), r.u32()})
@@ -279,13 +287,68 @@ func (m *Module) section(id byte, r *reader) {
 				r.fail("a function: %w", body.err)
 			}
 		}
+	case secElement:
+		m.readElements(r)
+	case SectionData:
+		r.count()
 	}
 	if len(m.Tables) > MaxTables {
 		r.fail("%d tables, more than %d", len(m.Tables), MaxTables)
 	}
+	if m.globals > MaxGlobals {
+		r.fail("%d globals, more than %d", m.globals, MaxGlobals)
+	}
 	for _, t := range m.Tables {
 		if t.Min > MaxTable {
 			r.fail("a table of %d elements, more than %d", t.Min, MaxTable)
+		}
+	}
+}
+
+// readGlobals counts globals. What they begin with is read by [Meter].
+func (m *Module) readGlobals(r *reader) {
+	for range r.count() {
+		if m.readGlobal(r); m.globals > MaxGlobals || r.err != nil {
+			return
+		}
+		r.constant()
+	}
+}
+
+// readGlobal counts a global by its type.
+func (m *Module) readGlobal(r *reader) {
+	r.byte()
+	m.mutable += int(r.byte() & 1)
+	m.globals++
+}
+
+// readElements counts what element segments hold, in their eight forms (Core 2.0 §5.5.12).
+func (m *Module) readElements(r *reader) {
+	var held uint64
+	for range r.count() {
+		kind := r.u32()
+		if kind&1 == 0 { // active
+			if kind&2 != 0 {
+				r.u32()
+			}
+			r.constant()
+		}
+		if kind&3 != 0 {
+			r.byte() // kind or type
+		}
+		items := r.u32()
+		if held += uint64(items); held > MaxElements {
+			r.fail("segments of %d elements, more than %d", held, MaxElements)
+		}
+		for range items {
+			if kind&4 != 0 {
+				r.constant()
+			} else {
+				r.u32()
+			}
+			if r.err != nil {
+				return
+			}
 		}
 	}
 }
@@ -303,9 +366,7 @@ func (m *Module) readImport(r *reader) {
 	case Memory:
 		r.limits()
 	case Global:
-		r.byte()
-		r.byte()
-		m.globals++
+		m.readGlobal(r)
 	case kindTag:
 		r.fail("%w", errExceptions)
 	default:

@@ -34,6 +34,26 @@ func TestBounds(t *testing.T) {
 	f("one local more", locals(MaxLocals+1), false)
 	f("MaxItems", section(secType, leb(MaxItems)+strings.Repeat("\x60\x00\x00", MaxItems)), true)
 	f("one item more", section(secType, leb(MaxItems+1)+strings.Repeat("\x60\x00\x00", MaxItems+1)), false)
+	globals := func(n int) []byte { return section(secGlobal, leb(n)+strings.Repeat("\x7f\x01\x41\x00\x0b", n)) }
+	f("MaxGlobals", globals(MaxGlobals), true)
+	f("one global more", globals(MaxGlobals+1), false)
+	imports := func(n int) []byte { return section(SectionImport, leb(n)+strings.Repeat("\x01a\x01b\x03\x7f\x00", n)) }
+	f("MaxGlobals of others", imports(MaxGlobals), true)
+	f("one global of others more", imports(MaxGlobals+1), false)
+	segments := func(n int, kind, offset string, items int, item string) []byte {
+		return section(secElement, leb(n)+strings.Repeat(kind+offset+leb(items)+strings.Repeat(item, items), n))
+	}
+	f("MaxElements of functions", segments(1, "\x01\x00", "", MaxElements, "\x00"), true)
+	f("one element more", segments(1, "\x01\x00", "", MaxElements+1, "\x00"), false)
+	f("MaxElements in a table", segments(10, "\x00", "\x41\x00\x0b", MaxElements/10, "\x00"), true)
+	f("more in a table", segments(11, "\x00", "\x41\x00\x0b", MaxElements/10, "\x00"), false)
+	f("MaxElements by expressions", segments(5, "\x06\x00", "\x41\x00\x0b\x70", MaxElements/5, "\xd0\x70\x0b"), true)
+	f("more by expressions", segments(6, "\x06\x00", "\x41\x00\x0b\x70", MaxElements/5, "\xd0\x70\x0b"), false)
+	f("segments that say more than they have", section(secElement, "\x01\x01\x00\xff\xff\xff\xff\x0f\x00"), false)
+	f("segments of data, MaxItems", section(SectionData, leb(MaxItems)+strings.Repeat("\x01\x00", MaxItems)), true)
+	f("one segment more", section(SectionData, leb(MaxItems+1)+strings.Repeat("\x01\x00", MaxItems+1)), false)
+	f("segments of elements, MaxItems", segments(MaxItems, "\x01\x00", "", 0, ""), true)
+	f("one segment of elements more", segments(MaxItems+1, "\x01\x00", "", 0, ""), false)
 	values := func(over int) []byte { // types of ten parameters, then one of the rest
 		const each = 10
 		rest := MaxTypeValues%each + over

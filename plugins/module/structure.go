@@ -26,6 +26,9 @@ const (
 	// MaxNested is the sum over the loops of a function of the loops around each, times
 	// its locals.
 	MaxNested = 8_000_000
+	// MaxReloads is the calls of a function, with those that [Meter] adds, times the globals
+	// that can be set: wazero reads each again behind each call, at 180 bytes. Go: 30,000.
+	MaxReloads = 500_000
 	// MaxWork is what all functions may take together at worst, in tenths of a
 	// microsecond: 100 seconds, which 15 MB of Go come to by 65 and then take 10.
 	MaxWork = 1_000_000_000
@@ -43,12 +46,15 @@ const (
 	branchesWork    = 3 // for ten pairs of branches
 	liveWork        = 40
 	nestedWork      = 3
+	reloadWork      = 8
+	declaredGlobals = 7 // that take one: every function declares them all
 )
 
 // shape is what a function's compilation may take.
 type shape struct {
 	instructions, branches, depth, locals, live int
 	around, nested                              int // loops that are open; sum over the loops, see MaxNested
+	calls, globals                              int // those that can be set, see MaxReloads
 	height                                      int // of the stack
 	frames                                      []frame
 }
@@ -60,14 +66,14 @@ type frame struct {
 	loop                  bool
 }
 
-// start begins a function.
-func (s *shape) start(locals, results int) {
-	*s = shape{locals: locals, frames: append(s.frames[:0], frame{results: results})}
+// start begins a function of a module with so many globals that can be set.
+func (s *shape) start(globals, locals, results int) {
+	*s = shape{globals: globals + meterGlobals, calls: meterCalls, locals: locals, frames: append(s.frames[:0], frame{results: results})}
 }
 
 // work estimates what compiling the function takes at most, in tenths of a microsecond.
 func (s *shape) work() int {
-	return instructionWork*s.instructions + branchesWork*s.branches*s.branches/10 + liveWork*s.live + nestedWork*s.nested*s.locals
+	return instructionWork*s.instructions + branchesWork*s.branches*s.branches/10 + liveWork*s.live + nestedWork*s.nested*s.locals + reloadWork*s.calls*s.globals
 }
 
 // check refuses a function that is past a bound.
@@ -81,6 +87,7 @@ func (s *shape) check() error {
 		{"blocks in each other", s.depth, MaxDepth},
 		{"values that live over its branches", s.live, MaxLive},
 		{"locals in nested loops", s.nested * s.locals, MaxNested},
+		{"globals to read again behind calls", s.calls * s.globals, MaxReloads},
 	} {
 		if c.got > c.most {
 			return &costlyError{fmt.Sprintf("%d %s, more than %d", c.got, c.what, c.most)}
@@ -150,7 +157,7 @@ func (s *shape) follow(m *Module, op byte, r reader) {
 		params, results := m.blockType(&r)
 		s.open(params, results)
 		if op == opLoop {
-			s.branch(meterBranches)
+			s.metered()
 			s.frames[len(s.frames)-1].loop = true
 			s.around++
 			s.nested += s.around
@@ -183,7 +190,7 @@ func (s *shape) follow(m *Module, op byte, r reader) {
 	case op == opLocalGet || op == opGlobalGet || op == opMemorySize || op >= opI32Const && op <= opF64Const || op == opRefNull || op == opRefFunc:
 		s.push(1)
 	case op == opMemoryGrow:
-		s.branch(meterBranches)
+		s.metered()
 	case op == opMisc:
 		s.followMisc(r.u32())
 	case op == opVector:
@@ -195,8 +202,19 @@ func (s *shape) follow(m *Module, op byte, r reader) {
 	}
 }
 
-// meterBranches are those of a check that [Meter] adds.
-const meterBranches = 2
+// What [Meter] adds: the branches of a check, in one of which is a call; two calls where a
+// function begins; and globals.
+const (
+	meterBranches = 2
+	meterCalls    = 2
+	meterGlobals  = 2
+)
+
+// metered notes a check that [Meter] adds.
+func (s *shape) metered() {
+	s.branch(meterBranches)
+	s.calls++
+}
 
 // takesTwo reports whether a numeric instruction takes two values and gives one.
 func takesTwo(op byte) bool {
@@ -206,6 +224,7 @@ func takesTwo(op byte) bool {
 }
 
 func (s *shape) call(t Type, _ bool) {
+	s.calls++
 	s.pop(len(t.Params))
 	s.push(len(t.Results))
 }
@@ -213,10 +232,10 @@ func (s *shape) call(t Type, _ bool) {
 func (s *shape) followMisc(sub uint32) {
 	switch sub {
 	case miscMemoryInit, miscMemoryCopy, miscMemoryFill, miscTableInit, miscTableCopy, miscTableFill:
-		s.branch(meterBranches)
+		s.metered()
 		s.pop(3)
 	case miscTableGrow:
-		s.branch(meterBranches)
+		s.metered()
 		s.pop(1)
 	case miscTableSize:
 		s.push(1)

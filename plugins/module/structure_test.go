@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -25,6 +26,21 @@ func oneFunction(locals int, body string) []byte {
 }
 
 func leb(n int) string { return string(binary.AppendUvarint(nil, uint64(n))) }
+
+// withGlobals is a module with so many globals more, all constants ("\x00") or none ("\x01").
+func withGlobals(n int, mutable string, code []byte) []byte {
+	var out []byte
+	if err := Sections(code, func(s Section) error {
+		if s.ID == SectionCode {
+			out = AppendSection(out, secGlobal, []byte(leb(n)+times(n, "\x7f"+mutable+"\x41\x00\x0b")))
+		}
+		out = AppendSection(out, s.ID, s.Payload)
+		return nil
+	}); err != nil {
+		panic(err)
+	}
+	return append([]byte(header), out...)
+}
 
 const (
 	block, loop, iff, end = "\x02\x40", "\x03\x40", "\x04\x40", "\x0b"
@@ -61,6 +77,10 @@ func TestStructure(t *testing.T) {
 	for (deepest+1)*(deepest+2)/2*100 <= MaxNested {
 		deepest++
 	}
+	reloads := func(n int) []byte { // of a function with 1,000 calls
+		const calls = 1000
+		return withGlobals(n/calls-meterGlobals, "\x01", oneFunction(0, times(calls-meterCalls+n%calls, "\x10\x00")))
+	}
 	types := func(n int) []byte {
 		return AppendSection([]byte("\x00asm\x01\x00\x00\x00"), secType, append(append([]byte{1, 0x60}, leb(n)...), times(n, "\x7f")+"\x00"...))
 	}
@@ -75,6 +95,7 @@ func TestStructure(t *testing.T) {
 		{"branches", branches, MaxBranches, "branches, more than"},
 		{"values", live, MaxLive, "values that live over its branches, more than"},
 		{"nested loops", nested, deepest, "locals in nested loops, more than"},
+		{"reloads", reloads, MaxReloads, "globals to read again behind calls, more than"},
 		{"values of a type", types, MaxValues, "a function type of"},
 	} {
 		if _, err := Meter(nil, c.of(c.bound)); err != nil {
@@ -94,6 +115,7 @@ func TestStructure(t *testing.T) {
 		"1,000 values over 1,000 blocks": oneFunction(0, times(1_000, load)+times(1_000, block+end)+times(1_000, "\x1a")),
 		"1,000 locals in 1,000 loops":    nestedLoops(1000, 1000),
 		"400 locals in 400 loops":        nestedLoops(400, 400),
+		"30 KB of calls, 1,000 globals":  withGlobals(1000, "\x01", oneFunction(0, times(10_000, "\x10\x00"))),
 		"a table of 10,000 targets":      oneFunction(0, block+load+"\x0e"+leb(10_000)+times(10_001, "\x00")+end),
 	} {
 		if _, err := Meter(nil, code); !errors.Is(err, ErrInvalid) {
@@ -106,7 +128,7 @@ func TestStructure(t *testing.T) {
 // there are too many.
 func TestStructureTogether(t *testing.T) {
 	var s shape
-	s.start(0, 0)
+	s.start(0, 0, 0)
 	s.instructions, s.branches, s.live = MaxInstructions, MaxBranches, MaxLive
 	many := MaxWork/s.work() + 1
 	body := "\x00" + times(MaxBranches/2, one+"\x0d\x00") + end
@@ -117,6 +139,50 @@ func TestStructureTogether(t *testing.T) {
 	m = AppendSection(m, SectionCode, []byte(code))
 	if _, err := Meter(nil, m); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too long to compile") {
 		t.Errorf("%d functions: %v", many*6, err)
+	}
+}
+
+// TestReloads: only globals that can be set are read again, whatever calls: calls, calls
+// through a table, loops, and what grows or fills memory, behind which the meter calls.
+func TestReloads(t *testing.T) {
+	const globals, most = 1000 - meterGlobals, MaxReloads/1000 - meterCalls
+	for name, c := range map[string]struct {
+		one string
+		ok  bool
+	}{
+		"nothing":          {"\x01", true},
+		"calls":            {"\x10\x00", false},
+		"calls by a table": {"\x41\x00\x11\x00\x00", false},
+		"loops":            {loop + end, false},
+		"memory.grow":      {one + "\x40\x00\x1a", false},
+		"memory.fill":      {one + one + one + "\xfc\x0b\x00", false},
+	} {
+		for mutable, always := range map[string]bool{"\x00": true, "\x01": false} {
+			_, err := Meter(nil, withGlobals(globals, mutable, oneFunction(0, times(most+1, c.one))))
+			if ok := c.ok || always; (err == nil) != ok {
+				t.Errorf("%s, globals that can be set: %t: %v", name, !always, err)
+			}
+		}
+	}
+}
+
+// TestManyFunctionsOfManyGlobals: each declares all of them again.
+func TestManyFunctionsOfManyGlobals(t *testing.T) {
+	const n = MaxItems
+	m := []byte(header)
+	m = AppendSection(m, secType, []byte("\x01\x60\x00\x00"))
+	m = AppendSection(m, SectionFunction, []byte(leb(n)+times(n, "\x00")))
+	m = AppendSection(m, SectionCode, []byte(leb(n)+times(n, "\x02\x00"+end)))
+	_, without, err := Prepare(nil, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, constants, err := Prepare(nil, withGlobals(MaxGlobals, "\x00", m))
+	if want := time.Duration(n*MaxGlobals/declaredGlobals) * 100; err != nil || constants-without != want {
+		t.Errorf("constants: %s more, want %s: %v", constants-without, want, err)
+	}
+	if _, err := Meter(nil, withGlobals(MaxGlobals, "\x01", m)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "too long to compile") {
+		t.Error(err)
 	}
 }
 
