@@ -130,6 +130,7 @@ func Diff(older, newer *Connector) ([]ToolChange, error) {
 		}
 		d := differ{}
 		d.tool(&o, &t)
+		d.servers(was.head.Upstream.Servers, is.head.Upstream.Servers, o.Servers, t.Servers)
 		d.schemes(effective(was.head.Upstream.Security, o.Security), schemes)
 		needed, needs := effective(was.head.Upstream.Security, o.Security), effective(is.head.Upstream.Security, t.Security)
 		d.security(needed, needs)
@@ -224,16 +225,16 @@ func (d *differ) tool(o, n *manifest.Tool) {
 	}
 	d.instructions(o, n)
 	before := len(d.details)
-	d.input("input", decoded(o.InputSchema), decoded(n.InputSchema), 0)
+	asked, asks := decoded(o.InputSchema), decoded(n.InputSchema)
+	d.delisted(asked, asks, n.Request)
+	d.input("input", asked, asks, 0)
 	d.limits(o.Request, n.Request)
 	was, is := decoded(o.OutputSchema), decoded(n.OutputSchema)
 	d.output("output", was, is, 0)
 	d.promises(o.Request, n.Request, was, is)
+	d.told(o.Request, n.Request)
 	if len(d.details) == before && !sameRequest(o.Request, n.Request) {
 		d.add(ImpactSafe, "request", "the request is made in another way, or its hidden limits changed")
-	}
-	if !slices.EqualFunc(o.Servers, n.Servers, func(a, b manifest.Server) bool { return a.URL == b.URL }) {
-		d.servers(o.Servers, n.Servers)
 	}
 	if o.Annotations != n.Annotations {
 		d.texts(ImpactSafe, "annotations", "its annotations changed", jsonText(o.Annotations), jsonText(n.Annotations))
@@ -548,43 +549,5 @@ func (d *differ) words(at string, o, n map[string]any) {
 	}
 	if jsonText(o["default"]) != jsonText(n["default"]) {
 		d.add(ImpactSafe, at, "the default is %s, was %s", jsonText(n["default"]), jsonText(o["default"]))
-	}
-}
-
-// output compares what is answered: what is no longer there breaks.
-func (d *differ) output(at string, o, n map[string]any, depth int) {
-	if depth > maxDiffDepth || jsonText(o) == jsonText(n) {
-		return
-	}
-	if o == nil || n == nil {
-		d.add(ImpactSafe, at, "the answer is %s", map[bool]string{true: "described now", false: "no longer described"}[o == nil])
-		return
-	}
-	if jsonText(o["type"]) != jsonText(n["type"]) {
-		impact := ImpactBreaking
-		if n["type"] != nil && among(typesOf(n), typesOf(o)) {
-			impact = ImpactSafe // who reads the wider one reads this
-		}
-		d.add(impact, at, "the type was %s, is %s", typeText(o), typeText(n))
-	}
-	op, np := object(o["properties"]), object(n["properties"])
-	for _, name := range sortedNames(op, np) {
-		where := pointerTo(at, name)
-		_, before := op[name]
-		_, now := np[name]
-		switch {
-		case before && !now:
-			d.add(ImpactBreaking, where, "it is no longer answered")
-		case !before:
-			d.add(ImpactSafe, where, "it is answered too")
-		default:
-			d.output(where, object(op[name]), object(np[name]), depth+1)
-		}
-	}
-	if a, b := object(o["items"]), object(n["items"]); a != nil && b != nil {
-		d.output(at+"/items", a, b, depth+1)
-	}
-	if jsonText(o["description"]) != jsonText(n["description"]) {
-		d.texts(ImpactWording, at, "the description changed", plainText(o["description"]), plainText(n["description"]))
 	}
 }

@@ -65,23 +65,38 @@ func pairsOf(older, newer *Connector) (map[int]int, error) {
 	return pairs, nil
 }
 
-// servers: a tool that is sent to another scheme, host or port breaks.
-func (d *differ) servers(o, n []manifest.Server) {
-	first := func(list []manifest.Server) string {
-		if len(list) == 0 {
-			return ""
-		}
-		u, err := url.Parse(list[0].URL)
-		if err != nil {
-			return list[0].URL
-		}
-		return strings.ToLower(u.Scheme + "://" + u.Host)
-	}
-	if a, b := first(o), first(n); a != b {
-		d.add(ImpactBreaking, "request", "it is sent to another address: %s", orAPI(b))
+// servers: a tool that is sent to another scheme, host or port breaks. o and n are its
+// own servers, was and is those of the API, which it has without any. What the API's own
+// become is told of the connector, not of each tool.
+func (d *differ) servers(was, is, o, n []manifest.Server) {
+	if len(o) == 0 && len(n) == 0 {
 		return
 	}
-	d.add(ImpactSafe, "request", "its servers changed")
+	first := func(own, all []manifest.Server) string {
+		if len(own) == 0 {
+			own = all
+		}
+		if len(own) == 0 {
+			return ""
+		}
+		return own[0].URL
+	}
+	a, b := first(o, was), first(n, is)
+	switch {
+	case a == b:
+	case originOf(a) != originOf(b):
+		d.add(ImpactBreaking, "request", "it is sent to another address: %s", orAPI(originOf(b)))
+	default:
+		d.add(ImpactSafe, "request", "its servers changed")
+	}
+}
+
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
 func orAPI(origin string) string {

@@ -39,6 +39,8 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 		for _, v := range q.Values {
 			if k := slices.IndexFunc(p.Values, func(w operation.Values) bool { return w.Name == v.Name }); k >= 0 {
 				d.answered(where(v.Name), v.Texts, p.Values[k].Texts)
+			} else if v.Name == operation.FreeMembers {
+				d.add(ImpactBreaking, where(v.Name), "members that no property names are not answered any more, or may be anything")
 			} else if both(v.Name) {
 				d.add(ImpactBreaking, where(v.Name), "other values than the %d may be answered now", len(v.Texts))
 			}

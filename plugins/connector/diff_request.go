@@ -33,10 +33,39 @@ func (d *differ) limits(o, n json.RawMessage) {
 			private.narrower(pointerTo("input", p.Arg), was.Params[j].Schema, p.Schema, 0)
 		}
 	}
+	for i := range was.Params {
+		if p := &was.Params[i]; p.Unlisted && !takes(is, p.Arg) {
+			private.add(ImpactBreaking, pointerTo("input", p.Arg), "it is no longer accepted, which it was unlisted")
+		}
+	}
 	private.body(was.Body, is.Body)
 	for _, t := range private.details {
 		if r, there := told[t.Where]; !there || rank(t.Impact) < r {
 			d.add(t.Impact, t.Where, "%s", t.What)
+		}
+	}
+}
+
+// takes tells that a plan has an argument, listed or not.
+func takes(p *operation.Plan, arg string) bool {
+	if arg == "" || slices.ContainsFunc(p.Params, func(q operation.Param) bool { return q.Arg == arg }) {
+		return true
+	}
+	return p.Body != nil && (p.Body.Arg == arg || slices.ContainsFunc(p.Body.Fields, func(f operation.Field) bool { return f.Arg == arg }))
+}
+
+// delisted tells of arguments that are still accepted and no longer shown, such as
+// deprecated ones, and takes them off the schema of before.
+func (d *differ) delisted(was, is map[string]any, plan json.RawMessage) {
+	p, err := operation.DecodePlan(plan)
+	if err != nil {
+		return // an MCP server's tool has none
+	}
+	before, now := object(was["properties"]), object(is["properties"])
+	for name := range before {
+		if _, shown := now[name]; !shown && takes(p, name) {
+			d.add(ImpactSafe, pointerTo("input", name), "it is accepted, and no longer listed")
+			delete(before, name)
 		}
 	}
 }
@@ -49,6 +78,18 @@ func (d *differ) body(o, n *operation.Body) {
 		o = new(operation.Body)
 	case o.Arg != "" && o.Arg == n.Arg:
 		d.narrower(pointerTo("input", n.Arg), o.Schema, n.Schema, 0)
+	}
+	lifted := o.Arg == "" && n.Arg == "" && o.MediaType != ""
+	if lifted && n.Required && !o.Required {
+		d.add(ImpactBreaking, "input", "a body is needed now")
+	}
+	if lifted && o.Schema != nil && n.Schema != nil && o.Schema.Closed != n.Schema.Closed { // nil: not known
+		d.differs("input", "whether other members of the body are accepted", "", "-", o.Schema.Closed)
+	}
+	for i := range o.Fields {
+		if f := &o.Fields[i]; f.Unlisted && !slices.ContainsFunc(n.Fields, func(q operation.Field) bool { return q.Name == f.Name }) {
+			d.add(ImpactBreaking, pointerTo("input", f.Arg), "it is no longer accepted, which it was unlisted")
+		}
 	}
 	switch {
 	case n.Least > o.Least && o.MediaType != "": // without a body before, none was sent
@@ -98,6 +139,7 @@ func (d *differ) narrower(at string, o, n *operation.Schema, depth int) {
 	d.limit(at, "minimum", o.Min, o.XMin, n.Min, n.XMin, 1)
 	d.limit(at, "maximum", o.Max, o.XMax, n.Max, n.XMax, -1)
 	d.length(at, o, n)
+	d.format(at, o.Format, n.Format)
 	d.differs(at, "the pattern", o.Pattern, n.Pattern, n.Pattern == "")
 	d.differs(at, "the step between values (multipleOf)", o.Multiple, n.Multiple, n.Multiple == "" || multipleOf(o.Multiple, n.Multiple))
 	if o.Unique != n.Unique {
@@ -284,6 +326,16 @@ func multipleOf(a, b string) bool {
 		return false
 	}
 	return new(big.Float).Quo(x, y).IsInt()
+}
+
+// format compares formats that both name: a wider one is safe. What one of them names
+// alone is told with the texts, for few APIs check it.
+func (d *differ) format(at, o, n string) {
+	wider := map[string]string{"int32": "int64", "float": "double", "idn-email": "email", "uuid": "string", "iri": "uri"}
+	if o == "" || n == "" || o == n {
+		return
+	}
+	d.differs(at, "the format, "+o+" before and "+n+" now,", o, n, wider[o] == n)
 }
 
 func (d *differ) length(at string, o, n *operation.Schema) {

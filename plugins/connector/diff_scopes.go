@@ -24,11 +24,36 @@ func bareRequest(raw json.RawMessage) []byte {
 		return raw
 	}
 	p.Told, p.Scopes, p.Promises = nil, nil, nil
+	if b := p.Body; b != nil && !strings.Contains(b.MediaType, "xml") { // an XML Schema may ask for an order
+		slices.SortFunc(b.Fields, func(a, b operation.Field) int { return strings.Compare(a.Name, b.Name) })
+		ordered(b.Schema)
+		for i := range b.Fields {
+			ordered(b.Fields[i].Schema)
+		}
+		if b.Arg == "" {
+			b.Schema = nil // says which members are accepted, and nothing of a request
+		}
+	}
 	b, err := json.Marshal(p)
 	if err != nil {
 		return raw
 	}
 	return b
+}
+
+// ordered puts what has no order in one: names of members, and which are required.
+func ordered(s *operation.Schema) {
+	if s == nil {
+		return
+	}
+	slices.SortFunc(s.Properties, func(a, b operation.Property) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(s.Required)
+	for i := range s.Properties {
+		ordered(s.Properties[i].Schema)
+	}
+	for _, part := range slices.Concat(s.AnyOf, s.All, s.Prefix, []*operation.Schema{s.Items, s.Additional}) {
+		ordered(part)
+	}
 }
 
 // scopes: a token that was enough must stay enough. Which schemes are asked for is
@@ -57,6 +82,13 @@ func (d *differ) scopes(was, is [][]string) {
 			d.add(ImpactBreaking, "authentication", "it needs the scope %s now", strings.Join(missing, " and "))
 		case fewer:
 			d.add(ImpactSafe, "authentication", "it needs fewer scopes of %s", strings.Join(ids, " and "))
+		}
+	}
+	for _, now := range is {
+		same := func(before []string) bool { return len(without(now, before)) == 0 && len(without(before, now)) == 0 }
+		other := func(before []string) bool { return slices.Equal(schemesIn(now), schemesIn(before)) }
+		if len(schemesIn(now)) < len(now) && !slices.ContainsFunc(was, same) && len(is) > len(was) && slices.ContainsFunc(was, other) {
+			d.add(ImpactSafe, "authentication", "the scope %s is enough too", strings.Join(without(now, schemesIn(now)), " and "))
 		}
 	}
 }

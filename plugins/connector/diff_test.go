@@ -159,7 +159,7 @@ func TestDiffOfAuthentication(t *testing.T) {
 	f(read, both, "changed breaking: breaking authentication it needs the scope o w now")
 	f(both, read, "changed safe: safe authentication it needs fewer scopes of o")
 	f(read, bare, "changed safe: safe authentication it needs fewer scopes of o")
-	f(read, `"security":[{"o":["w"]},{"o":["r"]}],`)
+	f(read, `"security":[{"o":["w"]},{"o":["r"]}],`, "changed safe: safe authentication the scope o w is enough too")
 	f(read, `"security":[{"o":["w"]}],`, "changed breaking: breaking authentication it needs the scope o w now")
 }
 

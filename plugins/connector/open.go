@@ -245,6 +245,9 @@ func (p *contents) load(i int) (*Tool, error) {
 		return nil, err
 	}
 	plan.Promises = nil // for the comparison of versions, not for calls
+	if b := plan.Body; b != nil && b.Arg == "" && b.Schema != nil && b.Schema.XML == nil && b.Schema.Name == "" {
+		b.Schema = nil // likewise
+	}
 	compiled, err := plan.Compile()
 	if err != nil {
 		return nil, err

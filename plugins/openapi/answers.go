@@ -3,6 +3,7 @@ package openapi
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,7 +180,7 @@ func (c *compiler) describeOperation(e entry, op *operation.Operation, summary s
 	if text == "" {
 		text = plain(e.item.get("description").str())
 	}
-	text = news(direct(text))
+	text, summary = news(direct(bare(text))), direct(bare(summary))
 	var b strings.Builder
 	add := func(s string) {
 		s = strings.TrimSpace(s)
@@ -303,18 +304,27 @@ func wordSet(text string) map[string]bool {
 func saysMore(ws []string, said string) bool {
 	known := map[string]bool{}
 	for _, w := range wording.Split(cutPlain(said, maxDescription)) {
-		known[wording.Singular(w)] = true
+		known[wording.Singular(w)], known[stem(w)] = true, true
 	}
-	return slices.ContainsFunc(ws, func(w string) bool { return !fillers[w] && !known[wording.Singular(w)] })
+	return slices.ContainsFunc(ws, func(w string) bool { return !fillers[w] && !known[wording.Singular(w)] && !known[stem(w)] })
 }
+
+var (
+	// statusCode is "HTTP Status Code: 200" in front of a description.
+	statusCode = regexp.MustCompile(`^(?i:HTTPS? |Status |Codes? |Codes?:){1,4} *:? *[` + "`" + `*]*2\d\d[` + "`" + `*]*[ :.,-]*`)
+	// aboutCall is a description of an answer that speaks of the operation.
+	aboutCall = regexp.MustCompile(`^(?:Endpoint (?:for|to) |Us(?:e|ed|ing) (?:this|to|for|with) |(?:This|The) (?:API )?(?:endpoint|call|method|operation|route) )`)
+)
 
 // returns is a sentence about the answer; "" when it is no news after what was said.
 func (c *compiler) returns(a answer, said string) string {
-	if text := firstSentences(plain(a.at.get("description").str()), maxPropertyText/2); len(text) > 12 {
+	if text := firstSentences(statusCode.ReplaceAllString(plain(a.at.get("description").str()), ""), maxPropertyText/2); len(text) > 12 {
 		switch lower := strings.ToLower(text); {
 		case !saysMore(wording.Split(text), said):
 		case strings.HasPrefix(lower, "return"):
 			return text
+		case aboutCall.MatchString(text): // it is what the operation is for
+			return direct(text)
 		default:
 			return "Returns: " + text
 		}

@@ -17,10 +17,31 @@ var (
 	sends = regexp.MustCompile(`^(?:To|In order to) ([^.?!:;]{3,160}?),? (?:please )?(?:send|make|issue|perform|submit|execute|use) an? (?:HTTP )?(?:GET|POST|PUT|PATCH|DELETE|HEAD) ` +
 		`(?:request|call)(?: to (?:the )?(?:endpoint )?(?:https?://\S*[^\s.,]|/(?:\S*[^\s.,])?)(?: endpoint)?)?(?:([.!]|$)|,?( (?:with|setting|using|including|containing|specifying|where|that|and|providing|supplying) ))`)
 	// lets is "This endpoint allows you to list keys."
-	lets = regexp.MustCompile(`^(?:[Tt]his|[Tt]he) (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) (?:(?:allows?|lets?|enables?) (?:you|users?|clients?|the user|the client|the caller) (?:to )?|(?:is|can be) used to )`)
+	lets = regexp.MustCompile(`^(?:[Tt]his|[Tt]he) (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) (?:call )?(?:(?:allows?|lets?|enables?) (?:you|users?|clients?|the user|the client|the caller) (?:to )?|(?:is|can be) used to )`)
+	// does is "This endpoint returns a list of keys."
+	does = regexp.MustCompile(`^(?:[Tt]his|[Tt]he) (?:API )?(?:endpoint|operation|method|API|call|request|route|function) (?:call )?(?:will )?` +
+		`((?:return|list|get|retrieve|fetche|create|add|update|change|edit|modifie|replace|set|delete|remove|send|trigger|start|stop|cancel|search|searche|find|generate|upload|download|export|import|validate|calculate)s? )`)
 	// uses is "Use this endpoint to list keys."
-	uses = regexp.MustCompile(`^(?:You can )?[Uu]se this (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function) to `)
+	uses = regexp.MustCompile(`^(?:You can )?[Uu]se this (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function)(?: call)? to `)
+	// scopes are for who sets up the credential, who reads them there; limits are classes of
+	// a vendor that tell no number; requested is how a request is written.
+	scopes    = regexp.MustCompile(`(?:^|\b)(?:Required |OAuth |Granular )*[Ss]copes?: ?(?:[a-z][a-z_.-]*:[a-z][a-z_.:-]*[a-z](?:, or |, | or | and |\.? |\.?$))+`)
+	limits    = regexp.MustCompile(`(?:^|\b)Rate [Ll]imit (?:[Ll]abel|[Cc]ategory|[Cc]lass|[Tt]ier): ?[A-Z][a-z-]+ ?[0-9]?(?:\.|$| )`)
+	requested = regexp.MustCompile(` by (?:making|sending|issuing) an? (?:GET|POST|PUT|PATCH|DELETE) request (?:on|to) the URL (?:for|of) (?:the|that|this|a) [a-z ]{1,40}`)
 )
+
+// bare leaves out of a plain text what no caller can use.
+func bare(text string) string {
+	if len(text) > maxPlainInput {
+		return text
+	}
+	for _, r := range [...]*regexp.Regexp{scopes, limits, requested} {
+		if r.MatchString(text) {
+			text = strings.TrimSpace(r.ReplaceAllString(text, ""))
+		}
+	}
+	return text
+}
 
 // direct says of the first sentence of a plain text what it is for.
 func direct(text string) string {
@@ -38,6 +59,9 @@ func direct(text string) string {
 		if at := r.FindStringIndex(head); at != nil && at[1] < len(text) {
 			return capital(text[at[1]:])
 		}
+	}
+	if m := does.FindStringSubmatchIndex(head); m != nil {
+		return capital(text[m[2]:])
 	}
 	return text
 }
@@ -62,8 +86,8 @@ func news(text string) string {
 		if end = SentenceEnd(rest); end < 0 {
 			end = len(rest)
 		}
-		if saysMore(wording.Split(rest[:end]), "") {
-			out += rest[:end]
+		if next := strings.TrimLeft(rest[:end], " "); saysMore(wording.Split(next), "") {
+			out += rest[:end-len(next)] + direct(next)
 		}
 		rest = rest[end:]
 	}
@@ -71,15 +95,30 @@ func news(text string) string {
 }
 
 // covers reports whether a description begins with what the summary says, but for
-// articles.
+// articles and endings.
 func covers(text, summary string) bool {
 	said, is := wordsOf(text[:min(len(text), len(summary)+maxDirect)]), wordsOf(summary)
-	return len(is) > 0 && len(said) >= len(is) && slices.Equal(said[:len(is)], is)
+	return len(is) > 0 && len(said) >= len(is) && slices.EqualFunc(said[:len(is)], is, func(a, b string) bool { return a == b || stem(a) == stem(b) })
 }
 
 func wordsOf(s string) []string {
 	return slices.DeleteFunc(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '/'
-	}),
-		func(w string) bool { return w == "a" || w == "an" || w == "the" })
+	}), func(w string) bool { return plainWords[w] })
+}
+
+// plainWords tell nothing of one thing from another in the first words of a text.
+var plainWords = wordSet("a an the new given specific specified existing single")
+
+// stem is a word without the ending that its use in a sentence gives it: "creates",
+// "created" and "create" are one.
+func stem(w string) string {
+	const shortest = 3
+	w = wording.Singular(w)
+	for _, end := range [...]string{"ing", "ed", "es", "e", "s"} {
+		if rest, ok := strings.CutSuffix(w, end); ok && len(rest) >= shortest {
+			return rest
+		}
+	}
+	return w
 }

@@ -86,10 +86,14 @@ func (w *promiser) value(s *schema, at string, depth int) {
 			}
 		}
 	}
+	if kinds := w.kindsOf(s); len(kinds) > 0 {
+		p.Values = append(p.Values, operation.Values{Name: operation.FreeMembers, Texts: kinds})
+		size += len(kinds) * len(`"integer"`)
+	}
 	if w.size += size; w.size > maxPromises {
 		return
 	}
-	if len(u.props) > 0 {
+	if len(u.props) > 0 || len(p.Values) > 0 {
 		w.out = append(w.out, p)
 	}
 	for i := range u.props {
@@ -97,4 +101,23 @@ func (w *promiser) value(s *schema, at string, depth int) {
 			w.value(q, string(appendPointerToken([]byte(at+"/"), u.props[i].name)), depth+1)
 		}
 	}
+}
+
+// kindsOf are the types of an object's free members, where they are values; none where
+// they may be anything or there are none.
+func (w *promiser) kindsOf(s *schema) []string {
+	if !s.hasAddl {
+		return nil
+	}
+	q := w.c.normal(&s.addl)
+	var out []string
+	for _, k := range [...]struct {
+		t    operation.Type
+		text string
+	}{{operation.TypeBoolean, `"boolean"`}, {operation.TypeInteger, `"integer"`}, {operation.TypeNumber, `"number"`}, {operation.TypeString, `"string"`}, {operation.TypeArray, `"array"`}, {operation.TypeObject, `"object"`}} {
+		if q.types&k.t != 0 {
+			out = append(out, k.text)
+		}
+	}
+	return out
 }

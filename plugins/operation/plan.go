@@ -69,6 +69,10 @@ type Promise struct {
 	Values   []Values `json:"enum,omitempty"` // members of which not every value is answered
 }
 
+// FreeMembers stands for the name of the members of an object that no property names;
+// its [Values] are their types.
+const FreeMembers = "*"
+
 // Values are the values of a member.
 type Values struct {
 	Name  string   `json:"n"`
@@ -104,7 +108,9 @@ type Body struct {
 	// Encoding says how members of a form or multipart body are written, by wire
 	// name. It is used for lifted and for whole bodies.
 	Encoding []Encoding `json:"encoding,omitempty"`
-	Schema   *Schema    `json:"schema,omitempty"` // of the whole body, when Arg is set
+	// Schema is that of the whole body, when Arg is set. Of a lifted one it says only
+	// whether other members are accepted (Closed); versions are compared by that.
+	Schema *Schema `json:"schema,omitempty"`
 	// Needs are alternatives that only list required members of a lifted body: of
 	// each group at least one list must be given whole, by wire name.
 	Needs [][][]string `json:"needs,omitempty"`
