@@ -64,6 +64,7 @@ var within = map[string][]string{
 	"gateway/snapshot":                   {"gateway/access", "gateway/answer", "gateway/mcp", "gateway/mcpclient", "gateway/metering", "gateway/upstream", "gateway/credentials"},
 	"gateway/access":                     {"gateway/pool"},
 	"gateway/pool/pooltest":              {},
+	"gateway/session":                    {"gateway/pool"},
 	"gateway/ask":                        {"gateway/mcp", "gateway/mcpclient", "gateway/session", "gateway/upstream"},
 	"gateway/cache":                      {"gateway/metering"},
 	"gateway/errorbody":                  {"gateway/media", "gateway/page"},
