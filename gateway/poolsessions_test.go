@@ -30,6 +30,7 @@ import (
 type nodes struct {
 	state *pooltest.Server
 	all   []*gatewaytest.Stack
+	pools []*pool.Store
 	url   string // of the toolset acme, behind the balancer
 	next  atomic.Uint64
 }
@@ -47,7 +48,7 @@ func newNodes(t *testing.T, serve func(*gatewaytest.Stack)) *nodes {
 		n.awaitState(t, p)
 		s := start(t, gatewaytest.Options{Pool: p})
 		serve(s)
-		n.all = append(n.all, s)
+		n.all, n.pools = append(n.all, s), append(n.pools, p)
 		at, err := url.Parse(strings.TrimSuffix(s.URL("acme"), "/t/acme"))
 		if err != nil {
 			t.Fatal(err)
@@ -131,6 +132,43 @@ func TestPoolSessions(t *testing.T) {
 	defer book.mu.Unlock()
 	if book.opened != 1 {
 		t.Errorf("%d sessions at the server", book.opened)
+	}
+}
+
+// asked is how many operations a node made at the shared state, by what the metrics say.
+func (n *nodes) asked(node int) string {
+	var page bytes.Buffer
+	n.pools[node].WritePrometheus(&page)
+	var out []string
+	for line := range strings.Lines(page.String()) {
+		if rest, ok := strings.CutPrefix(line, `sluice_state_operations_total{op="`); ok && !strings.HasPrefix(rest, "get") && !strings.HasPrefix(rest, "probe") && !strings.HasPrefix(rest, "extend") {
+			out = append(out, strings.TrimSpace(strings.Replace(rest, `",result="ok"}`, "", 1)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestPoolSessionsCost: a request in a session asks the shared state once, one without never.
+func TestPoolSessionsCost(t *testing.T) {
+	book := newNotebook(t, false)
+	n := newNodes(t, func(s *gatewaytest.Stack) { serveNotebooks(t, s, book, true, "acme") })
+	at := n.all[0].URL("acme")
+	for range 5 {
+		noteAt(t, at, "", "", "")
+	}
+	if got := n.asked(0); got != "" {
+		t.Errorf("without a session it was asked: %s", got)
+	}
+	id := openSession(t, at, "")
+	noteAt(t, at, id, "", "") // the first call of the server
+	if got := n.asked(0); got != "open 1, set 2, touch 1" {
+		t.Errorf("after the first call it was asked: %s", got)
+	}
+	for range 10 {
+		noteAt(t, at, id, "", "")
+	}
+	if got := n.asked(0); got != "open 1, set 2, touch 11" {
+		t.Errorf("after ten more: %s", got)
 	}
 }
 

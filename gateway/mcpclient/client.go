@@ -80,7 +80,7 @@ func New(o Options) (*Client, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if o.Pooled {
-		c.ids.Store(uint64(rand.Uint32() >> 2)) // some servers take 32 bits with a sign
+		c.ids.Store(uint64(rand.Uint32() >> 2)) //nolint:gosec // nothing hangs on it but that nodes differ; some servers take 32 bits with a sign
 	}
 	return c, nil
 }

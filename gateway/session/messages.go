@@ -188,7 +188,7 @@ func (s *Session) Claim() (other string) {
 	if !s.Pooled() || s.home() != "" {
 		return s.Elsewhere()
 	}
-	holds, _ := s.set(fieldHome, []byte(s.table.node), true)
+	holds := s.set(fieldHome, []byte(s.table.node), true)
 	s.mu.Lock()
 	s.shared.home = string(holds)
 	s.mu.Unlock()

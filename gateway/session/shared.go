@@ -235,20 +235,20 @@ func (s *Session) known() bool {
 
 // set changes a field of the record, without waiting where the pool does not answer: then
 // all of it is shared later.
-func (s *Session) set(name string, value []byte, once bool) (holds []byte, ok bool) {
+func (s *Session) set(name string, value []byte, once bool) (holds []byte) {
 	t := s.table
 	if t.pool == nil {
-		return value, false
+		return value
 	}
 	version, holds, err := t.pool.Set(context.Background(), s.owner.String(), s.id, name, value, once)
 	if err != nil {
 		s.mu.Lock()
 		s.shared.late = true
 		s.mu.Unlock()
-		return value, false
+		return value
 	}
 	s.advance(version)
-	return holds, true
+	return holds
 }
 
 // advance says that the record has another version by a change of this node. When others
@@ -291,7 +291,7 @@ func (s *Session) Link(peer string) []byte {
 // KeepLink keeps what was agreed with a server, and returns what holds: another node may have
 // been faster.
 func (s *Session) KeepLink(peer string, link []byte) []byte {
-	holds, _ := s.set(fieldLink+peer, link, true)
+	holds := s.set(fieldLink+peer, link, true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared.links == nil {
@@ -320,7 +320,7 @@ func (s *Session) Pin() {
 	if pinned {
 		return
 	}
-	holds, _ := s.set(fieldPinned, []byte(s.table.node), true)
+	holds := s.set(fieldPinned, []byte(s.table.node), true)
 	s.mu.Lock()
 	s.shared.pinned = string(holds)
 	s.mu.Unlock()

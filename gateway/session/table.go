@@ -87,7 +87,7 @@ func New(o Options) *Table {
 		t.answers = func(*Session, []byte) []byte { return nil }
 	}
 	if t.pool != nil {
-		t.node, t.first = randomHex(nodeBytes), uint64(mathrand.Uint32())<<32
+		t.node, t.first = randomHex(nodeBytes), uint64(mathrand.Uint32())<<32 //nolint:gosec // it tells nodes apart, nothing more
 	}
 	return t
 }
@@ -127,7 +127,7 @@ func (t *Table) insertLocked(s *Session) (gone *Session, ok bool) {
 		t.owners[s.owner] = own
 	}
 	if t.pool != nil { // a client must not get the same number of two nodes
-		s.asked, s.replays.last = uint64(mathrand.Uint32()>>2), t.first
+		s.asked, s.replays.last = uint64(mathrand.Uint32()>>2), t.first //nolint:gosec // it tells nodes apart, nothing more
 	}
 	s.lastUsed = time.Now()
 	s.place = own.PushBack(s)
