@@ -70,6 +70,7 @@ type feed struct {
 	owner session.Owner
 	sess  *session.Session // nil: the client has none
 	slug  string
+	moved bool // another node had it before
 	pace  pace
 
 	mu       sync.Mutex
@@ -92,8 +93,9 @@ func newFeeds(s *Server) *feeds {
 }
 
 // join returns the feed of a client at the server of tool, which reports the resource own,
-// that the client calls public.
-func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *session.Session, tool *snapshot.Tool, own, public string) (*feed, error) {
+// that the client calls public. moved says that the client subscribed to it before, at another
+// node.
+func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *session.Session, tool *snapshot.Tool, own, public string, moved bool) (*feed, error) {
 	key := feedKey{to, tool.Binding.Name}
 	a.mu.Lock()
 	f := a.open[key]
@@ -104,7 +106,7 @@ func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *
 			return nil, errTooManyFeeds
 		}
 		f = &feed{all: a, key: key, owner: owner, sess: sess, slug: ts.Slug, pass: pass, uris: map[string]string{own: public}}
-		if sess != nil {
+		if f.moved = moved; sess != nil && !moved {
 			f.except = own
 		}
 		a.startLocked(f)
@@ -297,7 +299,7 @@ func (f *feed) run() {
 	defer f.forget()
 	ctx, stop := context.WithCancel(f.all.s.calls)
 	defer stop()
-	pause, before := retry.Backoff{First: feedFirst, Longest: feedLongest}, false
+	pause, before := retry.Backoff{First: feedFirst, Longest: feedLongest}, f.moved
 	for !f.unheard() {
 		opened, err := f.once(ctx, before)
 		f.mu.Lock()

@@ -107,7 +107,14 @@ func (f *feed) unheard() bool {
 
 // hear is feeds.hear for a call: the first at a server waits until the stream is open.
 func (x *request) hear(sess *session.Session) {
-	if sess == nil || x.preview != nil || !x.tool.Remote() || !sess.Use(x.tool.Binding.Name) || !sess.Listening() {
+	if sess == nil || x.preview != nil || !x.tool.Remote() || !sess.Use(x.tool.Binding.Name) {
+		return
+	}
+	if other := sess.Elsewhere(); other != "" {
+		x.s.askNode(x.s.calls, other, sess, nodeQuestion{Do: doHear, Slug: x.ts.Slug, Connector: x.tool.Binding.Name}, hearWait)
+		return
+	}
+	if !sess.Listening() {
 		return
 	}
 	if f := x.s.feeds.hear(x.ts, x.pass, sess, x.tool.Binding.Name); f != nil {
@@ -151,6 +158,7 @@ func (s *Server) listens(l *listener) {
 	l.mu.Lock()
 	pass := l.pass
 	l.mu.Unlock()
+	s.refollow(ts, pass, l.sess)
 	for _, connector := range l.sess.Used() {
 		s.feeds.hear(ts, pass, l.sess, connector)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/forwarded"
@@ -106,6 +107,9 @@ type Options struct {
 	Proxies forwarded.Proxies
 	// Drain is how long running calls may take after a stop. Default: [DefaultDrain].
 	Drain time.Duration
+	// Pool shares the sessions of clients with the other nodes of a pool. Default: they are
+	// this node's own.
+	Pool *pool.Store
 	// Version of the program, for sluice_build_info.
 	Version string
 	Meter   *metering.Meter // default: nothing is counted
@@ -192,10 +196,13 @@ func New(o Options) (*Server, error) {
 	}
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches()
 	s.feeds = newFeeds(s)
-	s.sessions = session.New(session.Options{Ended: func(ended *session.Session) {
-		s.feeds.leave(client{ended})
-		s.opts.Caller.EndSession(ended.Key())
-	}})
+	s.sessions = session.New(session.Options{
+		Ended: func(ended *session.Session, kept bool) {
+			s.feeds.leave(client{ended})
+			s.opts.Caller.EndSession(ended.Key(), kept)
+		},
+		Pool: o.Pool, Moved: func(moved *session.Session) { s.feeds.leave(client{moved}) }, Answers: s.answerNode,
+	})
 	s.requests.New = func() any {
 		x := &request{}
 		x.watch.w, x.watch.gone, x.watch.stopped = s.watcher, x.clientGone, x.Cancel

@@ -28,6 +28,7 @@ func (x *request) OpenSession(c session.Client) *session.Session {
 	opened := x.s.sessions.Open(sessionOwner(x.ts, x.pass), c)
 	if opened != nil {
 		opened.Saw(string(x.ts.Versions()))
+		opened.Share(x.s.calls)
 	}
 	return opened
 }
@@ -37,7 +38,10 @@ func (x *request) Session(id []byte) (found *session.Session, ok bool) {
 	if x.preview != nil || !x.ts.HasServers() {
 		return nil, true
 	}
-	found = x.s.sessions.Find(sessionOwner(x.ts, x.pass), id)
+	found = x.s.sessions.Find(x.s.calls, sessionOwner(x.ts, x.pass), id)
+	if found != nil && found.Pooled() {
+		found.SetCaller(x.pass)
+	}
 	return found, found != nil
 }
 
@@ -56,12 +60,12 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 		answer(rc, fasthttp.StatusMethodNotAllowed, "this protocol version has no sessions")
 		return
 	}
-	found := s.sessions.Find(sessionOwner(ts, pass), h.Peek(headerSession))
+	found := s.sessions.Find(s.calls, sessionOwner(ts, pass), h.Peek(headerSession))
 	switch {
 	case found == nil:
 		answer(rc, fasthttp.StatusNotFound, "this session has ended or never was: begin another with initialize")
 	case rc.IsDelete():
-		s.sessions.End(found)
+		s.sessions.End(s.calls, found)
 		rc.SetStatusCode(fasthttp.StatusNoContent)
 	case !mcp.AcceptsStream(h.Peek(fasthttp.HeaderAccept)):
 		answer(rc, fasthttp.StatusNotAcceptable, "the stream of a session is text/event-stream, which the request does not accept")
@@ -71,6 +75,10 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 		if kept, l.call = found.Keeps(l.resume); l.call && !kept {
 			answer(rc, fasthttp.StatusBadRequest, "the stream of this event is not kept any more: make the call again")
 			return
+		}
+		if found.Pooled() && !l.call {
+			found.SetCaller(pass)
+			found.Move(s.calls)
 		}
 		if err := s.listeners.hijack(rc, ts, pass, l); err != nil {
 			rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "60")

@@ -54,7 +54,17 @@ func newNotebook(t testing.TB, stateless bool) *notebook {
 		h.ServeHTTP(w, r)
 	}))
 	endWith(t, n.Server)
+	endSessions(t, s)
 	return n
+}
+
+// endSessions ends the sessions of a server with the test: nodes of a pool leave them to others.
+func endSessions(t testing.TB, s *mcp.Server) {
+	t.Cleanup(func() {
+		for one := range s.Sessions() {
+			_ = one.Close()
+		}
+	})
 }
 
 // serveNotebooks makes toolsets of these slugs live, all of the same server and each

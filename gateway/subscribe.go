@@ -21,7 +21,14 @@ const codeTooMany = -32603
 // 2026-07-28 is asked by opening it. more is false when that is the whole answer.
 func (x *request) subscribe(p *mcp.CallParams) (more bool, err error) {
 	to := client{p.Session}
+	if other := p.Session.Claim(); other != "" {
+		if more, known := x.subscribeAt(other, p); known {
+			return more, nil
+		}
+		x.s.takeOver(x.ts, x.pass, p.Session) // the other node is gone
+	}
 	if p.Method == mcp.MethodUnsubscribe {
+		p.Session.Unfollow(x.permit[len(snapshot.ResourcePrefix):])
 		f := x.s.feeds.find(to, x.tool.Binding.Name)
 		if f == nil {
 			return false, nil // there was no subscription
@@ -31,7 +38,7 @@ func (x *request) subscribe(p *mcp.CallParams) (more bool, err error) {
 		return !modern, nil
 	}
 	uri := x.permit[len(snapshot.ResourcePrefix):]
-	f, err := x.s.feeds.join(to, x.ts, x.pass, p.Session, x.tool, x.key, uri)
+	f, err := x.s.feeds.join(to, x.ts, x.pass, p.Session, x.tool, x.key, uri, false)
 	if err != nil {
 		return false, &mcp.Error{Code: codeTooMany, Message: "too many subscriptions are open here: end others, or read the resource again from time to time"}
 	}
@@ -39,6 +46,7 @@ func (x *request) subscribe(p *mcp.CallParams) (more bool, err error) {
 	if modern && !up {
 		return false, &mcp.Error{Code: codeTooMany, Message: "the MCP server does not report changes now: try again"}
 	}
+	p.Session.Follow(uri)
 	return !modern, nil
 }
 
@@ -46,6 +54,13 @@ func (x *request) subscribe(p *mcp.CallParams) (more bool, err error) {
 func (x *request) unsubscribed(p *mcp.CallParams) {
 	if f := x.s.feeds.find(client{p.Session}, x.tool.Binding.Name); f != nil {
 		f.remove(x.key)
+	}
+	if p.Session.Pooled() {
+		uri := x.permit[len(snapshot.ResourcePrefix):]
+		p.Session.Unfollow(uri)
+		if other := p.Session.Elsewhere(); other != "" {
+			x.s.askNode(x.s.calls, other, p.Session, nodeQuestion{Do: doUnfollow, Slug: x.ts.Slug, URI: uri}, feedWait)
+		}
 	}
 }
 
@@ -63,7 +78,7 @@ func (x *request) follow(sub *mcp.Subscription, l *listener) {
 		if err != nil || tool == nil || !tool.Subscribes() || !x.pass.Sees(name) || x.pass.MayCall(name, "") != nil {
 			continue
 		}
-		if f, err := x.s.feeds.join(l, x.ts, x.pass, nil, tool, own, uri); err == nil {
+		if f, err := x.s.feeds.join(l, x.ts, x.pass, nil, tool, own, uri, false); err == nil {
 			all = append(all, asked{f, uri})
 		}
 	}

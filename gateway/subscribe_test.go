@@ -57,6 +57,7 @@ func newLibrary(t testing.TB, version string) *library {
 		h.ServeHTTP(w, r)
 	}))
 	endWith(t, up)
+	endSessions(t, l.Server)
 	l.url = up.URL
 	return l
 }

@@ -81,7 +81,10 @@ func TestQuestion(t *testing.T) {
 		},
 		"the session ends": {
 			capabilities: `{"elicitation":{}}`, deadline: time.Minute, want: memberNoAnswer,
-			send: func(all *session.Table, s *session.Session, _ *session.Question) bool { all.End(s); return true },
+			send: func(all *session.Table, s *session.Session, _ *session.Question) bool {
+				all.End(t.Context(), s)
+				return true
+			},
 		},
 		"no answer in time":  {capabilities: `{"elicitation":{}}`, deadline: -time.Second, want: memberNoAnswer},
 		"the server is gone": {capabilities: `{"elicitation":{}}`, deadline: time.Minute, done: gone, want: memberNoAnswer},

@@ -87,7 +87,9 @@ func (x *exchange) targetMCP() mcpclient.Target {
 	if !m.Stateless {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""
 		if r := x.request; r != nil && r.Session != nil {
-			t.Caller, t.Once, t.Session = r.Session.Key(), false, true
+			if t.Caller, t.Once, t.Session = r.Session.Key(), false, true; r.Session.Pooled() {
+				t.Shared = r.Session
+			}
 			if !x.redacts() {
 				t.Capabilities = r.Session.Client().Capabilities
 			}
@@ -103,8 +105,13 @@ func (x *exchange) targetMCP() mcpclient.Target {
 }
 
 // EndSession ends what MCP servers keep for the session of a client; see session.Session.Key.
-func (c *Caller) EndSession(key string) {
-	if c.mcp != nil {
+// kept says that other nodes of the pool go on with it: then it is only forgotten here.
+func (c *Caller) EndSession(key string, kept bool) {
+	switch {
+	case c.mcp == nil:
+	case kept:
+		c.mcp.ForgetCaller(key)
+	default:
 		c.mcp.EndCaller(key)
 	}
 }

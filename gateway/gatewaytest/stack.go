@@ -13,8 +13,10 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
+	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
+	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
 	"github.com/sluicegate/sluice/gateway/upstream"
@@ -195,6 +197,7 @@ type Options struct {
 	Programs   enginepool.Options // of the host of response programs
 
 	NoInstallPage bool
+	Pool          *pool.Store // what the nodes of a pool share; default: there is none
 }
 
 // Stack is a running gateway.
@@ -232,12 +235,12 @@ func New(o Options) (*Stack, error) {
 	if s.Host, err = enginepool.New(context.Background(), o.Programs); err != nil {
 		return nil, err
 	}
-	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Logger: o.Logger}); err != nil {
+	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Pooled: o.Pool != nil, Logger: o.Logger}); err != nil {
 		return nil, err
 	}
 	s.Caller, err = call.New(call.Options{
 		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, ShadowPlugins: o.Shadow, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
-		Tracer: o.Tracer,
+		Tracer: o.Tracer, Pool: resultsOf(o.Pool),
 	})
 	if err != nil {
 		return nil, err
@@ -245,7 +248,7 @@ func New(o Options) (*Stack, error) {
 	s.Gateway, err = gateway.New(gateway.Options{
 		Addr: "127.0.0.1:0", Holder: s.Holder, Caller: s.Caller, Meter: s.Meter, Logger: o.Logger,
 		TLS: o.TLS, Proxies: o.Proxies, MaxRequest: o.MaxRequest, MaxConns: o.MaxConns, Drain: o.Drain, Hosts: o.Hosts, Origins: o.Origins, Version: "test",
-		NoInstallPage: o.NoInstallPage,
+		NoInstallPage: o.NoInstallPage, Pool: o.Pool,
 	})
 	if err != nil {
 		return nil, err
@@ -257,6 +260,14 @@ func New(o Options) (*Stack, error) {
 	s.stop = cancel
 	go func() { s.done <- s.Gateway.Run(ctx) }()
 	return s, nil
+}
+
+// resultsOf is nil, not a nil *pool.Store, where there is none.
+func resultsOf(p *pool.Store) held.Pool {
+	if p == nil {
+		return nil
+	}
+	return p
 }
 
 // Serve makes these toolsets live.

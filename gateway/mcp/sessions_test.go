@@ -44,7 +44,7 @@ func TestSessionOfAHandshake(t *testing.T) {
 		ts.table = session.New(session.Options{})
 		rc := legacy(t, ts, strings.Replace(initialize, "%", declared, 1), "0123456789abcdef0123456789abcdef")
 		id := rc.Response.Header.Peek("Mcp-Session-Id")
-		s := ts.table.Find(session.Owner{}, id)
+		s := ts.table.Find(t.Context(), session.Owner{}, id)
 		if s == nil || rc.Response.StatusCode() != fasthttp.StatusOK {
 			t.Fatalf("%s: %d %s, session %q", declared, rc.Response.StatusCode(), rc.Response.Body(), id)
 		}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"net"
@@ -114,7 +115,7 @@ func (s *stub) Session(id []byte) (*session.Session, bool) {
 	if s.table == nil {
 		return nil, true
 	}
-	found := s.table.Find(session.Owner{}, id)
+	found := s.table.Find(context.Background(), session.Owner{}, id)
 	return found, found != nil
 }
 

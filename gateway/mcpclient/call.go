@@ -111,7 +111,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 		if err != nil {
 			c.sendCancelled(t, l, m, err)
 			if errors.Is(err, errStreamEnded) && !again && m.repeatable {
-				v.drop(l)
+				v.drop(t, l)
 				continue
 			}
 			return err
@@ -120,7 +120,7 @@ func (c *Client) twice(v *visit, x *Exchange, t *Target, compose func(*link) (*m
 			return err
 		}
 		if !again && x.sessionLost(l) {
-			v.drop(l)
+			v.drop(t, l)
 			continue
 		}
 		if err := x.answerError(t, l); err != nil || m.then == nil || !x.result.Exists() {

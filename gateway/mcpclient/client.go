@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -40,7 +41,10 @@ type Options struct {
 	Commands *upstream.Client
 	// Version of Sluice, told to servers. Default: "0".
 	Version string
-	Logger  *slog.Logger // default: discard
+	// Pooled says that other nodes may make requests in the same sessions: ids of requests
+	// begin at random.
+	Pooled bool
+	Logger *slog.Logger // default: discard
 }
 
 // Client calls MCP servers. It is safe for concurrent use. Close it when done.
@@ -74,6 +78,9 @@ func New(o Options) (*Client, error) {
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Pooled {
+		c.ids.Store(uint64(rand.Uint32() >> 2)) //nolint:gosec // nothing hangs on it but that nodes differ; some servers take 32 bits with a sign
 	}
 	return c, nil
 }
@@ -197,6 +204,9 @@ type Target struct {
 	// that is kept; nil: nothing. They are declared when the caller's own session begins,
 	// so they must not change while Caller is the same.
 	Capabilities []byte
+	// Shared keeps what was agreed for Caller for the other nodes of a pool, so that each goes on
+	// with it; nil: this node is alone.
+	Shared Shared
 	// Auth is kept beyond the call, by a session, its stream and what is told the
 	// server afterwards; it must be safe for concurrent use. nil: none.
 	Auth Authorizer
@@ -260,6 +270,7 @@ type link struct {
 	stream  *events
 	until   time.Time // it is agreed anew afterwards; zero: never
 	about   about
+	shared  []byte // as it is for the other nodes of a pool; nil: it is this node's alone
 	reports reports
 	ear     atomic.Pointer[ear]    // nil: no stream is open for calls
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing

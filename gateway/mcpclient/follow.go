@@ -122,7 +122,7 @@ func (c *Client) follow(v *visit, x *Exchange, t *Target, f *Feed) (opened bool,
 	}
 	err = c.watch(x, t, l, tell)
 	if !opened && x.Status() == fasthttp.StatusNotFound { // it does not know the session any more
-		v.drop(l)
+		v.drop(t, l)
 		return false, problem.New(problem.Unavailable, "%s has ended the session", t.Endpoint.server()).Fix("try again")
 	}
 	return opened, err

@@ -22,6 +22,9 @@ const (
 	// sessionIdle is how long a session is kept that its caller does not use: an agent
 	// comes back within its task or not at all.
 	sessionIdle = 15 * time.Minute
+	// sharedIdle is that of a session that other nodes use, too: longer than that of the client,
+	// with which it ends.
+	sharedIdle = 75 * time.Minute
 	// sweepEvery is how often idle sessions are looked for.
 	sweepEvery = time.Minute
 	// lookAgain is after how long a server that offered a client's session nothing is asked
@@ -35,6 +38,7 @@ type session struct {
 	peer   *peer
 	caller string
 	once   bool          // it ends with the call
+	kept   bool          // other nodes of a pool go on with it; set once nobody finds it
 	turn   chan struct{} // held by who connects
 	link   atomic.Pointer[link]
 
@@ -77,7 +81,8 @@ func (v *visit) agreed() *link {
 }
 
 // drop forgets an agreement, unless another was made meanwhile.
-func (v *visit) drop(l *link) {
+func (v *visit) drop(t *Target, l *link) {
+	t.unshare(v.peer, l)
 	v.peer.drop(l)
 	if v.own != nil && v.own.link.CompareAndSwap(l, nil) {
 		l.hangUp()
@@ -89,6 +94,11 @@ func (v *visit) drop(l *link) {
 // out by the first who connects, and then all callers of the owner share what was
 // agreed.
 func (c *Client) linkOf(v *visit, x *Exchange, t *Target) (*link, error) {
+	if t.Shared != nil {
+		if err := c.resumeShared(v, t); err != nil {
+			return nil, err
+		}
+	}
 	if l := v.agreed(); l != nil { // nearly every call of a server without sessions
 		return l, nil
 	}
@@ -154,6 +164,9 @@ func (c *Client) agree(v *visit, x *Exchange, t *Target) (*link, error) {
 		return nil, err
 	}
 	l.about.name, l.about.title, l.about.version, l.about.instructions, l.about.extensions = "", "", "", "", nil // there may be many
+	if t.Shared != nil {
+		l = c.share(v, t, l)
+	}
 	if !v.own.link.CompareAndSwap(nil, l) {
 		old := v.own.link.Swap(l) // one that ended
 		c.end(t, old)
@@ -217,6 +230,7 @@ func (c *Client) makeRoomLocked(p *peer) *session {
 		}
 	}
 	if oldest != nil {
+		oldest.kept = true
 		c.takeOutLocked(oldest)
 	}
 	return oldest
@@ -233,6 +247,7 @@ func (c *Client) takeOutLocked(s *session) {
 func (c *Client) takeAllLocked(p *peer) []*session {
 	out := make([]*session, 0, len(p.sessions))
 	for _, s := range p.sessions {
+		s.kept = true
 		out = append(out, s)
 		c.takeOutLocked(s)
 	}
@@ -241,12 +256,15 @@ func (c *Client) takeAllLocked(p *peer) []*session {
 
 // EndCaller ends the sessions of a caller at all servers. A call that still runs in one
 // ends it.
-func (c *Client) EndCaller(caller string) {
+func (c *Client) EndCaller(caller string) { c.endCaller(caller, false) }
+
+func (c *Client) endCaller(caller string, kept bool) {
 	var gone []*session
 	c.mu.Lock()
 	for _, p := range c.peers {
 		if s := p.sessions[caller]; s != nil {
 			c.takeOutLocked(s)
+			s.kept = s.kept || kept
 			if s.running == 0 {
 				gone = append(gone, s)
 			}
@@ -280,9 +298,13 @@ func (c *Client) release(v *visit) {
 	}
 }
 
-// leave ends the session at the server.
+// leave ends the session at the server, or here where other nodes have it, too.
 func (c *Client) leave(s *session) {
-	if l := s.link.Swap(nil); l != nil {
+	switch l := s.link.Swap(nil); {
+	case l == nil:
+	case s.kept && l.shared != nil:
+		l.hangUp()
+	default:
 		c.end(&s.target, l)
 	}
 }
@@ -321,7 +343,12 @@ func (c *Client) expire(now time.Time) []*session {
 	var gone []*session
 	for _, p := range c.peers {
 		for _, s := range p.sessions {
-			if s.running == 0 && now.Sub(s.lastUsed) >= sessionIdle {
+			idle := sessionIdle
+			if l := s.link.Load(); l != nil && l.shared != nil {
+				idle = sharedIdle
+			}
+			if s.running == 0 && now.Sub(s.lastUsed) >= idle {
+				s.kept = true
 				gone = append(gone, s)
 				c.takeOutLocked(s)
 			}
@@ -363,7 +390,7 @@ func (c *Client) farewell(all []*session) {
 		work.Go(func() {
 			for s := range next {
 				l := s.link.Swap(nil)
-				if l == nil || l.session == "" || !time.Now().Before(deadline) {
+				if l == nil || l.session == "" || l.shared != nil || !time.Now().Before(deadline) { // other nodes go on with what is shared
 					continue
 				}
 				t := s.target

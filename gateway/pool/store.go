@@ -191,12 +191,12 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	c, err := s.connect()
 	if err == nil {
 		// A connection that the server closed while it was idle fails once.
-		if err = op(octx, c, k); err != nil && !errors.Is(err, ErrNone) && octx.Err() == nil {
+		if err = op(octx, c, k); err != nil && !answered(err) && octx.Err() == nil {
 			err = op(octx, c, k)
 		}
 	}
 	switch {
-	case err == nil || errors.Is(err, ErrNone):
+	case err == nil || answered(err):
 		if s.away.Swap(0) != 0 {
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the shared state answers again")
 		}
@@ -208,9 +208,14 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	}
 	s.count(name, "failed")
 	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the results it holds", slog.String("error", reason(err)))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the results and sessions it holds", slog.String("error", reason(err)))
 	}
 	return ErrAway
+}
+
+// answered reports whether an error is what the server answered.
+func answered(err error) bool {
+	return errors.Is(err, ErrNone) || errors.Is(err, ErrEnded) || errors.Is(err, ErrFull)
 }
 
 // reason is an error without what may be a secret in it: addresses are in it, what was

@@ -2,7 +2,9 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -46,8 +48,15 @@ type event struct {
 
 // Send sends a message, one JSON object, to the client: on its open stream now, else on
 // the next it opens, as far as there is room to keep it. It reports whether it was sent
-// now. The message is kept.
-func (s *Session) Send(message []byte) bool {
+// now. The message is kept. Where another node of the pool has the stream, it is sent there.
+func (s *Session) Send(text []byte) bool {
+	if home := s.Elsewhere(); home != "" && s.table.tell(context.Background(), home, message{Kind: kindSend, Session: s.id, Body: text}) == nil {
+		return true
+	}
+	return s.sendHere(text)
+}
+
+func (s *Session) sendHere(message []byte) bool {
 	o := &s.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,7 +64,7 @@ func (s *Session) Send(message []byte) bool {
 		return false
 	}
 	o.last++
-	e := event{number: o.last, text: AppendEvent(nil, standing(o.last), message), at: time.Now()}
+	e := event{number: o.last, text: AppendEvent(nil, s.standing(o.last), message), at: time.Now()}
 	if len(e.text) <= maxEventBytes {
 		o.events, o.size = append(o.events, e), o.size+len(e.text)
 	}
@@ -94,12 +103,12 @@ func (s *Session) Attach(sink Sink, lastEventID string) bool {
 	}
 	o.sink = sink
 	after := o.sent
-	if n, ok := parseStanding(lastEventID); ok {
+	if n, ok := s.parseStanding(lastEventID); ok {
 		after = n
 	}
 	var b []byte
 	if s.Primed() {
-		b = append(append(append(b, "id: "...), standing(after)...), "\ndata: \n\n"...)
+		b = append(append(append(b, "id: "...), s.standing(after)...), "\ndata: \n\n"...)
 	}
 	for _, e := range o.events {
 		if e.number > after {
@@ -164,14 +173,25 @@ func (s *Session) forgetOld(now time.Time) {
 	}
 }
 
-// standing is the id of an event of the stream that belongs to no call.
-func standing(n uint64) string { return "0-" + strconv.FormatUint(n, 10) }
+// standing is the id of an event of the stream that belongs to no call. The events of each
+// node of a pool have numbers of their own.
+func (s *Session) standing(n uint64) string {
+	return s.standingPrefix() + strconv.FormatUint(n, 10)
+}
 
-func parseStanding(id string) (uint64, bool) {
-	if len(id) < 2 || id[:2] != "0-" {
+func (s *Session) standingPrefix() string {
+	if s.Pooled() {
+		return "0-" + s.table.node + "."
+	}
+	return "0-"
+}
+
+func (s *Session) parseStanding(id string) (uint64, bool) {
+	number, ok := strings.CutPrefix(id, s.standingPrefix())
+	if !ok {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(id[2:], 10, 64)
+	n, err := strconv.ParseUint(number, 10, 64)
 	return n, err == nil
 }
 

@@ -63,7 +63,7 @@ func TestReplay(t *testing.T) {
 	if !s.Resume(late, "1-3") || late.got.String() != callEvent(1, 4, `{"n":4}`) || !late.ended {
 		t.Errorf("behind the end came %q, ended %t", late.got.String(), late.ended)
 	}
-	table.End(s)
+	table.End(t.Context(), s)
 	if s.Replay(nil) != nil || s.Resume(&stream{}, "1-3") || table.kept.Load() != 0 {
 		t.Errorf("a session that has ended keeps streams, %d bytes", table.kept.Load())
 	}
@@ -154,7 +154,7 @@ func TestReplayBounds(t *testing.T) {
 		if got := resumed("3-0"); !strings.HasPrefix(got, "id: 3-2\n") || resumed("1-0") != "" || s.replays.size > maxReplayBytes {
 			t.Errorf("%d bytes, which begin with %.20q", s.replays.size, got)
 		}
-		table.End(s)
+		table.End(t.Context(), s)
 
 		// Room for the newest is made of all events of older streams that go on.
 		s = table.Open(ada, Client{})
@@ -168,7 +168,7 @@ func TestReplayBounds(t *testing.T) {
 		if got := resumed("2-1"); got != "" {
 			t.Errorf("nothing was missed: %.40q", got)
 		}
-		table.End(s)
+		table.End(t.Context(), s)
 
 		// The newest event stays also when its stream is the oldest.
 		s = table.Open(ada, Client{})
@@ -178,7 +178,7 @@ func TestReplayBounds(t *testing.T) {
 		if got := resumed("1-0"); len(got) != maxReplayBytes || resumed("2-0") != "" {
 			t.Errorf("%d bytes of the newest event of the oldest stream", len(got))
 		}
-		table.End(s)
+		table.End(t.Context(), s)
 
 		big := []byte(strings.Repeat("z", maxReplayBytes-frame))
 		for range maxKept / maxReplayBytes {

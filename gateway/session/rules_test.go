@@ -14,7 +14,7 @@ import (
 // afterwards.
 func TestEndsEverything(t *testing.T) {
 	var over []*Session
-	table := New(Options{Ended: func(s *Session) { over = append(over, s) }})
+	table := New(Options{Ended: func(s *Session, _ bool) { over = append(over, s) }})
 	s := table.Open(ada, Client{})
 	standing, resumed, cancelled := &stream{}, &stream{}, 0
 	s.Attach(standing, "")
@@ -25,7 +25,7 @@ func TestEndsEverything(t *testing.T) {
 		t.Fatal("nothing begins")
 	}
 	q := s.Ask()
-	table.End(s)
+	table.End(t.Context(), s)
 	if _, open := <-q.Answer(); open || cancelled != 1 || !standing.ended || !resumed.ended || len(over) != 1 || over[0] != s {
 		t.Errorf("a question is open: %v, %d calls cancelled, streams ended: %v, %v, reported %d", open, cancelled, standing.ended, resumed.ended, len(over))
 	}
@@ -39,7 +39,7 @@ func TestEndsEverything(t *testing.T) {
 		t.Errorf("%d bytes are kept", table.kept.Load())
 	}
 	// A session without any of them ends as well.
-	table.End(table.Open(ada, Client{}))
+	table.End(t.Context(), table.Open(ada, Client{}))
 	if len(over) != 2 || table.Len() != 0 {
 		t.Errorf("reported %d", len(over))
 	}
@@ -104,7 +104,7 @@ func TestInUse(t *testing.T) {
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var over []*Session
-		table := New(Options{Ended: func(s *Session) { over = append(over, s) }})
+		table := New(Options{Ended: func(s *Session, _ bool) { over = append(over, s) }})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		done := make(chan struct{})
@@ -125,7 +125,7 @@ func TestSweep(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if table.Len() != 1 || len(over) != 1 || over[0] != idle || table.Find(ada, []byte(idle.ID())) != nil {
+		if table.Len() != 1 || len(over) != 1 || over[0] != idle || table.Find(t.Context(), ada, []byte(idle.ID())) != nil {
 			t.Errorf("%d sessions after an hour, reported %d", table.Len(), len(over))
 		}
 		call.End()
@@ -166,15 +166,16 @@ func TestFullOfUsed(t *testing.T) {
 		}
 	}
 	call.End()
-	if table.Open(ada, Client{}) == nil || table.Find(ada, []byte(s.ID())) != nil || table.Len() != maxSessions {
+	if table.Open(ada, Client{}) == nil || table.Find(t.Context(), ada, []byte(s.ID())) != nil || table.Len() != maxSessions {
 		t.Error("the session that is unused makes no room")
 	}
 }
 
 // TestEventIDs: what is an id of each kind of stream, to the character.
 func TestEventIDs(t *testing.T) {
+	standingOf := New(Options{}).Open(ada, Client{})
 	for id, want := range map[string]int64{"": -1, "0": -1, "0-": -1, "0-0": 0, "0-1": 1, "0-x": -1, "1-1": -1, "00-1": -1, "0-18446744073709551616": -1} {
-		n, ok := parseStanding(id)
+		n, ok := standingOf.parseStanding(id)
 		if ok != (want >= 0) || ok && n != uint64(want) {
 			t.Errorf("%q of the standing stream: %d, %v", id, n, ok)
 		}
@@ -197,7 +198,7 @@ func TestEventIDs(t *testing.T) {
 // TestKeepsOfTheStandingStream: an event as large as all may be is kept, one byte more is
 // sent and not kept.
 func TestKeepsOfTheStandingStream(t *testing.T) {
-	frame := len(AppendEvent(nil, standing(1), nil))
+	frame := len(AppendEvent(nil, "0-1", nil))
 	for over := range 2 {
 		s := New(Options{}).Open(ada, Client{})
 		s.Send(bytes.Repeat([]byte{'1'}, maxEventBytes-frame+over))

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"container/list"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,8 @@ type Session struct {
 
 	seen   string   // guarded by mu; see Saw
 	used   []string // guarded by mu; see Use
+	caller any      // guarded by mu; see SetCaller
+	shared shared   // guarded by mu
 	outbox outbox
 
 	replays replays
@@ -67,6 +70,9 @@ type Session struct {
 
 // ID is the value of the header Mcp-Session-Id.
 func (s *Session) ID() string { return s.id }
+
+// Owner is whose it is.
+func (s *Session) Owner() Owner { return s.owner }
 
 // Key tells this session from every other caller of a server. It is not for clients.
 func (s *Session) Key() string { return "session\x00" + s.id }
@@ -78,14 +84,35 @@ func (s *Session) Client() Client { return s.client }
 func (s *Session) Level() uint8 { return uint8(s.level.Load()) }
 
 // SetLevel keeps the level of logging/setLevel.
-func (s *Session) SetLevel(level uint8) { s.level.Store(uint32(level)) }
+func (s *Session) SetLevel(level uint8) {
+	s.level.Store(uint32(level))
+	s.set(fieldLevel, []byte{level}, false)
+}
+
+// SetCaller keeps who used the session last, as it was admitted, and Caller returns it.
+func (s *Session) SetCaller(caller any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.caller = caller
+}
+
+// Caller is what SetCaller kept; nil: nothing.
+func (s *Session) Caller() any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.caller
+}
 
 // Saw keeps which lists the client knows of or is about to learn of, and returns what it
 // was before; "": there is no before.
 func (s *Session) Saw(lists string) (before string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	before, s.seen = s.seen, lists
+	known := s.shared.version != ""
+	s.mu.Unlock()
+	if known && before != lists {
+		s.set(fieldSeen, []byte(lists), false)
+	}
 	return before
 }
 
@@ -93,12 +120,15 @@ func (s *Session) Saw(lists string) (before string) {
 // reports whether it was the first time.
 func (s *Session) Use(server string) (first bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || len(s.used) >= maxUsed || slices.Contains(s.used, server) {
-		return false
+	first = !s.closed && len(s.used) < maxUsed && !slices.Contains(s.used, server)
+	if first {
+		s.used = append(s.used, server)
 	}
-	s.used = append(s.used, server)
-	return true
+	s.mu.Unlock()
+	if first {
+		s.set(fieldUsed+server, nil, false)
+	}
+	return first
 }
 
 // Used are the servers that were called.
@@ -110,8 +140,9 @@ func (s *Session) Used() []string {
 
 func (s *Session) busy() bool { return s.inUse.Load() > 0 }
 
-// close ends what still belongs to the session.
-func (s *Session) close() {
+// close ends what still belongs to the session here; kept says that other nodes go on with
+// it.
+func (s *Session) close(kept bool) {
 	s.mu.Lock()
 	s.closed = true
 	for _, c := range s.calls {
@@ -125,7 +156,7 @@ func (s *Session) close() {
 	s.mu.Unlock()
 	s.outbox.close()
 	s.closeReplays()
-	s.table.ended(s)
+	s.table.ended(s, kept)
 }
 
 // Call is a call that runs in a session.
@@ -170,8 +201,17 @@ func (c *Call) End() {
 	c.s.inUse.Add(-1)
 }
 
-// Cancel cancels the call of a request's id, as JSON, and reports whether one runs.
+// Cancel cancels the call of a request's id, as JSON, and reports whether one runs here. Else
+// the other nodes of the pool are told.
 func (s *Session) Cancel(id []byte) bool {
+	here := s.cancelHere(id)
+	if !here && s.Pooled() {
+		_ = s.table.tell(context.Background(), "", message{Kind: kindCancel, Session: s.id, Body: id}) // it may have ended anyway
+	}
+	return here
+}
+
+func (s *Session) cancelHere(id []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.calls[string(id)]
@@ -222,8 +262,16 @@ func (q *Question) Close() {
 }
 
 // Resolve answers a question of this session; member is copied. It reports whether one
-// was waiting for it.
+// was waiting for it here. Else the other nodes of the pool are told.
 func (s *Session) Resolve(id uint64, member []byte) bool {
+	here := s.resolveHere(id, member)
+	if !here && s.Pooled() {
+		_ = s.table.tell(context.Background(), "", message{Kind: kindAnswer, Session: s.id, ID: id, Body: member}) // who asked waits no longer than it must
+	}
+	return here
+}
+
+func (s *Session) resolveHere(id uint64, member []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.questions[id]

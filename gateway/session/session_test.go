@@ -43,22 +43,22 @@ var ada = Owner{Workspace: "w", Toolset: "t", Caller: "ada"}
 func TestFind(t *testing.T) {
 	table := New(Options{})
 	s := table.Open(ada, Client{})
-	if len(s.ID()) != 2*idBytes || table.Find(ada, []byte(s.ID())) != s {
+	if len(s.ID()) != 2*idBytes || table.Find(t.Context(), ada, []byte(s.ID())) != s {
 		t.Fatalf("%q is not found by its owner", s.ID())
 	}
 	for _, other := range []Owner{{"w", "t", "bob"}, {"w", "t", ""}, {"w", "other", "ada"}, {"other", "t", "ada"}} {
-		if table.Find(other, []byte(s.ID())) != nil {
+		if table.Find(t.Context(), other, []byte(s.ID())) != nil {
 			t.Errorf("%+v finds the session of %+v", other, ada)
 		}
 	}
 	for _, id := range []string{"", "x", s.ID() + "0", strings.Repeat("a", maxID), strings.Repeat("a", maxID+1)} {
-		if table.Find(ada, []byte(id)) != nil {
+		if table.Find(t.Context(), ada, []byte(id)) != nil {
 			t.Errorf("%q is found", id)
 		}
 	}
-	table.End(s)
-	table.End(s)
-	if table.Find(ada, []byte(s.ID())) != nil || table.Len() != 0 || len(table.owners) != 0 {
+	table.End(t.Context(), s)
+	table.End(t.Context(), s)
+	if table.Find(t.Context(), ada, []byte(s.ID())) != nil || table.Len() != 0 || len(table.owners) != 0 {
 		t.Error("a session that was ended is still there")
 	}
 }
@@ -66,7 +66,7 @@ func TestFind(t *testing.T) {
 // TestBoundOfOwner: one owner has maxOwnerSessions, of which those in use stay.
 func TestBoundOfOwner(t *testing.T) {
 	var ended []*Session
-	table := New(Options{Ended: func(s *Session) { ended = append(ended, s) }})
+	table := New(Options{Ended: func(s *Session, _ bool) { ended = append(ended, s) }})
 	bob := table.Open(Owner{Caller: "bob"}, Client{})
 	var all []*Session
 	for range maxOwnerSessions {
@@ -75,8 +75,8 @@ func TestBoundOfOwner(t *testing.T) {
 	if len(ended) != 0 {
 		t.Fatalf("%d ended at the bound", len(ended))
 	}
-	call := all[0].Begin([]byte("1"), func() {}) // in use
-	table.Find(ada, []byte(all[1].ID()))         // used just now
+	call := all[0].Begin([]byte("1"), func() {})      // in use
+	table.Find(t.Context(), ada, []byte(all[1].ID())) // used just now
 	table.Open(ada, Client{})
 	if len(ended) != 1 || ended[0] != all[2] {
 		t.Fatalf("past the bound %d ended, not the one unused longest", len(ended))
@@ -93,7 +93,7 @@ func TestBoundOfOwner(t *testing.T) {
 	if table.Open(ada, Client{}) != nil || len(ended) != 2 {
 		t.Fatalf("sessions in use made room: %d", len(ended))
 	}
-	if table.Find(Owner{Caller: "bob"}, []byte(bob.ID())) == nil {
+	if table.Find(t.Context(), Owner{Caller: "bob"}, []byte(bob.ID())) == nil {
 		t.Error("another owner lost a session")
 	}
 }
@@ -114,7 +114,7 @@ func TestBoundOfAll(t *testing.T) {
 	if table.Open(Owner{Caller: "new"}, Client{}) == nil || table.Len() != maxSessions || table.owners[Owner{Caller: "three"}].Len() != 2 {
 		t.Error("the owner with the most gave none up")
 	}
-	if table.Find(Owner{Caller: "last"}, []byte(last.ID())) == nil {
+	if table.Find(t.Context(), Owner{Caller: "last"}, []byte(last.ID())) == nil {
 		t.Error("an owner of one session lost it")
 	}
 }
@@ -136,7 +136,7 @@ func TestIdle(t *testing.T) {
 		if !has(idle) {
 			t.Error("a session ended early")
 		}
-		table.Find(ada, []byte(used.ID()))
+		table.Find(t.Context(), ada, []byte(used.ID()))
 		time.Sleep(3 * time.Minute)
 		if has(idle) || !has(used) || !has(open) {
 			t.Errorf("idle %v, used %v, with a stream %v", has(idle), has(used), has(open))
@@ -170,7 +170,7 @@ func TestCancel(t *testing.T) {
 	if mine.Begin([]byte("-1"), func() {}) != nil {
 		t.Error("a call past the bound")
 	}
-	table.End(mine)
+	table.End(t.Context(), mine)
 	if n != 1+maxCalls || mine.Begin([]byte("1"), func() {}) != nil {
 		t.Errorf("%d calls were cancelled with the session", n-1)
 	}
@@ -195,7 +195,7 @@ func TestUse(t *testing.T) {
 	if !s.Listening() {
 		t.Error("it does not listen")
 	}
-	s.table.End(s)
+	s.table.End(t.Context(), s)
 	if s.Listening() || s.Use("more") {
 		t.Error("it goes on after its end")
 	}
@@ -234,7 +234,7 @@ func TestQuestions(t *testing.T) {
 	if mine.Ask() == nil {
 		t.Error("a question that was closed still counts")
 	}
-	table.End(mine)
+	table.End(t.Context(), mine)
 	if _, ok := <-all[1].Answer(); ok || mine.Ask() != nil {
 		t.Error("a question outlives its session")
 	}
@@ -283,7 +283,7 @@ func TestStanding(t *testing.T) {
 	if later.Attach(prime, ""); prime.got.String() != "id: 0-0\ndata: \n\n" {
 		t.Errorf("the stream of a client of %s begins with %q", primed, prime.got.String())
 	}
-	table.End(s)
+	table.End(t.Context(), s)
 	if s.Attach(&stream{}, "") || s.Send([]byte(`{}`)) {
 		t.Error("a session that has ended sends")
 	}

@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/pool"
 )
 
 const (
@@ -26,6 +29,8 @@ const (
 	// maxID is the longest session id that is looked up; ours are idBytes in hexadecimal.
 	maxID   = 2 * idBytes
 	idBytes = 16
+	// nodeBytes are random ones that tell the nodes of a pool apart.
+	nodeBytes = 8
 )
 
 // Owner is whose sessions are: one caller at one toolset. Caller is "" for everybody
@@ -34,26 +39,55 @@ type Owner struct{ Workspace, Toolset, Caller string }
 
 // Options configures a Table.
 type Options struct {
-	// Ended is called with each session that ended, from any goroutine and behind all locks.
-	// Default: nobody is.
-	Ended func(*Session)
+	// Ended is called with each session that ended, from any goroutine and behind all locks;
+	// kept says that it only did here: other nodes of the pool go on with it. Default: nobody
+	// is.
+	Ended func(s *Session, kept bool)
+	// Pool shares the sessions with other nodes. Default: they are this node's own.
+	Pool *pool.Store
+	// Moved is called with each session whose client listens at another node now. Default:
+	// nobody is.
+	Moved func(*Session)
+	// Answers answers what another node asks with [Session.AskNode]; nil: it does not know.
+	// Default: nothing is known.
+	Answers func(s *Session, what []byte) []byte
 }
 
 // Table holds the sessions of a node. It is safe for concurrent use.
 type Table struct {
-	ended func(*Session)
-	kept  atomic.Int64 // bytes of events of the streams of calls
+	ended   func(s *Session, kept bool)
+	moved   func(*Session)
+	answers func(s *Session, what []byte) []byte
+	pool    *pool.Store // nil: there is none
+	node    string      // in the pool
+	first   uint64      // number of the first stream of a call, which differs from those of other nodes
+	asked   chan struct{}
+	kept    atomic.Int64 // bytes of events of the streams of calls
 
 	mu     sync.Mutex
-	byID   map[string]*Session  // guarded by mu
-	owners map[Owner]*list.List // guarded by mu; of *Session, the one used longest ago first
+	byID   map[string]*Session    // guarded by mu
+	owners map[Owner]*list.List   // guarded by mu; of *Session, the one used longest ago first
+	asking map[string]chan []byte // guarded by mu; what was asked of other nodes
+	untold []*Session             // guarded by mu; sessions that ended while the pool did not answer
 }
 
 // New makes a Table without sessions.
 func New(o Options) *Table {
-	t := &Table{ended: o.Ended, byID: map[string]*Session{}, owners: map[Owner]*list.List{}}
+	t := &Table{
+		ended: o.Ended, moved: o.Moved, answers: o.Answers, pool: o.Pool, asked: make(chan struct{}, maxAsked),
+		byID: map[string]*Session{}, owners: map[Owner]*list.List{}, asking: map[string]chan []byte{},
+	}
 	if t.ended == nil {
-		t.ended = func(*Session) {}
+		t.ended = func(*Session, bool) {}
+	}
+	if t.moved == nil {
+		t.moved = func(*Session) {}
+	}
+	if t.answers == nil {
+		t.answers = func(*Session, []byte) []byte { return nil }
+	}
+	if t.pool != nil {
+		t.node, t.first = randomHex(nodeBytes), uint64(mathrand.Uint32())<<32 //nolint:gosec // it tells nodes apart, nothing more
 	}
 	return t
 }
@@ -62,43 +96,66 @@ func New(o Options) *Table {
 // room: of the owner at its bound, else of the owner with the most. It returns nil when
 // all of them are in use; a client may do without a session.
 func (t *Table) Open(o Owner, c Client) *Session {
-	var id [idBytes]byte
-	_, _ = rand.Read(id[:]) // it never fails
-	s := &Session{id: hex.EncodeToString(id[:]), owner: o, client: c.clipped(), table: t}
+	s := &Session{id: randomHex(idBytes), owner: o, client: c.clipped(), table: t}
 	t.mu.Lock()
-	own := t.owners[o]
-	var gone *Session
-	if own != nil && own.Len() >= maxOwnerSessions {
-		if gone = t.takeUnusedLocked(own); gone == nil {
-			t.mu.Unlock()
-			return nil
-		}
-	} else if len(t.byID) >= maxSessions {
-		if gone = t.takeUnusedLocked(t.largestLocked()); gone == nil {
-			t.mu.Unlock()
-			return nil
-		}
-	}
-	if own = t.owners[o]; own == nil { // the one that went may have been its last
-		own = list.New()
-		t.owners[o] = own
-	}
-	s.lastUsed = time.Now()
-	s.place = own.PushBack(s)
-	t.byID[s.id] = s
+	gone, ok := t.insertLocked(s)
 	t.mu.Unlock()
 	if gone != nil {
-		gone.close()
+		gone.close(gone.known())
+	}
+	if !ok {
+		return nil
 	}
 	return s
 }
 
+// insertLocked puts a session in, in the place of one that it returns where there are too
+// many; false: all of them are in use.
+func (t *Table) insertLocked(s *Session) (gone *Session, ok bool) {
+	own := t.owners[s.owner]
+	if own != nil && own.Len() >= maxOwnerSessions {
+		if gone = t.takeUnusedLocked(own); gone == nil {
+			return nil, false
+		}
+	} else if len(t.byID) >= maxSessions {
+		if gone = t.takeUnusedLocked(t.largestLocked()); gone == nil {
+			return nil, false
+		}
+	}
+	if own = t.owners[s.owner]; own == nil { // the one that went may have been its last
+		own = list.New()
+		t.owners[s.owner] = own
+	}
+	if t.pool != nil { // a client must not get the same number of two nodes
+		s.asked, s.replays.last = uint64(mathrand.Uint32()>>2), t.first //nolint:gosec // it tells nodes apart, nothing more
+	}
+	s.lastUsed = time.Now()
+	s.place = own.PushBack(s)
+	t.byID[s.id] = s
+	return gone, true
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // it never fails
+	return hex.EncodeToString(b)
+}
+
 // Find returns the session with an id if it is the owner's, and nil otherwise. It was
-// used now.
-func (t *Table) Find(o Owner, id []byte) *Session {
+// used now. Where the nodes of a pool share sessions it asks the pool, once.
+func (t *Table) Find(ctx context.Context, o Owner, id []byte) *Session {
 	if len(id) > maxID {
 		return nil
 	}
+	s := t.own(o, id)
+	if t.pool == nil || len(id) != maxID {
+		return s
+	}
+	return t.findShared(ctx, o, string(id), s)
+}
+
+// own is what this node knows.
+func (t *Table) own(o Owner, id []byte) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.byID[string(id)]
@@ -110,9 +167,16 @@ func (t *Table) Find(o Owner, id []byte) *Session {
 	return s
 }
 
-// End ends a session: its calls are cancelled, its requests are not answered any more,
-// and its stream is closed. It may be called more than once.
-func (t *Table) End(s *Session) {
+// End ends a session, at all nodes: its calls are cancelled, its requests are not answered any
+// more, and its stream is closed. It may be called more than once.
+func (t *Table) End(ctx context.Context, s *Session) {
+	if t.remove(s, false) && t.pool != nil {
+		t.endShared(ctx, s)
+	}
+}
+
+// remove ends a session here, and reports whether it was there.
+func (t *Table) remove(s *Session, kept bool) bool {
 	t.mu.Lock()
 	known := t.byID[s.id] == s
 	if known {
@@ -120,8 +184,9 @@ func (t *Table) End(s *Session) {
 	}
 	t.mu.Unlock()
 	if known {
-		s.close()
+		s.close(kept)
 	}
+	return known
 }
 
 // Len is how many sessions there are.
@@ -131,22 +196,47 @@ func (t *Table) Len() int {
 	return len(t.byID)
 }
 
-// Run ends sessions that are idle too long, until ctx ends. Those that are left end with
-// the process.
+// Run ends sessions that are idle too long, and hears what other nodes of the pool say, until
+// ctx ends. Those that are left end with the process.
 func (t *Table) Run(ctx context.Context) {
+	if t.pool != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			t.hear(ctx)
+		}()
+		defer func() { <-done }()
+	}
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
-			t.sweep(func(s *Session) bool { return now.Sub(s.lastUsed) >= idleTime && !s.busy() })
+			t.sweep(ctx, func(s *Session) bool { return now.Sub(s.lastUsed) >= idleTime && !s.busy() })
+			if t.pool != nil {
+				t.keepUp(ctx, t.busy(func(s *Session) bool { return now.Sub(s.shared.touched) >= touchEvery }))
+			}
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (t *Table) sweep(over func(*Session) bool) {
+// busy are the sessions in use that are chosen; choose is called under their lock.
+func (t *Table) busy(choose func(*Session) bool) (all []*Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.byID {
+		s.mu.Lock()
+		if s.busy() && choose(s) {
+			all = append(all, s)
+		}
+		s.mu.Unlock()
+	}
+	return all
+}
+
+func (t *Table) sweep(ctx context.Context, over func(*Session) bool) {
 	var gone []*Session
 	t.mu.Lock()
 	for _, s := range t.byID {
@@ -159,7 +249,7 @@ func (t *Table) sweep(over func(*Session) bool) {
 	}
 	t.mu.Unlock()
 	for _, s := range gone {
-		s.close()
+		s.close(t.idle(ctx, s))
 	}
 }
 

@@ -48,7 +48,7 @@ func (n *Node) openCalls(ctx context.Context) (err error) {
 	if n.files, err = newFiles(agent); err != nil {
 		return err
 	}
-	o := mcpclient.Options{HTTP: n.upstream, Version: n.o.Version, Logger: n.o.Logger}
+	o := mcpclient.Options{HTTP: n.upstream, Version: n.o.Version, Pooled: !n.o.Gateway.State.IsZero(), Logger: n.o.Logger}
 	if n.o.Admin.Commands && n.o.Role == RoleAll {
 		if n.commands, err = newCommands(n); err != nil {
 			return err

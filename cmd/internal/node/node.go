@@ -236,7 +236,7 @@ func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge fun
 	if g.PublicURL != "" {
 		o.Hosts = append(o.Hosts, hostOf(g.PublicURL))
 	}
-	o.Holder, o.Drain, o.Version, o.Meter, o.Logger = n.holder, n.o.Grace, n.o.Version, n.meter, n.o.Logger
+	o.Holder, o.Drain, o.Version, o.Meter, o.Logger, o.Pool = n.holder, n.o.Grace, n.o.Version, n.meter, n.o.Logger, n.pool
 	if g.TLS != (tlsfiles.Files{}) {
 		if n.tls, err = n.openTLS("the gateway", g.TLS, nil); err != nil {
 			return err

@@ -1,0 +1,177 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/sluicegate/sluice/gateway/pool"
+	"github.com/sluicegate/sluice/gateway/pool/pooltest"
+	"github.com/sluicegate/sluice/internal/secrets"
+)
+
+// tables are those of nodes of one pool.
+func tables(t *testing.T, server *pooltest.Server, n int, o Options) []*Table {
+	t.Helper()
+	out := make([]*Table, 0, n)
+	for range n {
+		p, err := pool.Open(pool.Options{URL: secrets.New(server.URL()), Key: func() []byte { return bytes.Repeat([]byte("k"), 32) }, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = p.Close() })
+		for range 1000 {
+			if _, err = p.Get(t.Context(), "nobody", "nothing"); errors.Is(err, pool.ErrNone) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		o.Pool = p
+		out = append(out, New(o))
+	}
+	return out
+}
+
+// TestSharedSession: what a client said at one node, and did at another, is known at a third.
+func TestSharedSession(t *testing.T) {
+	all := tables(t, pooltest.Start(t), 3, Options{})
+	ctx := t.Context()
+	s := all[0].Open(ada, Client{Version: "2025-06-18", Capabilities: []byte(`{"roots":{}}`)})
+	s.Saw("lists")
+	s.Share(ctx)
+	at := func(i int) *Session { return all[i].Find(ctx, ada, []byte(s.ID())) }
+	two := at(1)
+	if two == nil || two.Client().Version != "2025-06-18" || string(two.Client().Capabilities) != `{"roots":{}}` || two.Saw("lists") != "lists" {
+		t.Fatalf("another node knows %+v", two)
+	}
+	two.SetLevel(3)
+	two.Follow("test://a")
+	if !two.Use("up") || two.Use("up") {
+		t.Error("the first use of a server is another")
+	}
+	if holds := two.KeepLink("up", []byte("one")); string(holds) != "one" {
+		t.Errorf("%s holds", holds)
+	}
+	three := at(2)
+	if three == nil || three.Level() != 3 || !slices.Equal(three.Followed(), []string{"test://a"}) || three.Use("up") || string(three.Link("up")) != "one" {
+		t.Fatalf("a third node knows %+v", three)
+	}
+	if holds := three.KeepLink("up", []byte("two")); string(holds) != "one" {
+		t.Errorf("%s holds", holds)
+	}
+	three.DropLink("up", []byte("two"))
+	if string(at(0).Link("up")) != "one" {
+		t.Error("what holds was taken out")
+	}
+	three.DropLink("up", []byte("one"))
+	three.Unfollow("test://a")
+	if one := at(0); one != s || one.Link("up") != nil || len(one.Followed()) != 0 || one.Level() != 3 {
+		t.Errorf("the first node knows %+v", one)
+	}
+	if all[1].Find(ctx, Owner{Caller: "eve"}, []byte(s.ID())) != nil {
+		t.Error("another finds it")
+	}
+	// A session that only one node can serve.
+	two.Pin()
+	if at(0) != nil || at(2) != nil || at(1) != two {
+		t.Error("it is served by another node than the one it is pinned to")
+	}
+	all[1].End(ctx, two)
+	if at(1) != nil || all[0].Len()+all[1].Len()+all[2].Len() != 0 {
+		t.Error("it goes on after its end")
+	}
+}
+
+// TestVersions: the version behind each other one.
+func TestVersions(t *testing.T) {
+	for version, want := range map[string]string{"": "1", "0": "1", "9": "10", "199": "200", "999": "1000", "140737488355327": "140737488355328"} {
+		if got := next(version); got != want {
+			t.Errorf("behind %s comes %s", version, got)
+		}
+	}
+}
+
+// TestEndsAreToldLater: a session that ended while the pool did not answer ends there when it
+// does; as many are remembered as may be.
+func TestEndsAreToldLater(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 1, Options{})
+	table, ctx := all[0], t.Context()
+	server.Kill()
+	for range maxUntold + 1 {
+		s := table.Open(ada, Client{})
+		table.End(ctx, s)
+	}
+	if len(table.untold) != maxUntold {
+		t.Errorf("%d ends are remembered", len(table.untold))
+	}
+	last := table.untold[0]
+	server.Run()
+	for range 1000 {
+		if table.keepUp(ctx, nil); len(table.untold) == 0 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := table.pool.Touch(ctx, ada.String(), last.id, "", time.Minute); !errors.Is(err, pool.ErrEnded) {
+		t.Errorf("it is not known as ended: %v", err)
+	}
+}
+
+// TestAskedNodes: a node answers as many questions of others at a time as it may, and what it
+// does not know is answered at once.
+func TestAskedNodes(t *testing.T) {
+	block := make(chan struct{})
+	begun := make(chan struct{}, maxAsked+1)
+	all := tables(t, pooltest.Start(t), 2, Options{Answers: func(_ *Session, what []byte) []byte {
+		begun <- struct{}{}
+		<-block
+		return what
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{}, 2)
+	for _, one := range all {
+		go func() { one.hear(ctx); done <- struct{}{} }()
+	}
+	defer func() { cancel(); <-done; <-done }()
+	s := all[0].Open(ada, Client{})
+	s.Share(ctx)
+	other := all[1].Find(ctx, ada, []byte(s.ID()))
+	if other == nil {
+		t.Fatal("the session is not known")
+	}
+	for range maxAsked {
+		all[0].heard(ctx, message{Kind: kindAsk, From: "nobody", Session: s.id})
+	}
+	for range maxAsked {
+		<-begun
+	}
+	all[0].heard(ctx, message{Kind: kindAsk, From: "nobody", Session: s.id})
+	if len(all[0].asked) != maxAsked || len(begun) != 0 {
+		t.Errorf("%d questions are answered at once", len(all[0].asked)+len(begun))
+	}
+	close(block)
+	for range 1000 {
+		if got := other.AskNode(ctx, all[0].node, []byte("x"), 100*time.Millisecond); string(got) == "x" {
+			break
+		}
+	}
+	all[0].remove(s, true)
+	if got := other.AskNode(ctx, all[0].node, []byte("x"), time.Minute); got != nil {
+		t.Errorf("of a session that it does not know it says %s", got)
+	}
+}
+
+// TestWaitingMessages: of what other nodes say as many wait as may.
+func TestWaitingMessages(t *testing.T) {
+	q := make(chan message, maxWaiting)
+	for i := range maxWaiting + 1 {
+		if put(q, message{Token: strconv.Itoa(i)}) != (i < maxWaiting) {
+			t.Fatalf("message %d", i+1)
+		}
+	}
+}
