@@ -150,7 +150,16 @@ func TestAuditFilters(t *testing.T) {
 	if n := count("action:toolset.* actor:" + me.TokenID + " time:>=24h"); n == 0 {
 		t.Error("no record of what was done just now")
 	}
-	for _, f := range []string{"action:toolset.nothing", "actor:tok_x", "time:<24h", "outcome:refused"} {
+	all := count("action:toolset.create")
+	for _, f := range []string{"resourceName:pets", `resourceName:"PET"`} {
+		if n := count("action:toolset.create " + f); n != all || n == 0 {
+			t.Errorf("%s: %d of %d records of the toolset", f, n, all)
+		}
+	}
+	if n := count("resourceName:none action:toolset.create"); n != 0 {
+		t.Errorf("%d records of a toolset without its name", n)
+	}
+	for _, f := range []string{"action:toolset.nothing", "actor:tok_x", "time:<24h", "outcome:refused", "resourceName:birds"} {
 		if n := count(f); n != 0 {
 			t.Errorf("%s: %d records", f, n)
 		}

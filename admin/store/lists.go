@@ -23,6 +23,7 @@ var (
 		word("state", "state", JobRunning, JobSucceeded, JobFailed), word("kind", "kind"), text("phase", "phase"), text("resource", "resource"), when("startedAt", "created_at"), updated)
 	AuditList = spec([]listing.Order{{Field: number("seq", "seq"), Desc: true}},
 		number("seq", "seq"), word("action", "action"), word("actor", "actor_id").Within("/"), word("actorType", "actor_type"), word("ip", "actor_ip"), text("resource", "resource"),
+		listing.Field{Name: "resourceName", Kind: listing.Text, Column: nameOfResource, NoSort: true},
 		word("outcome", "outcome", "ok", "refused", "failed"), text("reason", "reason"), word("requestId", "request_id"), when("time", "at"))
 	MemberList = spec(newest,
 		text("email", "email"), text("name", "name"), role, created, updated)
@@ -72,6 +73,13 @@ var (
 	role    = word("role", "role", RoleViewer, RoleEditor, RolePublisher, RoleAdmin)
 	label   = listing.Field{Name: "label", Kind: listing.Label, Column: "labels", NoSort: true}
 )
+
+// nameOfResource is what Names says of the resource of an audit record.
+const nameOfResource = `COALESCE((SELECT slug FROM toolsets WHERE workspace_id = audit.workspace_id AND id = audit.resource),
+	(SELECT email FROM members WHERE workspace_id = audit.workspace_id AND id = audit.resource),
+	(SELECT name FROM api_tokens WHERE workspace_id = audit.workspace_id AND id = audit.resource),
+	(SELECT name FROM edges WHERE workspace_id = audit.workspace_id AND id = audit.resource),
+	(SELECT name FROM connector_requests WHERE workspace_id = audit.workspace_id AND id = audit.resource), '')`
 
 func spec(order []listing.Order, fields ...listing.Field) *listing.Spec {
 	return &listing.Spec{Fields: fields, Default: order}

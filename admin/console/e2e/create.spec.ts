@@ -101,3 +101,25 @@ test("one of 300 tools is left out, and search is advised", async ({ page }) => 
   await page.getByRole("link", { name: "Back" }).click();
   await expect(page.getByText("299 of 300 tools chosen")).toBeVisible();
 });
+
+test("two keys that a specification wants together are entered together", async ({ page }) => {
+  const document = keyed("Twice keyed things").replace("security: [{key: []}]", "security: [{key: [], app: []}]").replace("    key: {", "    app: {type: apiKey, in: header, name: X-App}\n    key: {");
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Specification file").setInputFiles({ name: "twice.yaml", mimeType: "application/yaml", buffer: Buffer.from(document) });
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Continue with 1 tool" }).click();
+  const second = page.getByRole("group", { name: /^Credential \d of 2: app$/ });
+  await page.getByRole("group", { name: /^Credential \d of 2: key$/ }).getByLabel("API key").fill("the key of the stand-in");
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await expect(second.getByText("Enter it.")).toBeVisible();
+  await expectAccessible(page);
+  await second.getByLabel("API key").fill("the key of the application");
+  await page.getByRole("button", { name: "Another credential" }).click();
+  await page.getByRole("button", { name: "Not this one" }).click();
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByRole("button", { name: "Run the test" }).click();
+  await page.getByRole("button", { name: "Allow this address and test again" }).click();
+  await expect(page.getByText("Passed, deployed")).toBeVisible();
+  await page.getByRole("link", { name: "3. Authentication" }).click();
+  await expect(page.getByText(/^(?=.*X-Key: ••••)(?=.*X-App: ••••)/)).toBeVisible();
+});

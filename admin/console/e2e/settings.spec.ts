@@ -53,15 +53,36 @@ test("a node is let in as an edge", async ({ page }) => {
   await expect(page.getByRole("row", { name: /rack 7/ }).getByText("Revoked")).toBeVisible();
 });
 
-test("the audit log is read and verified, and the workspace exported", async ({ page }) => {
+test("the audit log is read, verified, filtered and saved, and the workspace exported", async ({ page }) => {
   await page.goto("/settings/audit");
   await page.getByRole("button", { name: "Verify it" }).click();
   await expect(page.getByText(/^\d+ records, nothing is missing or changed\.$/)).toBeVisible();
   await page.getByRole("button", { name: /: toolset\.deploy$/ }).first().click();
   await expect(page.getByRole("dialog").getByText("Hash")).toBeVisible();
   await expectAccessibleEverywhere(page, "audit-record");
-  await page.getByRole("button", { name: "Close" }).click();
-  await page.getByRole("link", { name: "Backup and about" }).click();
+  await page.getByRole("link", { name: "Only of this" }).click();
+  await expect(page.getByRole("dialog")).toBeHidden();
+  await expect(page.getByLabel("Of", { exact: true })).toHaveValue(/^ts_/);
+  await page.getByRole("button", { name: "Show all" }).click();
+
+  await page.getByLabel("Who").selectOption("local administrator");
+  await page.getByLabel("What").fill("toolset.");
+  await page.getByLabel("Of", { exact: true }).fill("EMO");
+  await page.getByLabel("From", { exact: true }).fill("2020-02-29");
+  await page.getByRole("button", { name: "Filter" }).click();
+  const log = page.getByRole("region", { name: "Audit log" });
+  await expect(log.getByRole("row", { name: /toolset\.deploy demo local administrator/ }).first()).toBeVisible();
+  await expect(log.getByText(/^(session|token|grant)\./)).toHaveCount(0);
+  await expect(log.getByText("refused", { exact: true })).toHaveCount(0);
+  await expect(page.getByText(/^sluice audit list --filter 'actor:"tok_\w+" action:toolset\.\* resourceName:"EMO" time:>=2020-02-2/)).toBeVisible();
+  const sheet = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as CSV" }).click();
+  expect(readFileSync(await (await sheet).path(), "utf8")).toMatch(/^seq,id,time,action,.*\r\n\d+,aud_\w+,[^,]+,toolset\.\w+,ts_\w+,demo,token,tok_\w+,local administrator,/);
+  await page.getByLabel("To", { exact: true }).fill("2020-03-01");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await expect(page.getByText(/^No record that fits\./)).toBeVisible();
+
+  await page.goto("/settings/about");
   const saved = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save the export" }).click();
   const text = readFileSync(await (await saved).path(), "utf8");

@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "
 import { Failed, NotFound } from "./components/fallback";
 import { load } from "./lib/connection";
 import { readSearch } from "./pages/analytics/search";
+import { readAuditSearch } from "./pages/settings/auditsearch";
 import { Shell } from "./shell/shell";
 
 /** A page whose files are loaded when it is opened. */
@@ -120,6 +121,7 @@ const domains = createRoute({
 const audit = createRoute({
   getParentRoute: () => settings,
   path: "/settings/audit",
+  validateSearch: readAuditSearch,
   component: page(() => import("./pages/settings/audit"), "AuditLog"),
 });
 

@@ -43,6 +43,16 @@ export function CodeBlock({ text, label, low = false }: { text: string; label: s
   );
 }
 
+/** A command below what it is about. */
+export function CopyLine({ command }: { command: string }) {
+  return (
+    <p className="mt-1 flex items-center gap-1">
+      <code className="min-w-0 font-mono text-[0.9rem] break-words">{command}</code>
+      <Copy text={command} label={`Copy ${command}`} />
+    </p>
+  );
+}
+
 /** The command that does what the page does. */
 export function CommandLine({ command }: { command: string }) {
   return (

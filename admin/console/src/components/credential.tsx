@@ -137,6 +137,27 @@ export function missingOf(auth: Auth, stored?: Schemas["Authentication"]): (keyo
   return kind ? entriesOf(kind).filter((e) => !e.optional && !(kept && (e.secret || e.key === "certificate")) && !auth[e.key]).map((e) => e.key) : [];
 }
 
+/**
+ * The credentials that the specification wants together, of which the first one that fits
+ * decides; one where it wants one.
+ */
+export function togetherOf(methods: Method[], offered: readonly Kind[]): Auth[] {
+  const fits = (m: Method) => {
+    const kind = kindOf(m.suggestion);
+    return kind !== undefined && offered.includes(kind);
+  };
+  const first = methods.find(fits);
+  const beside = methods.filter((m) => first?.with?.includes(m.id) && fits(m));
+  if (!first || beside.length === 0) return [firstOf(undefined, methods, offered)];
+  return [first, ...beside].map((m) => ({ ...firstOf(undefined, [m], offered), scheme: m.id }));
+}
+
+/** What is sent of several credentials: a list, or the one. */
+export function bodyOfAll(auths: Auth[]): Auth {
+  const [first, ...others] = auths.map(bodyOf);
+  return first && others.length === 0 ? { ...first, scheme: undefined } : { authType: "list", items: auths.map(bodyOf) as Schemas["AuthItem"][] };
+}
+
 interface Props {
   auth: Auth;
   offered: readonly Kind[];
@@ -144,11 +165,13 @@ interface Props {
   stored?: Schemas["Authentication"];
   missing: (keyof Auth)[];
   error: unknown;
+  /** Where it stands in what is sent: /items/1. */
+  at?: string;
   onChange: (auth: Auth) => void;
 }
 
 /** The fields of a credential. What is secret is only ever written. */
-export function CredentialFields({ auth, offered, stored, missing, error, onChange }: Props) {
+export function CredentialFields({ auth, offered, stored, missing, error, at = "", onChange }: Props) {
   const kind = kindOf(auth) ?? "header";
   const entries = entriesOf(kind);
   const kept = stored !== undefined && kindOf(stored) === kind;
@@ -167,7 +190,7 @@ export function CredentialFields({ auth, offered, stored, missing, error, onChan
           label: e.label,
           spellCheck: false,
           hint: e.secret ? (kept ? "Left empty, the stored one stays." : "Stored encrypted, and shown to nobody again.") : e.hint,
-          error: missing.includes(e.key) ? "Enter it." : faultAt(error, `/${e.key}`),
+          error: missing.includes(e.key) ? "Enter it." : faultAt(error, `${at}/${e.key}`),
           value: String(auth[e.key] ?? ""),
           onChange: (event: { target: { value: string } }) => onChange({ ...auth, [e.key]: event.target.value }),
         };

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CommandLine } from "../../components/copy";
@@ -6,19 +6,16 @@ import { Select, TextField } from "../../components/field";
 import { More } from "../../components/more";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { SaveCSV } from "../../components/savecsv";
 import { Skeleton } from "../../components/skeleton";
 import { Table, type Column } from "../../components/table";
 import { shellWord } from "../../lib/clients";
-import { csv, download } from "../../lib/csv";
 import { count, milliseconds, plural, saved, second } from "../../lib/format";
 import { useAnalytics } from "./analytics";
 import { CallDrawer } from "./call";
 import { OutcomeBadge } from "./outcome";
 import { callsOf, callsPage, type Call } from "./queries";
 import { outcomes, type Search } from "./search";
-
-/** So many calls are in one CSV file. */
-const EXPORTED = 10_000;
 
 const columns = (show: (id: string) => void): Column<Call>[] => [
   {
@@ -100,35 +97,18 @@ function Filter({ search, change }: { search: Search; change: (part: Search) => 
   );
 }
 
-/** Saves the calls that fit, page by page. */
+/** Saves the calls that fit. */
 function Export({ search }: { search: Search }) {
-  const save = useMutation({
-    mutationFn: async () => {
-      const all: Call[] = [];
-      let cursor = "";
-      do {
-        const page = await callsPage(search, cursor, 200);
-        all.push(...page.items);
-        cursor = page.nextCursor ?? "";
-      } while (cursor && all.length < EXPORTED);
-      const names = ["id", "at", "toolset", "tool", "revision", "outcome", "cause", "status", "credential", "caller_kind", "caller", "node", "total_ms", "upstream_ms", "bytes_before", "bytes_after", "tokens_before", "tokens_after", "cached", "trace"];
-      const row = (c: Call) => [
+  return (
+    <SaveCSV
+      file="calls.csv"
+      one="call"
+      names={["id", "at", "toolset", "tool", "revision", "outcome", "cause", "status", "credential", "caller_kind", "caller", "node", "total_ms", "upstream_ms", "bytes_before", "bytes_after", "tokens_before", "tokens_after", "cached", "trace"]}
+      page={(cursor) => callsPage(search, cursor, 200)}
+      row={(c) => [
         c.id, c.at, c.toolset ?? c.toolsetId, c.tool, c.revision, c.outcome, c.cause, c.status, c.credential, c.caller.kind, c.caller.id, c.node,
         c.duration.totalMs, c.duration.upstreamMs, c.bytes.before, c.bytes.after, c.tokens.before, c.tokens.after, c.cached ? "true" : "false", c.trace,
-      ];
-      download("calls.csv", csv(names, all.map(row)));
-      return { calls: all.length, more: cursor !== "" };
-    },
-  });
-  return (
-    <span className="flex flex-wrap items-center gap-3">
-      <span role="status" className="text-muted">
-        {save.data ? `${plural(save.data.calls, "call")} saved${save.data.more ? "; there are more, choose a shorter range" : ""}` : ""}
-      </span>
-      {save.isError ? <ProblemNote error={save.error} /> : null}
-      <Button busy={save.isPending} onClick={() => save.mutate()}>
-        Save as CSV
-      </Button>
-    </span>
+      ]}
+    />
   );
 }

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CommandLine } from "../../components/copy";
-import { bodyOf, CredentialFields, firstOf, keyKinds, kindOf, missingOf, titleOf, type Auth, type Method } from "../../components/credential";
+import { bodyOfAll, CredentialFields, firstOf, keyKinds, kindOf, missingOf, titleOf, togetherOf, type Auth, type Method } from "../../components/credential";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, unwrap, type Schemas } from "../../lib/api";
@@ -17,6 +17,18 @@ const fits = (m: Method) => {
   return kind !== undefined && keyKinds.includes(kind);
 };
 
+/** So many credentials are combined at the most. */
+const MOST = 16;
+
+/** What one more credential begins with: a method that none of them is of yet. */
+const another = (methods: Method[], auths: Auth[]): Auth => {
+  const rest = methods.filter((m) => fits(m) && !auths.some((a) => a.scheme === m.id || sameName(a, m.suggestion)));
+  return firstOf(undefined, rest, keyKinds);
+};
+
+const sameName = (a: Auth, m: Method["suggestion"]) =>
+  a.authType === m?.authType && a.headerName === m.headerName && a.parameterName === m.parameterName && a.cookieName === m.cookieName;
+
 export function Authentication() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
@@ -25,8 +37,8 @@ export function Authentication() {
 
 function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   const methods = t.authenticationMethods;
-  const [auth, setAuth] = useState(() => firstOf(undefined, methods, keyKinds));
-  const [missing, setMissing] = useState<(keyof Auth)[]>([]);
+  const [auths, setAuths] = useState(() => togetherOf(methods, keyKinds));
+  const [missing, setMissing] = useState<(keyof Auth)[][]>([]);
   const navigate = useNavigate();
   const queries = useQueryClient();
   const mcp = t.source.kind === "mcp";
@@ -35,7 +47,7 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   const save = useMutation({
     mutationFn: async () => {
       const { etag } = await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 });
-      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: bodyOf(auth) }));
+      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: bodyOfAll(auths) }));
     },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
@@ -44,9 +56,13 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
   });
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const empty = missingOf(auth);
+    const empty = auths.map((auth) => missingOf(auth));
     setMissing(empty);
-    if (empty.length === 0) save.mutate();
+    if (empty.every((fields) => fields.length === 0)) save.mutate();
+  };
+  const change = (next: Auth[]) => {
+    setAuths(next);
+    setMissing([]);
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-5">
@@ -77,18 +93,34 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
           </p>
         ) : null}
       </Card>
-      <Card title={t.authentication ? "Replace the credential" : "Credential"}>
-        <CredentialFields
-          auth={auth}
-          offered={keyKinds}
-          missing={missing}
-          error={save.error}
-          onChange={(next) => {
-            setAuth(next);
-            setMissing([]);
-          }}
-        />
-      </Card>
+      {auths.map((auth, i) => {
+        const name = auths.length === 1 ? (t.authentication ? "Replace the credential" : "Credential") : `Credential ${i + 1} of ${auths.length}${auth.scheme ? `: ${auth.scheme}` : ""}`;
+        return (
+          // oxlint-disable-next-line no-array-index-key -- they have no other name, and are added and taken away at the end
+          <fieldset key={i}>
+            <legend className="sr-only">{name}</legend>
+            <Card
+              title={name}
+              actions={i > 0 && i === auths.length - 1 ? <Button onClick={() => change(auths.slice(0, -1))}>Not this one</Button> : null}
+            >
+              <CredentialFields
+                auth={auth}
+                offered={keyKinds}
+                missing={missing[i] ?? []}
+                error={save.error}
+                at={auths.length > 1 ? `/items/${i}` : ""}
+                onChange={(next) => change(auths.map((a, n) => (n === i ? next : a)))}
+              />
+            </Card>
+          </fieldset>
+        );
+      })}
+      {auths.length < MOST ? (
+        <div className="flex flex-wrap items-center gap-3">
+          <Button onClick={() => change([...auths, another(methods, auths)])}>Another credential</Button>
+          <p className="text-muted">For an API that wants two keys in every call.</p>
+        </div>
+      ) : null}
       {save.isError ? <ProblemNote error={save.error} /> : null}
       <Next back={mcp ? "/toolsets/new/mcp" : "/toolsets/new/$slug/review"} slug={t.slug}>
         <Button onClick={() => void on()}>{t.authentication ? "Keep it" : methods.length > 0 ? "Continue without" : "Skip"}</Button>

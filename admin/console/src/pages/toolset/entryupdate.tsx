@@ -99,4 +99,4 @@ function EntryUpdate({ toolset: t, connector, entry }: { toolset: Toolset; conne
   );
 }
 
-const outcome = (taken: Refreshed) => (taken.deployed ? "It is tested and live." : taken.waiting ? sentence(`It waits in the draft: ${taken.waiting}`) : "It is in the draft.");
+export const outcome = (taken: Refreshed) => (taken.deployed ? "It is tested and live." : taken.waiting ? sentence(`It waits in the draft: ${taken.waiting}`) : "It is in the draft.");

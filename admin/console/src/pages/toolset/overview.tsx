@@ -12,7 +12,9 @@ import type { Schemas } from "../../lib/api";
 import { clientSetups } from "../../lib/clients";
 import { date, milliseconds, saved, count } from "../../lib/format";
 import { toolsetQuery, usageQuery } from "../../lib/queries";
+import { Attention } from "./attention";
 import { EntryUpdates } from "./entryupdate";
+import { HeldChanges } from "./heldchange";
 
 export function Overview() {
   const { slug } = useParams({ from: "/toolsets/$slug" });
@@ -22,6 +24,8 @@ export function Overview() {
   const t = toolset.data.data;
   return (
     <div className="space-y-5">
+      <HeldChanges toolset={t} />
+      <Attention toolset={t} />
       <EntryUpdates toolset={t} />
       <Address toolset={t} />
       {usage.isError ? <ProblemNote error={usage.error} retry={() => void usage.refetch()} /> : null}

@@ -1,18 +1,18 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { Button, buttonClass } from "../../components/button";
+import { Button } from "../../components/button";
 import { CodeBlock, CommandLine } from "../../components/copy";
 import { Dialog } from "../../components/dialog";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
-import { Badge } from "../../components/status";
 import { api, unwrap, unwrapTagged, type Schemas } from "../../lib/api";
 import { plural } from "../../lib/format";
 import { Problem } from "../../lib/problem";
 import { useCan } from "../../lib/session";
 import { AddWorkflows } from "./addworkflows";
+import { MadeTool } from "./madetool";
 import { OneScript, scriptsQuery } from "./scripts";
 
 type Workflow = Schemas["ToolsetWorkflow"];
@@ -70,40 +70,22 @@ function One({ slug, workflow: w, editor, remove }: { slug: string; workflow: Wo
     enabled: open,
   });
   return (
-    <Card title={w.name} actions={w.state === "ready" ? <Badge tone="ok">Ready</Badge> : <Badge tone="warn">Waiting</Badge>}>
-      {w.title || w.description ? <p className="break-words">{w.title ?? w.description}</p> : null}
+    <MadeTool
+      slug={slug}
+      tool={w}
+      editor={editor}
+      remove={remove}
+      text="Document"
+      open={open}
+      onOpen={setOpen}
+      whole={{ error: whole.error, text: whole.data?.document, retry: () => void whole.refetch() }}
+      plan={<CodeBlock label={`the plan of ${w.name}`} text={w.plan} />}
+    >
       <p className="mb-2 text-muted">
         {plural(w.steps, "step")}
         {w.workflowId !== w.name ? `, ${w.workflowId} in its document` : ""}
       </p>
-      {w.missing?.length ? (
-        <p className="mb-2 break-words text-warn">
-          It is not served before these are there and enabled: <code className="font-mono">{w.missing.join(", ")}</code>
-        </p>
-      ) : null}
-      <CodeBlock label={`the plan of ${w.name}`} text={w.plan} />
-      <div className="mt-3 flex flex-wrap gap-2">
-        {editor && w.state === "ready" ? (
-          <Link to="/playground" search={{ toolset: slug, tool: w.name }} className={buttonClass("primary")} aria-label={`Test ${w.name}`}>
-            Test
-          </Link>
-        ) : null}
-        <Button onClick={() => setOpen(!open)} aria-expanded={open} aria-label={`Document of ${w.name}`}>
-          Document
-        </Button>
-        {editor ? (
-          <Button onClick={remove} aria-label={`Remove ${w.name}`}>
-            Remove
-          </Button>
-        ) : null}
-      </div>
-      {open ? (
-        <div className="mt-3">
-          {whole.isError ? <ProblemNote error={whole.error} retry={() => void whole.refetch()} /> : null}
-          {whole.data?.document ? <CodeBlock label={`the document of ${w.name}`} text={whole.data.document} /> : null}
-        </div>
-      ) : null}
-    </Card>
+    </MadeTool>
   );
 }
 

@@ -1,0 +1,22 @@
+import { expect, test } from "vitest";
+import { bodyOfAll, keyKinds, togetherOf, type Auth, type Method } from "./credential";
+
+const method = (id: string, suggestion: object, others: string[] = []) => ({ id, type: "apiKey", operations: 1, suggestion, with: others }) as unknown as Method;
+
+test("what a specification wants together is entered together", () => {
+  const key = method("key", { authType: "header", headerName: "X-Key" }, ["app"]);
+  const app = method("app", { authType: "header", headerName: "X-App" }, ["key"]);
+  const login = method("login", { authType: "oauth2", grant: "authorization_code" });
+  expect(togetherOf([login, key, app], keyKinds)).toEqual([
+    { authType: "header", headerName: "X-Key", scheme: "key" },
+    { authType: "header", headerName: "X-App", scheme: "app" },
+  ]);
+  expect(togetherOf([{ ...key, with: ["login"] }, login], keyKinds)).toEqual([{ authType: "header", headerName: "X-Key" }]);
+  expect(togetherOf([], keyKinds)).toHaveLength(1);
+});
+
+test("several credentials are sent as a list, one as itself", () => {
+  const one: Auth = { authType: "header", headerName: "X-Key", apiKey: "a", scheme: "key" };
+  expect(bodyOfAll([one])).toEqual({ authType: "header", headerName: "X-Key", apiKey: "a" });
+  expect(bodyOfAll([one, { authType: "query", parameterName: "token", apiKey: "b" }])).toEqual({ authType: "list", items: [one, { authType: "query", parameterName: "token", apiKey: "b" }] });
+});
