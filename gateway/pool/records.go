@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxRecords is how many one owner may have: the one unused longest goes first.
+	// maxRecords is how many one owner may have: the one unused longest goes first. As many
+	// are known as ended.
 	maxRecords = 10_000
 	// maxFields is how many fields a record may have, and maxField how large one may be, its
 	// name included.
@@ -104,25 +105,34 @@ return 1
 `)
 
 // endRecord ends a record, which stays known as ended. ARGV: milliseconds that it does, its
-// id, for how many milliseconds nobody may have used it, '0' for any. 0: somebody did.
+// id, for how many milliseconds nobody may have used it, '0' for any, and how many ended
+// records of its owner stay known. 0: somebody used it.
 var endRecord = valkey.NewLuaScript(`
 local idle = tonumber(ARGV[3])
-if idle > 0 then
-  local t = redis.call('TIME')
-  local used = redis.call('ZSCORE', KEYS[2], ARGV[2])
-  if used and t[1] * 1000 + math.floor(t[2] / 1000) - used < idle then return 0 end
-end
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local used = redis.call('ZSCORE', KEYS[2], ARGV[2])
+if idle > 0 and used and now - used < idle then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[2])
 redis.call('HSET', KEYS[1], '.ended', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
+local ended = KEYS[2] .. ':ended'
+redis.call('ZREMRANGEBYSCORE', ended, '-inf', now - ARGV[1])
+redis.call('ZADD', ended, now, ARGV[2])
+redis.call('PEXPIRE', ended, ARGV[1])
+while redis.call('ZCARD', ended) > tonumber(ARGV[4]) do
+  redis.call('DEL', KEYS[2] .. ':' .. redis.call('ZPOPMIN', ended)[1])
+end
 return 1
 `)
 
-// names of a record and of all its owner has.
-func (d *derived) record(owner, id string) []string {
-	all := d.name("records", owner)
-	return []string{all + ":" + id, all}
+// record is the names of a record and of all that its owner has, and the id of the record as
+// the server has it: a keyed hash, since who has the id of a session may use it where no token
+// is needed.
+func (d *derived) record(owner, id string) (keys []string, hidden string) {
+	all, hidden := d.name("records", owner), d.field("id\x00"+id)
+	return []string{all + ":" + hidden, all}, hidden
 }
 
 // field is the name that a field has at the server.
@@ -174,8 +184,8 @@ func (s *Store) Open(ctx context.Context, owner, id string, fields map[string][]
 	n, _ := rand.Int(rand.Reader, big.NewInt(1<<47)) // never fails
 	version = n.String()
 	err = s.do(ctx, "open", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys := k.record(owner, id)
-		args := []string{milliseconds(stay), strconv.Itoa(maxRecords), id, version}
+		keys, hidden := k.record(owner, id)
+		args := []string{milliseconds(stay), strconv.Itoa(maxRecords), hidden, version}
 		for name, value := range fields {
 			if len(name)+len(value) <= maxField {
 				args = append(args, k.field(name), k.sealField(keys[0], name, value))
@@ -194,8 +204,8 @@ func (s *Store) Open(ctx context.Context, owner, id string, fields map[string][]
 // knows, "" for none. It fails with [ErrNone], [ErrEnded] or [ErrAway].
 func (s *Store) Touch(ctx context.Context, owner, id, known string, stay time.Duration) (r Record, err error) {
 	err = s.do(ctx, "touch", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys := k.record(owner, id)
-		said, err := touchRecord.Exec(ctx, c, keys, []string{milliseconds(stay), id, known}).AsStrSlice()
+		keys, hidden := k.record(owner, id)
+		said, err := touchRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, known}).AsStrSlice()
 		if err = refused(said, err); err != nil {
 			return err
 		}
@@ -240,7 +250,7 @@ func (s *Store) Set(ctx context.Context, owner, id, name string, value []byte, o
 		return "", nil, ErrFull
 	}
 	err = s.do(ctx, "set", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys := k.record(owner, id)
+		keys, _ := k.record(owner, id)
 		stays := "0"
 		if once {
 			stays = "1"
@@ -270,7 +280,8 @@ func (s *Store) Unset(ctx context.Context, owner, id, name string, value []byte)
 		if value != nil {
 			tag = k.tag(name, value)
 		}
-		return unsetField.Exec(ctx, c, k.record(owner, id), []string{k.field(name), tag}).Error()
+		keys, _ := k.record(owner, id)
+		return unsetField.Exec(ctx, c, keys, []string{k.field(name), tag}).Error()
 	})
 }
 
@@ -279,7 +290,8 @@ func (s *Store) Unset(ctx context.Context, owner, id, name string, value []byte)
 // [ErrAway].
 func (s *Store) End(ctx context.Context, owner, id string, idle, stay time.Duration) (ended bool, err error) {
 	err = s.do(ctx, "end", func(ctx context.Context, c valkey.Client, k *derived) error {
-		n, err := endRecord.Exec(ctx, c, k.record(owner, id), []string{milliseconds(stay), id, milliseconds(idle)}).AsInt64()
+		keys, hidden := k.record(owner, id)
+		n, err := endRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, milliseconds(idle), strconv.Itoa(maxRecords)}).AsInt64()
 		ended = n == 1
 		return err
 	})

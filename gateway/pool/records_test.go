@@ -73,10 +73,10 @@ func TestRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if strings.Contains(key, "ann") {
-			t.Errorf("the key %q says whose it is", key)
+		if strings.Contains(key, "ann") || strings.Contains(key, "r1") {
+			t.Errorf("the key %q says whose it is, or which", key)
 		}
-		if !strings.HasSuffix(key, ":r1") {
+		if strings.HasSuffix(key, "}") { // all of an owner
 			continue
 		}
 		all, err := raw.Do(ctx, raw.B().Hgetall().Key(key).Build()).AsStrMap()
@@ -158,8 +158,9 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 	raw := *p.client.Load()
 	all := p.keys.now().name("records", "ann")
+	_, second := p.keys.now().record("ann", "1")
 	// Time has milliseconds there: the one that is oldest by it must be one.
-	if err := raw.Do(ctx, raw.B().Zadd().Key(all).Xx().ScoreMember().ScoreMember(1, "1").Build()).Error(); err != nil {
+	if err := raw.Do(ctx, raw.B().Zadd().Key(all).Xx().ScoreMember().ScoreMember(1, second).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	n, err := raw.Do(ctx, raw.B().Zcard().Key(all).Build()).AsInt64()
@@ -177,6 +178,15 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 	if _, err := p.Touch(ctx, "bob", "c", "", time.Minute); err != nil {
 		t.Errorf("another's has gone: %v", err)
+	}
+	for i := range maxRecords + 1 {
+		if ended, err := p.End(ctx, "ann", strconv.Itoa(i), 0, time.Minute); err != nil || !ended {
+			t.Fatalf("record %d: %v", i, err)
+		}
+	}
+	keys, err := raw.Do(ctx, raw.B().Keys().Pattern(all+":*").Build()).AsStrSlice()
+	if err != nil || len(keys) != maxRecords+3 { // two that live, and the list of the ended ones
+		t.Errorf("%d keys of an owner who ended %d records, %v", len(keys), maxRecords+1, err)
 	}
 }
 
