@@ -428,6 +428,8 @@ func TestArguments(t *testing.T) {
 		{`args.id + 1`, `{"id":4}`, "5"},
 		{"const o = await tools.shop.get_order({id: args.id});\nreturn o.id", `{"id":4}`, "4"},
 		{`async () => args.text`, "{\"text\":\"a\u2028'\\\"`${1}\"}", "\"a\u2028'\\\"`${1}\""},
+		{`async ({id}) => id + 1`, `{"id":4}`, "5"},
+		{`async (given) => typeof given`, ``, `"undefined"`},
 		{`return [Object.keys(args), ({}).polluted ?? null]`, `{"__proto__":{"polluted":1}}`, `[["__proto__"],null]`},
 		{`return [args, args.id + 1n]`, `{"id":9007199254740993,"list":[-12345678901234567890],"x":9007199254740993.5,"s":"9007199254740993"}`, `[{"id":9007199254740993,"list":[-12345678901234567890],"x":9007199254740994,"s":"9007199254740993"},9007199254740994]`},
 		{`typeof args`, ``, `"undefined"`},

@@ -328,7 +328,7 @@ static int settle(JSValue promise) {
 }
 
 // run runs the script: an expression, else statements whose last value counts, else the
-// body of a function. A promise as the value is awaited, and a function called.
+// body of a function. A promise as the value is awaited, and a function called with args.
 EXPORT("run") void run(unsigned long long s) {
 	seed = s | 1;
 	JS_UpdateStackTop(rt);
@@ -360,7 +360,11 @@ EXPORT("run") void run(unsigned long long s) {
 			if (JS_PromiseState(ctx, v) != JS_PROMISE_NOT_A_PROMISE) { p = v; continue; } // "main();" at the end
 		}
 		if (called || !JS_IsFunction(ctx, v)) { finish(v); return; }
-		p = JS_Call(ctx, v, JS_UNDEFINED, 0, NULL);
+		static const char arguments[] = "typeof args=='undefined'?undefined:args"; // of a script that is a tool
+		JSValue args = JS_Eval(ctx, arguments, sizeof arguments - 1, "prelude.js", JS_EVAL_TYPE_GLOBAL);
+		if (JS_IsException(args)) { fail_with(JS_GetException(ctx)); return; }
+		p = JS_Call(ctx, v, JS_UNDEFINED, 1, (JSValueConst *)&args);
+		JS_FreeValue(ctx, args);
 		called = 1;
 	}
 }
