@@ -49,6 +49,7 @@ func (e *PluginError) Error() string {
 type TrapError struct {
 	Reason string
 	Denied bool // it used what was not granted to it
+	Start  bool // when it was started, before its first call
 }
 
 // Error says that the plugin crashed, and why.
@@ -123,7 +124,7 @@ func beforeCall(err error, within time.Duration) error {
 	var trap *TrapError
 	switch {
 	case errors.As(err, &trap):
-		return &TrapError{trap.Reason + ", while it was started", trap.Denied}
+		return &TrapError{Reason: trap.Reason + ", while it was started", Denied: trap.Denied, Start: true}
 	case errors.Is(err, ErrDeadline):
 		return fmt.Errorf("%w: it was not started within %s of processor time", err, within)
 	}

@@ -412,9 +412,11 @@ func pluginFailed(p *guest.Package, err error) error {
 		return problem.New(problem.InvalidPlugin, "plugin %s failed: %s", p.Manifest.Name, said)
 	}
 	remedy := "run it on a smaller body, with more memory (limits.memoryBytes in plugin.json), or under a debugger of its language"
-	switch denied, _ := errors.AsType[*extism.TrapError](err); {
-	case denied != nil && denied.Denied:
+	switch trap, _ := errors.AsType[*extism.TrapError](err); {
+	case trap != nil && trap.Denied:
 		remedy = "ask for it in capabilities of plugin.json; whoever binds the plugin grants it"
+	case trap != nil && trap.Start:
+		remedy = "look at its start function, and whether its segments of data and elements are within the memory and the table"
 	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
 	case errors.Is(err, extism.ErrTooLarge):
