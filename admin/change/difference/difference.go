@@ -147,6 +147,9 @@ func (c *Changes) Why() string {
 	if c.Origins != nil {
 		return c.Origins.Why()
 	}
+	if c.Breaking == 1 {
+		return "1 tool changes in a breaking way"
+	}
 	return fmt.Sprintf("%d tools change in a breaking way", c.Breaking)
 }
 
