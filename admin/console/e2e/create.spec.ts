@@ -114,8 +114,8 @@ test("two keys that a specification wants together are entered together", async 
   await expect(second.getByText("Enter it.")).toBeVisible();
   await expectAccessible(page);
   await second.getByLabel("API key").fill("the key of the application");
-  await page.getByRole("button", { name: "Another credential" }).click();
-  await page.getByRole("button", { name: "Not this one" }).click();
+  await page.getByRole("button", { name: "Add a credential" }).click();
+  await page.getByRole("button", { name: "Remove this credential" }).click();
   await page.getByRole("button", { name: "Save and continue" }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await page.getByRole("button", { name: "Allow this address and test again" }).click();

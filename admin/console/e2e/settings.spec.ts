@@ -60,14 +60,14 @@ test("the audit log is read, verified, filtered and saved, and the workspace exp
   await page.getByRole("button", { name: /: toolset\.deploy$/ }).first().click();
   await expect(page.getByRole("dialog").getByText("Hash")).toBeVisible();
   await expectAccessibleEverywhere(page, "audit-record");
-  await page.getByRole("link", { name: "Only of this" }).click();
+  await page.getByRole("link", { name: "Only this resource" }).click();
   await expect(page.getByRole("dialog")).toBeHidden();
-  await expect(page.getByLabel("Of", { exact: true })).toHaveValue(/^ts_/);
+  await expect(page.getByLabel("Resource", { exact: true })).toHaveValue(/^ts_/);
   await page.getByRole("button", { name: "Show all" }).click();
 
-  await page.getByLabel("Who").selectOption("local administrator");
-  await page.getByLabel("What").fill("toolset.");
-  await page.getByLabel("Of", { exact: true }).fill("EMO");
+  await page.getByLabel("Actor", { exact: true }).selectOption("local administrator");
+  await page.getByLabel("Action", { exact: true }).fill("toolset.");
+  await page.getByLabel("Resource", { exact: true }).fill("EMO");
   await page.getByLabel("From", { exact: true }).fill("2020-02-29");
   await page.getByRole("button", { name: "Filter" }).click();
   const log = page.getByRole("region", { name: "Audit log" });
@@ -80,7 +80,7 @@ test("the audit log is read, verified, filtered and saved, and the workspace exp
   expect(readFileSync(await (await sheet).path(), "utf8")).toMatch(/^seq,id,time,action,.*\r\n\d+,aud_\w+,[^,]+,toolset\.\w+,ts_\w+,demo,token,tok_\w+,local administrator,/);
   await page.getByLabel("To", { exact: true }).fill("2020-03-01");
   await page.getByRole("button", { name: "Filter" }).click();
-  await expect(page.getByText(/^No record that fits\./)).toBeVisible();
+  await expect(page.getByText(/^No matching records\./)).toBeVisible();
 
   await page.goto("/settings/about");
   const saved = page.waitForEvent("download");

@@ -101,7 +101,7 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
             <legend className="sr-only">{name}</legend>
             <Card
               title={name}
-              actions={i > 0 && i === auths.length - 1 ? <Button onClick={() => change(auths.slice(0, -1))}>Not this one</Button> : null}
+              actions={i > 0 && i === auths.length - 1 ? <Button onClick={() => change(auths.slice(0, -1))}>Remove this credential</Button> : null}
             >
               <CredentialFields
                 auth={auth}
@@ -117,8 +117,8 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
       })}
       {auths.length < MOST ? (
         <div className="flex flex-wrap items-center gap-3">
-          <Button onClick={() => change([...auths, another(methods, auths)])}>Another credential</Button>
-          <p className="text-muted">For an API that wants two keys in every call.</p>
+          <Button onClick={() => change([...auths, another(methods, auths)])}>Add a credential</Button>
+          <p className="text-muted">For an API that needs two keys in each call.</p>
         </div>
       ) : null}
       {save.isError ? <ProblemNote error={save.error} /> : null}

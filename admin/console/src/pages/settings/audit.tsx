@@ -76,7 +76,7 @@ function Log({ filter }: { filter: string }) {
         </div>
         {records.isError ? <div className="p-3"><ProblemNote error={records.error} retry={() => void records.refetch()} /></div> : null}
         {records.isPending ? <Skeleton rows={10} /> : null}
-        {records.data && rows.length === 0 ? <p className="p-4 text-muted">No record that fits. “What” is the whole action or how it begins, as toolset or toolset.deploy.</p> : null}
+        {records.data && rows.length === 0 ? <p className="p-4 text-muted">No matching records. “Action” is a whole action or its beginning, such as toolset or toolset.deploy.</p> : null}
         {rows.length > 0 ? <Table label="Audit log" columns={columns(setChosen)} rows={rows} id={(r) => r.id} /> : null}
         <More list={records} />
       </Card>
@@ -99,8 +99,8 @@ function Whole() {
     onSuccess: ({ envelope }) => download("audit-head.json", JSON.stringify(envelope), "application/json"),
   });
   return (
-    <Card title="Whether it is whole">
-      <p className="mb-3 text-muted">Each record holds the hash of the one before it, and the newest is signed. A signed head that is kept on another machine shows later that nothing was taken away.</p>
+    <Card title="Integrity">
+      <p className="mb-3 text-muted">Each record holds the hash of the one before it, and the newest is signed. A signed head that is kept on another machine proves later that no record was removed.</p>
       <div className="flex flex-wrap items-center gap-3">
         <Button busy={verify.isPending} onClick={() => verify.mutate()}>
           Verify it
@@ -149,12 +149,12 @@ function Alike({ to: r, close }: { to: Record; close: () => void }) {
       </Link>
       {r.resource ? (
         <Link to="/settings/audit" search={{ of: r.resource }} className={buttonClass()} onClick={close}>
-          Only of this
+          Only this resource
         </Link>
       ) : null}
       {by ? (
         <Link to="/settings/audit" search={{ who: by }} className={buttonClass()} onClick={close}>
-          Only by this one
+          Only this actor
         </Link>
       ) : null}
     </>

@@ -26,7 +26,7 @@ const actorsQuery = queryOptions({
   staleTime: 60_000,
 });
 
-const kinds = { system: "The node by itself", user: "Callers of toolsets", public: "Who asks for connectors without an account", unknown: "Nobody known: a refused request" };
+const kinds = { system: "The node itself", user: "Callers of toolsets", public: "Public requests for connectors", unknown: "Unauthenticated requests" };
 
 /** Chooses the records that are shown: who did what, of what, when, and how it ended. */
 export function AuditFilter() {
@@ -40,10 +40,10 @@ export function AuditFilter() {
   return (
     <form key={JSON.stringify(search)} onSubmit={submit} aria-label="Filter of the audit log" className="grid items-end gap-3 p-3 sm:grid-cols-2 lg:grid-cols-4">
       <Who chosen={search.who} />
-      <TextField label="What" name="what" defaultValue={search.what} maxLength={80} placeholder="toolset.deploy" />
-      <TextField label="Of" name="of" defaultValue={search.of} maxLength={80} placeholder="name or id" />
+      <TextField label="Action" name="what" defaultValue={search.what} maxLength={80} placeholder="toolset.deploy" />
+      <TextField label="Resource" name="of" defaultValue={search.of} maxLength={80} placeholder="name or id" />
       <Select label="Outcome" name="outcome" defaultValue={search.outcome ?? ""}>
-        <option value="">Every outcome</option>
+        <option value="">Any outcome</option>
         {Object.entries(auditOutcomes).map(([value, name]) => (
           <option key={value} value={value}>
             {name}
@@ -64,8 +64,8 @@ function Who({ chosen }: { chosen: AuditSearch["who"] | undefined }) {
   const groups = useQuery(actorsQuery).data ?? [];
   const listed = chosen === undefined || Object.keys(kinds).some((k) => chosen === `${KIND}${k}`) || groups.some((g) => g.actors.some((a) => a.id === chosen));
   return (
-    <Select label="Who" name="who" key={groups.length} defaultValue={chosen ?? ""}>
-      <option value="">Everybody</option>
+    <Select label="Actor" name="who" key={groups.length} defaultValue={chosen ?? ""}>
+      <option value="">Anyone</option>
       {listed ? null : <option value={chosen}>{chosen}</option>}
       {groups.map((g) => (
         <optgroup key={g.label} label={g.label}>

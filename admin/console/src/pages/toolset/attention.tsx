@@ -120,7 +120,7 @@ function ofBinding(t: Toolset, b: Binding): Item[] {
   const key = `${b.plugin} ${b.connector ?? ""} ${b.tool ?? ""}`;
   const command = `sluice plugin bindings ${t.slug}`;
   const item = (of: string, tone: "plain" | "warn" | "bad", what: string, more: string): Item => ({ key: `${key} ${of}`, badge: <Badge tone={tone}>Plugin</Badge>, what, more, command });
-  const left = (b.leftOut ?? []).map((l) => item(`left out ${l.edge ?? ""}`, "bad", `${name} is left out of calls${l.edge ? ` at the edge ${l.edge}` : ""} until ${date(l.until)}.`, `${sentence(l.reason)} It is tried again then; a newer version, or unbinding it, mends it now.`));
+  const left = (b.leftOut ?? []).map((l) => item(`left out ${l.edge ?? ""}`, "bad", `${name} is left out of calls${l.edge ? ` at the edge ${l.edge}` : ""} until ${date(l.until)}.`, `${sentence(l.reason)} It is tried again then; a newer version, or unbinding it, fixes it now.`));
   const state = b.status === "ok" ? [] : [item("status", bindingStates[b.status][0], `${name} ${bindingStates[b.status][1]}.`, bindingStates[b.status][2])];
   return [
     ...left,
