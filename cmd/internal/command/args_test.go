@@ -48,6 +48,25 @@ func TestStrayWord(t *testing.T) {
 	}
 }
 
+// TestLooseValue: a value behind a blank, of a flag that needs none, is said to be one.
+func TestLooseValue(t *testing.T) {
+	for flags, want := range map[string]string{
+		"--allow": "serve takes no arguments\nfor a value of --allow write: --allow=10.0.0.0/8\nusage: serve",
+		"--page":  "serve takes no arguments\nusage: serve",
+	} {
+		cmd := &cobra.Command{Use: "serve", Args: Exactly(0, "no arguments"), Run: func(*cobra.Command, []string) {}}
+		cmd.Flags().StringSlice("allow", nil, "networks")
+		cmd.Flags().Lookup("allow").NoOptDefVal = "all"
+		cmd.Flags().Bool("page", false, "")
+		if err := cmd.ParseFlags([]string{flags}); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Args(cmd, []string{"10.0.0.0/8"}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}
+
 func TestLifetimeVar(t *testing.T) {
 	for value, want := range map[string]time.Duration{"90m": 90 * time.Minute, "5d": 120 * time.Hour, "0": 0} {
 		var d time.Duration
