@@ -217,13 +217,7 @@ func (t *Table) adopt(o Owner, id string, r pool.Record) *Session {
 	}
 	gone, ok := t.insertLocked(s)
 	t.mu.Unlock()
-	if gone != nil {
-		gone.close(gone.known())
-	}
-	if !ok {
-		return nil
-	}
-	return s
+	return s.inPlaceOf(gone, ok)
 }
 
 // known reports whether the pool has the session.

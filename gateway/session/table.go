@@ -100,6 +100,11 @@ func (t *Table) Open(o Owner, c Client) *Session {
 	t.mu.Lock()
 	gone, ok := t.insertLocked(s)
 	t.mu.Unlock()
+	return s.inPlaceOf(gone, ok)
+}
+
+// inPlaceOf ends the session that made room for this one, if any did; nil: there was no room.
+func (s *Session) inPlaceOf(gone *Session, ok bool) *Session {
 	if gone != nil {
 		gone.close(gone.known())
 	}
