@@ -53,11 +53,11 @@ run: build ## build the binary and start everything on a bundled demo API
 build: ## build bin/sluice
 	$(GO_BUILD) -o bin/sluice ./cmd/sluice
 
-# Some packages run twice: those that promise to allocate nothing, which holds without the
-# race detector only, the command, most of whose scripts run without it, and the simulation,
-# most of whose seeds do. A program
-# under it sleeps for a second at its end unless GORACE says otherwise, and tests start
-# hundreds of them. docs/testing.md says when a run fails.
+# Packages that start no goroutine run without the race detector, which makes them up to
+# twenty times slower; all others run with it (sluice-test decides). Some of these run twice,
+# because most of their scripts, seeds and random tests run without it. A program under it
+# sleeps for a second at its end unless GORACE says otherwise, and tests start hundreds of
+# them. docs/testing.md says when a run fails.
 #
 # The race detector leaves out what others made, is used under a lock or by one goroutine, and
 # would take most of the time: SQLite, which is translated from C, and wazero's compiler.
@@ -70,10 +70,10 @@ AT_ONCE    = -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 VET        = -vet=off
 # Tests that other targets run: make chaos, make interop, make helm.
 ELSEWHERE  = cmd/sluice/e2e=$(TAGS) deploy/helm/test
-PLAIN_PKGS = $(shell find . -name alloc_test.go -not -path './bin/*' -printf '%h\n' | sort -u) ./cmd/sluice ./cmd/sluice/sim
+TWICE      = ./cmd/sluice ./cmd/sluice/sim ./gateway/credentials ./plugins/enginepool
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
-	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(PLAIN_PKGS) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
+	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(TWICE) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
 
 .PHONY: flaky
 flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted

@@ -84,12 +84,18 @@ func (g *gate) notRun(ctx context.Context, groups [][]string, r *result) ([]stri
 // A testFiles is a package as "go list -json" has it.
 type testFiles struct {
 	ImportPath, Dir                           string
+	GoFiles, CgoFiles                         []string
 	TestGoFiles, XTestGoFiles, IgnoredGoFiles []string
 }
 
-func (g *gate) list(ctx context.Context, patterns []string) ([]testFiles, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,IgnoredGoFiles", "--"}, patterns...)...)
+// list returns the packages that patterns name, with the flags of a build.
+func (g *gate) list(ctx context.Context, patterns []string, flags ...string) ([]testFiles, error) {
+	args := slices.Concat([]string{"list", "-json=ImportPath,Dir,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles,IgnoredGoFiles"}, flags, []string{"--"}, patterns)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = g.dir, g.env
+	if slices.Contains(flags, "-race") {
+		cmd.Env = withCgo(cmd.Env)
+	}
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -131,19 +137,26 @@ func (p *testFiles) tests() (names, silent []string, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, d := range f.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest(fn) {
-				names = append(names, fn.Name.Name)
-			}
-		}
-		for _, e := range doc.Examples(f) {
-			names = append(names, "Example"+e.Name)
-			if e.Output == "" && !e.EmptyOutput {
-				silent = append(silent, "Example"+e.Name)
-			}
-		}
+		in, quiet := testsIn(f)
+		names, silent = append(names, in...), append(silent, quiet...)
 	}
 	return names, silent, nil
+}
+
+// testsIn returns the tests of one file, as tests does of a package.
+func testsIn(f *ast.File) (names, silent []string) {
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest(fn) {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	for _, e := range doc.Examples(f) {
+		names = append(names, "Example"+e.Name)
+		if e.Output == "" && !e.EmptyOutput {
+			silent = append(silent, "Example"+e.Name)
+		}
+	}
+	return names, silent
 }
 
 // isTest reports whether go test takes the function for a test or a fuzz test.

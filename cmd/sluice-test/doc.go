@@ -5,8 +5,8 @@
 //	sluice-test flaky [FLAGS] [PACKAGES]
 //	sluice-test platforms -platforms "GOOS/GOARCH…" PACKAGES
 //
-// Run calls "go test -json" once for each group of arguments (a flag and its value are
-// one word: -timeout=10m) and prints what plain "go test" prints: packages as they finish, with the output of failed tests. At the
+// Run calls "go test -json" for each group of arguments (a flag and its value are
+// one word: -timeout=10m), without -race for packages that start no goroutine, and prints what plain "go test" prints: packages as they finish, with the output of failed tests. At the
 // end come the counts, and every skipped test with its reason. docs/testing.md has
 // the rules by which a run fails.
 //

@@ -35,7 +35,11 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 	for _, q := range g.quarantine {
 		fmt.Fprintf(g.out, "quarantined, %d days left: %s %s: %s\n", q.left, q.pkg, q.test, q.reason)
 	}
-	for _, args := range groups {
+	planned, err := g.plan(ctx, groups)
+	if err != nil {
+		return err
+	}
+	for _, args := range planned {
 		r, err := g.test(ctx, args)
 		if err != nil {
 			return err
@@ -67,7 +71,6 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 	g.printSlowest(all)
 	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
 	if len(faults) == 0 { // tests of a package that crashed did not run
-		var err error
 		if faults, err = g.notRun(ctx, groups, all); err != nil {
 			return err
 		}
@@ -148,7 +151,7 @@ func (g *gate) again(ctx context.Context, args []string, t test) string {
 	var flags []string
 	race := false
 	for _, a := range args {
-		if strings.HasPrefix(a, "-") {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "-run=") {
 			flags = append(flags, a)
 			race = race || a == "-race"
 		}

@@ -283,42 +283,6 @@ func TestGradesKeepTypes(t *testing.T) {
 	}
 }
 
-// TestSubtypesAreBounded: subtypes that multiply, and circles of them, end.
-func TestSubtypesAreBounded(t *testing.T) {
-	schemas := map[string]any{}
-	ref := func(n string) map[string]any { return map[string]any{"$ref": "#/components/schemas/" + n} }
-	name := func(i int) string { return "S" + string(rune('a'+i/26)) + string(rune('a'+i%26)) }
-	const many = 300 // more than maxSubtypes
-	for i := range many {
-		part := map[string]any{"type": "object", "properties": map[string]any{"again": ref("Base"), "next": ref(name((i + 1) % many))}}
-		schemas[name(i)] = map[string]any{"discriminator": map[string]any{"propertyName": "kind" + name(i)}, "allOf": []any{ref("Base"), ref(name((i + 7) % many)), part}}
-	}
-	schemas["Base"] = map[string]any{"type": "object", "discriminator": map[string]any{"propertyName": "kind"}, "properties": map[string]any{"kind": map[string]any{"type": "string"}, "self": ref("Base")}}
-	spec := map[string]any{
-		"openapi": "3.0.3", "info": map[string]any{"title": "Circles", "version": "1"}, "servers": []any{map[string]any{"url": "https://api.example.com"}},
-		"paths": map[string]any{"/things": map[string]any{"post": map[string]any{
-			"requestBody": map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": ref("Base")}}},
-			"responses":   map[string]any{"204": map[string]any{"description": "done"}},
-		}}},
-		"components": map[string]any{"schemas": schemas},
-	}
-	data, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "circles.json")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := compileInChild(t, file)
-	t.Logf("%.2f s, %d KB", r.Seconds, r.PeakKB)
-	// A slow machine may reach the deadline, which is a bound as well.
-	if r.Error == "" && r.Tools != 1 || r.Error != "" && !strings.Contains(r.Error, "was not compiled within") {
-		t.Errorf("%+v", r)
-	}
-	checkCost(t, file, r)
-}
-
 // TestNullable: where a member of a body must be given and null is one of its values,
 // the description says so, as nothing else can.
 func TestNullable(t *testing.T) {
