@@ -36,7 +36,7 @@ return is or ''
 func (s *Store) PutSearch(ctx context.Context, caller, request string, tools []string, ttl time.Duration) error {
 	return s.do(ctx, "put-search", func(ctx context.Context, c valkey.Client, k *derived) error {
 		name := k.name("searches", caller)
-		value := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).UnixMilli())) //nolint:gosec // no time before 1970
+		value := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).UnixMilli()))
 		value = append(value, request...)
 		args := []string{strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxSearched)}
 		for _, tool := range tools {
@@ -57,7 +57,7 @@ func (s *Store) TakeSearch(ctx context.Context, caller, tool string) (request st
 			return err
 		}
 		value, err := k.open(name+"\x00"+field, sealed)
-		if err != nil || len(value) < 8 || int64(binary.BigEndian.Uint64(value)) < time.Now().UnixMilli() { //nolint:gosec // as it was put
+		if err != nil || len(value) < 8 || int64(binary.BigEndian.Uint64(value)) < time.Now().UnixMilli() {
 			return ErrNone
 		}
 		request = string(value[8:])
