@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/credentials"
@@ -78,6 +80,30 @@ func TestCache(t *testing.T) {
 	f("private", `{}`, 3)
 	f("fails", `{}`, 3)
 	f("moved", `{}`, 6) // where it leads may change, and is another origin's to say
+}
+
+// TestStreamIsNotKept: of a stream that goes on each call hears what came for it, and that there
+// is more; the beginning is not kept as the answer.
+func TestStreamIsNotKept(t *testing.T) {
+	up := upstreamtest.New(t)
+	var asked atomic.Int64
+	up.Handle("GET /items/{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprintf(w, "data: event of request %d\n\n", asked.Add(1))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	s := start(t, gatewaytest.Options{})
+	serve(t, s, up, func(b *registry.Toolset) {
+		b.Cache, b.Answers = &registry.CachePolicy{TTLSeconds: 60}, &registry.Answers{TimeoutMilliseconds: 500}
+	}, getItem())
+	for i := range 2 {
+		_, body := post(t, s.URL("acme"), callBody("get_item", `{"id":1}`))
+		if !strings.Contains(body, fmt.Sprintf("event of request %d", i+1)) || !strings.Contains(body, "the stream goes on") {
+			t.Errorf("call %d: %s", i, body)
+		}
+		s.Caller.WaitCache()
+	}
 }
 
 // TestSharedFlight: calls for the same answer at the same time make one request.

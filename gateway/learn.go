@@ -1,14 +1,18 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"hash/maphash"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/access"
+	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/redact"
 	"github.com/sluicegate/sluice/registry"
@@ -34,8 +38,10 @@ const (
 )
 
 // searches are the last ones of this node, in memory only, redacted, and forgotten
-// after learnWindow or when newer ones need the room.
+// after learnWindow or when newer ones need the room. Where nodes share what they remember, a
+// call may follow a search at another one: then what the pool says holds.
 type searches struct {
+	pool   *pool.Store // nil: there is none
 	seed   maphash.Seed
 	shards [learnShards]struct {
 		mu   sync.Mutex
@@ -54,40 +60,37 @@ type pastSearch struct {
 	query   string
 	found   []string // names of tools that were not called since
 	toolset string
+	shared  *atomic.Bool // the other nodes know of it
 }
 
-func newSearches() *searches { return &searches{seed: maphash.MakeSeed()} }
+func newSearches(p *pool.Store) *searches { return &searches{pool: p, seed: maphash.MakeSeed()} }
 
 // who tells callers of a toolset apart. Anonymous ones are told apart by their address.
-func (s *searches) who(toolset string, p access.Principal, client netip.Addr) uint64 {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	_, _ = h.WriteString(toolset)
-	_ = h.WriteByte(0)
-	if key := p.Key(); key != "" {
-		_, _ = h.WriteString(key)
-	} else if client.IsValid() {
-		_ = h.WriteByte(1)
-		_, _ = h.Write(client.AsSlice())
+func who(toolset string, p access.Principal, client netip.Addr) string {
+	key := p.Key()
+	if key == "" && client.IsValid() {
+		key = "\x01" + string(client.AsSlice())
 	}
-	return h.Sum64()
+	return toolset + "\x00" + key
 }
 
 // remember keeps a search and what it found.
-func (s *searches) remember(who uint64, toolset, query string, found []snapshot.Found) {
+func (s *searches) remember(caller, toolset, query string, found []snapshot.Found) {
 	query = learnable(query)
 	if query == "" || len(found) == 0 {
 		return
 	}
+	who, shared := maphash.String(s.seed, caller), new(atomic.Bool)
 	names := make([]string, 0, min(len(found), learnTools))
 	for _, f := range found[:cap(names)] {
 		names = append(names, f.Tool.Name)
 	}
 	x := &s.shards[who%learnShards]
 	x.mu.Lock()
-	x.ring[x.next] = pastSearch{who: who, at: time.Now(), query: query, found: names, toolset: toolset}
+	x.ring[x.next] = pastSearch{who: who, at: time.Now(), query: query, found: names, toolset: toolset, shared: shared}
 	x.next = (x.next + 1) % learnSearches
 	x.mu.Unlock()
+	s.share(caller, query, slices.Clone(names), shared)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer == nil {
@@ -95,10 +98,39 @@ func (s *searches) remember(who uint64, toolset, query string, found []snapshot.
 	}
 }
 
-// take gives the newest search of a caller that found a tool. Another call of the tool
-// needs another search.
-func (s *searches) take(who uint64, toolset, tool string) (query string, ok bool) {
-	oldest := time.Now().Add(-learnWindow)
+// share lets a call at another node follow the search. Nobody waits for that.
+func (s *searches) share(caller, query string, tools []string, shared *atomic.Bool) {
+	if s.pool == nil {
+		return
+	}
+	s.pool.Later(len(caller)+len(query), func(ctx context.Context) {
+		if s.pool.PutSearch(ctx, caller, query, tools, learnWindow) == nil {
+			shared.Store(true)
+		}
+	})
+}
+
+// follow gives the newest search of a caller that found a tool to count, at once or soon.
+// Another call of the tool needs another search.
+func (s *searches) follow(caller, toolset, tool string, count func(query string)) {
+	query, shared, ok := s.take(caller, toolset, tool)
+	later := s.pool != nil && s.pool.Later(len(caller)+len(tool), func(ctx context.Context) {
+		newest, err := s.pool.TakeSearch(ctx, caller, tool)
+		switch {
+		case err == nil:
+			count(newest)
+		case ok && (errors.Is(err, pool.ErrAway) || !shared.Load()): // else a call at another node followed it
+			count(query)
+		}
+	})
+	if ok && !later {
+		count(query)
+	}
+}
+
+// take gives the newest search of a caller at this node that found a tool.
+func (s *searches) take(caller, toolset, tool string) (query string, shared *atomic.Bool, ok bool) {
+	who, oldest := maphash.String(s.seed, caller), time.Now().Add(-learnWindow)
 	x := &s.shards[who%learnShards]
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -113,11 +145,11 @@ func (s *searches) take(who uint64, toolset, tool string) (query string, ok bool
 		if j := slices.Index(p.found, tool); j >= 0 {
 			p.found = slices.Delete(p.found, j, j+1)
 			if !ok {
-				query, ok = p.query, true
+				query, shared, ok = p.query, p.shared, true
 			}
 		}
 	}
-	return query, ok
+	return query, shared, ok
 }
 
 // sweep forgets old searches, and runs again while any are left.
@@ -166,7 +198,7 @@ func learnable(query string) string {
 // searched remembers a search of a toolset that learns.
 func (x *request) searched(query string) {
 	if x.ts.Learns() && x.preview == nil {
-		x.s.searches.remember(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, query, x.finder.Found)
+		x.s.searches.remember(who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, query, x.finder.Found)
 	}
 }
 
@@ -175,11 +207,12 @@ func (x *request) succeeded() {
 	if !x.ts.Learns() || x.preview != nil || x.tool.Own() || x.tool.Workflow != nil {
 		return
 	}
-	query, ok := x.s.searches.take(x.s.searches.who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, x.tool.Name)
-	if !ok {
+	ready, err := x.tool.Load()
+	if err != nil {
 		return
 	}
-	if ready, err := x.tool.Load(); err == nil {
-		ready.Meter.Found(x.tool.Binding.Name, ready.Method, ready.Path, query)
-	}
+	connector := x.tool.Binding.Name
+	x.s.searches.follow(who(x.ts.ID, x.pass.Principal(), x.s.origin(x.rc).Client), x.ts.ID, x.tool.Name, func(query string) {
+		ready.Meter.Found(connector, ready.Method, ready.Path, query)
+	})
 }

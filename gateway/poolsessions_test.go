@@ -46,7 +46,7 @@ func newNodes(t *testing.T, serve func(*gatewaytest.Stack)) *nodes {
 		}
 		t.Cleanup(func() { _ = p.Close() })
 		n.awaitState(t, p)
-		s := start(t, gatewaytest.Options{Pool: p})
+		s := start(t, gatewaytest.Options{Pool: p, Plugins: &scrubber{}})
 		serve(s)
 		n.all, n.pools = append(n.all, s), append(n.pools, p)
 		at, err := url.Parse(strings.TrimSuffix(s.URL("acme"), "/t/acme"))

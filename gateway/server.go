@@ -194,7 +194,7 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		s.scheme = "https://"
 	}
-	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches()
+	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches(o.Pool)
 	s.feeds = newFeeds(s)
 	s.sessions = session.New(session.Options{
 		Ended: func(ended *session.Session, kept bool) {

@@ -35,6 +35,7 @@ type Entry struct {
 	Headers     []byte // that the agent reads: members of a JSON object
 	Body        []byte
 	Expires     time.Time
+	Unfinished  bool // the beginning of a stream, for calls that wait for it only
 }
 
 // Header implements [Header] for what is kept.
@@ -68,23 +69,27 @@ type Header interface{ Header(name string) []byte }
 type Cache struct {
 	store *ristretto.Cache[[]byte, *Entry] // nil keeps nothing
 	most  int
+	pool  Pool // nil: other nodes do not know what is kept
 
 	mu      sync.Mutex
 	flights map[string]*Flight // guarded by mu
 
-	waiting              atomic.Int64 // calls that wait for a flight
-	hits, misses, shared *metrics.Counter
+	waiting                      atomic.Int64 // calls that wait for a flight
+	hits, misses, shared, pooled *metrics.Counter
 }
 
 // New makes a cache of that many bytes: 0 is [DefaultBytes], and of a negative size nothing is
-// kept. It counts in meter.
-func New(size int64, meter *metering.Meter) (*Cache, error) {
+// kept, here or in the pool. It counts in meter. pool is nil where a node has none.
+func New(size int64, pool Pool, meter *metering.Meter) (*Cache, error) {
 	k := &Cache{
 		flights: map[string]*Flight{},
 		hits:    meter.Cache("hit"), misses: meter.Cache("miss"), shared: meter.Cache("shared"),
 	}
 	if size < 0 {
 		return k, nil
+	}
+	if pool != nil {
+		k.pool, k.pooled = pool, meter.Cache("pool")
 	}
 	if size == 0 {
 		size = DefaultBytes
@@ -117,9 +122,17 @@ func (k *Cache) Get(key []byte, now time.Time) *Entry {
 	return e
 }
 
-// Put keeps an answer for a time, unless it is too large. The cache may take it in the
-// background: see [Cache.Wait].
-func (k *Cache) Put(e *Entry, ttl time.Duration) {
+// Put keeps an answer of a toolset for a time, unless it is unfinished or too large. The cache may take it in
+// the background: see [Cache.Wait].
+func (k *Cache) Put(toolset string, e *Entry, ttl time.Duration) {
+	if !e.Unfinished {
+		k.put(e, ttl)
+		k.share(toolset, e, ttl)
+	}
+}
+
+// put is Put at this node.
+func (k *Cache) put(e *Entry, ttl time.Duration) {
 	if cost := len(e.Key) + len(e.Body) + entryBytes; cost <= k.most {
 		k.store.SetWithTTL(e.Key, e, int64(cost), ttl)
 	}
@@ -165,9 +178,12 @@ func (k *Cache) Waits() (done func()) {
 // Waiting is how many calls wait for the exchange of another.
 func (k *Cache) Waiting() int { return int(k.waiting.Load()) }
 
-// Wait waits until answers that were given to the cache can be found in it.
+// Wait waits until answers that were given to the cache can be found in it, and in the pool.
 func (k *Cache) Wait() {
 	k.store.Wait()
+	if k.pool != nil {
+		k.pool.Settle()
+	}
 }
 
 // Freshness is how long an answer may be kept: the toolset's time, cut by what

@@ -3,5 +3,6 @@
 // its headers (RFC 9111).
 //
 // It does not know what a call is: package call makes the key, of everything that an answer
-// depends on. Nothing is shared between nodes. A [Cache] is safe for concurrent use.
+// depends on. With a [Pool] a node finds what others keep; without one, and while it cannot be
+// reached, nothing is shared between nodes. A [Cache] is safe for concurrent use.
 package cache

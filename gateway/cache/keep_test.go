@@ -13,7 +13,7 @@ import (
 
 func newCache(t *testing.T, size int64) *Cache {
 	t.Helper()
-	k, err := New(size, metering.New())
+	k, err := New(size, nil, metering.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func newCache(t *testing.T, size int64) *Cache {
 func TestKeep(t *testing.T) {
 	k, now := newCache(t, 1<<20), time.Now()
 	e := &Entry{Key: []byte("key"), Body: []byte("body"), Link: []byte("<next>"), Expires: now.Add(time.Minute)}
-	k.Put(e, time.Minute)
+	k.Put("toolset", e, time.Minute)
 	k.Wait()
 	for after, fresh := range map[time.Duration]bool{0: true, time.Minute - 1: true, time.Minute: false, time.Hour: false} {
 		if got := k.Get([]byte("key"), now.Add(after)); (got == e) != fresh || !fresh && got != nil {
@@ -34,6 +34,11 @@ func TestKeep(t *testing.T) {
 	}
 	if got := k.Get([]byte("kez"), now); got != nil {
 		t.Errorf("under another key: %v", got)
+	}
+	k.Put("toolset", &Entry{Key: []byte("stream"), Expires: now.Add(time.Minute), Unfinished: true}, time.Minute)
+	k.Wait()
+	if k.Get([]byte("stream"), now) != nil {
+		t.Error("the beginning of a stream is kept as an answer")
 	}
 	// What the library finds under a key by its hashes is given only for the whole of it.
 	other := &Entry{Key: []byte("other"), Expires: now.Add(time.Minute)}
@@ -61,7 +66,7 @@ func TestLargestEntry(t *testing.T) {
 	k, now := newCache(t, size), time.Now()
 	for over := range 2 {
 		key := []byte("key" + strconv.Itoa(over))
-		k.Put(&Entry{Key: key, Body: make([]byte, size/maxEntryShare-entryBytes-len(key)+over), Expires: now.Add(time.Minute)}, time.Minute)
+		k.Put("toolset", &Entry{Key: key, Body: make([]byte, size/maxEntryShare-entryBytes-len(key)+over), Expires: now.Add(time.Minute)}, time.Minute)
 		k.Wait()
 		if got := k.Get(key, now); (got != nil) != (over == 0) {
 			t.Errorf("an answer of %d bytes beyond the largest is kept: %v", over, got != nil)
@@ -76,7 +81,7 @@ func TestLargestEntry(t *testing.T) {
 // the same.
 func TestNothingKept(t *testing.T) {
 	k := newCache(t, -1)
-	k.Put(&Entry{Key: []byte("key"), Expires: time.Now().Add(time.Minute)}, time.Minute)
+	k.Put("toolset", &Entry{Key: []byte("key"), Expires: time.Now().Add(time.Minute)}, time.Minute)
 	k.Wait()
 	if k.Get([]byte("key"), time.Now()) != nil || k.store != nil {
 		t.Error("something is kept")
@@ -84,7 +89,7 @@ func TestNothingKept(t *testing.T) {
 	if _, first := k.Join([]byte("key")); !first {
 		t.Error("the first call does not begin")
 	}
-	silent, err := New(-1, nil) // without a meter nothing is counted
+	silent, err := New(-1, nil, nil) // without a meter nothing is counted
 	if err != nil {
 		t.Fatal(err)
 	}

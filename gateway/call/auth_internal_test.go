@@ -465,7 +465,7 @@ func TestWhatIsKept(t *testing.T) {
 		"by the toolset":    {200, 0, answered{}, true},
 		"already no longer": {200, 0, answered{"Cache-Control": "max-age=0"}, false},
 	} {
-		kept, err := cache.New(1<<20, nil)
+		kept, err := cache.New(1<<20, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

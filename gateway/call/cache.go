@@ -30,7 +30,7 @@ func (x *exchange) lookUp() (kept *cache.Entry, own *cache.Flight, err error) {
 	}
 	f, first := k.Join(x.cacheKey)
 	if first {
-		return nil, f, nil
+		return k.Fetch(x.ctx, x.ts.ID, x.cacheKey, f, x.ts.CacheTTL), f, nil
 	}
 	defer k.Waits()() //nolint:revive // it counts who waits until it is called
 	timer := time.NewTimer(time.Until(x.deadline))
@@ -82,7 +82,8 @@ func (x *exchange) appendKey(dst []byte) []byte {
 }
 
 // remember keeps the answer of send, if the upstream's directives allow it, and
-// hands it to the calls that wait.
+// hands it to the calls that wait. It is kept as it came but for credentials: what shapes and
+// filters answers runs behind the cache, in every call, as it is bound when that call is made.
 func (x *exchange) remember(r *received) {
 	if x.flight == nil || r.status != fasthttp.StatusOK || x.http.Redirects > 0 {
 		return
@@ -94,10 +95,10 @@ func (x *exchange) remember(r *received) {
 	e := &cache.Entry{
 		Key: bytes.Clone(x.cacheKey), Status: r.status, ContentType: bytes.Clone(r.contentType), Body: bytes.Clone(r.body),
 		Link: bytes.Clone(r.header.Header(fasthttp.HeaderLink)), Headers: bytes.Clone(r.headers),
-		Expires: time.Now().Add(ttl),
+		Expires: time.Now().Add(ttl), Unfinished: r.unfinished,
 	}
 	x.flight.Share(e)
-	x.c.kept.Put(e, ttl)
+	x.c.kept.Put(x.ts.ID, e, ttl)
 }
 
 // WaitCache waits until answers that were given to the cache can be found in it:

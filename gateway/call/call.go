@@ -210,7 +210,10 @@ type Options struct {
 	Meter  *metering.Meter // default: nothing is counted
 	Tracer *tracing.Tracer // default: no spans are made
 	Pool   held.Pool       // keeps results for all nodes of a pool. Default: this node keeps its own
-	Logger *slog.Logger    // default: discard
+	// Answers keeps answers for all nodes of a pool, where CacheBytes lets any be kept. Default:
+	// this node keeps its own.
+	Answers cache.Pool
+	Logger  *slog.Logger // default: discard
 }
 
 // Caller calls tools. It is safe for concurrent use. Close it when done.
@@ -252,7 +255,7 @@ func New(o Options) (*Caller, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if c.kept, err = cache.New(o.CacheBytes, o.Meter); err != nil {
+	if c.kept, err = cache.New(o.CacheBytes, o.Answers, o.Meter); err != nil {
 		return nil, err
 	}
 	c.results = held.New(0, o.Pool)

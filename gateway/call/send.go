@@ -14,7 +14,7 @@ import (
 func (x *exchange) send(kept *cache.Entry) (r received, err error) {
 	if kept != nil {
 		x.out.Status, x.out.Bytes, x.out.Cached = kept.Status, len(kept.Body), true
-		return received{status: kept.Status, contentType: kept.ContentType, body: kept.Body, headers: kept.Headers, header: kept}, nil
+		return received{status: kept.Status, contentType: kept.ContentType, body: kept.Body, headers: kept.Headers, header: kept, unfinished: kept.Unfinished}, nil
 	}
 	if r, err = x.ask(); err != nil {
 		return r, err

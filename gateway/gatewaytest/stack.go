@@ -13,7 +13,6 @@ import (
 	"github.com/sluicegate/sluice/gateway"
 	"github.com/sluicegate/sluice/gateway/call"
 	"github.com/sluicegate/sluice/gateway/credentials"
-	"github.com/sluicegate/sluice/gateway/held"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/pool"
@@ -238,11 +237,14 @@ func New(o Options) (*Stack, error) {
 	if s.servers, err = mcpclient.New(mcpclient.Options{HTTP: s.upstream, Version: "test", Pooled: o.Pool != nil, Logger: o.Logger}); err != nil {
 		return nil, err
 	}
-	s.Caller, err = call.New(call.Options{
+	calls := call.Options{
 		Host: s.Host, Upstream: s.upstream, MCP: s.servers, Credentials: s.Secrets, Scope: d.Scope, Plugins: o.Plugins, ShadowPlugins: o.Shadow, Scripts: o.Scripts, CacheBytes: o.CacheBytes, Meter: s.Meter, Logger: o.Logger,
-		Tracer: o.Tracer, Pool: resultsOf(o.Pool),
-	})
-	if err != nil {
+		Tracer: o.Tracer,
+	}
+	if o.Pool != nil {
+		calls.Pool, calls.Answers = o.Pool, o.Pool
+	}
+	if s.Caller, err = call.New(calls); err != nil {
 		return nil, err
 	}
 	s.Gateway, err = gateway.New(gateway.Options{
@@ -260,14 +262,6 @@ func New(o Options) (*Stack, error) {
 	s.stop = cancel
 	go func() { s.done <- s.Gateway.Run(ctx) }()
 	return s, nil
-}
-
-// resultsOf is nil, not a nil *pool.Store, where there is none.
-func resultsOf(p *pool.Store) held.Pool {
-	if p == nil {
-		return nil
-	}
-	return p
 }
 
 // Serve makes these toolsets live.

@@ -21,9 +21,10 @@ type keys struct {
 }
 
 type derived struct {
-	from  []byte
-	aead  cipher.AEAD
-	names []byte
+	from    []byte
+	aead    cipher.AEAD
+	names   []byte
+	answers []byte // what the key of each answer is made of
 }
 
 // now returns nil while there is no key.
@@ -44,9 +45,10 @@ func (k *keys) now() *derived {
 func derive(key []byte) *derived {
 	seal, _ := hkdf.Key(sha256.New, key, nil, "sluice pool values v1", keyBytes)
 	names, _ := hkdf.Key(sha256.New, key, nil, "sluice pool names v1", keyBytes)
+	answers, _ := hkdf.Key(sha256.New, key, nil, "sluice pool answers v1", keyBytes)
 	block, _ := aes.NewCipher(seal)
 	aead, _ := cipher.NewGCMWithRandomNonce(block)
-	return &derived{from: bytes.Clone(key), aead: aead, names: names}
+	return &derived{from: bytes.Clone(key), aead: aead, names: names, answers: answers}
 }
 
 // name is the keyed hash of what a key of the server is about. It stands in braces, so

@@ -51,13 +51,9 @@ func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, tt
 func (s *Store) Get(ctx context.Context, owner, id string) (value []byte, err error) {
 	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derived) error {
 		name := k.name("results", owner) + ":" + id
-		// Whatever the server holds there, no more is read than what may have been put.
-		sealed, err := c.Do(ctx, c.B().Getrange().Key(name).Start(0).End(MaxValue+int64(k.aead.Overhead())).Build()).AsBytes()
+		sealed, err := readBounded(ctx, c, name, MaxValue+k.aead.Overhead())
 		if err != nil {
 			return err
-		}
-		if len(sealed) > MaxValue+k.aead.Overhead() {
-			return ErrNone
 		}
 		if value, err = k.open(name, sealed); err != nil {
 			return ErrNone // there is none, or it was written by somebody else

@@ -66,6 +66,9 @@ type Store struct {
 	away atomic.Int64 // until when the server is left alone, UnixNano; 0: it answers
 	ops  *metrics.Set
 
+	jobs    chan job     // see Later
+	waiting atomic.Int64 // bytes of those
+
 	mu     sync.Mutex
 	leases map[string]string // guarded by mu; key of the set of each running request, by its name
 	done   chan struct{}
@@ -92,7 +95,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		option: option, timeout: o.Timeout, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key}, ops: metrics.NewSet(),
-		leases: map[string]string{}, done: make(chan struct{}),
+		leases: map[string]string{}, jobs: make(chan job, maxLater), done: make(chan struct{}),
 	}
 	s.ops.NewGauge("sluice_state_up", func() float64 {
 		if s.client.Load() != nil && s.away.Load() == 0 {
@@ -101,6 +104,7 @@ func Open(o Options) (*Store, error) {
 		return 0
 	})
 	s.wait.Go(s.renew)
+	s.wait.Go(s.runLater)
 	return s, nil
 }
 
@@ -208,7 +212,7 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	}
 	s.count(name, "failed")
 	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the results and sessions it holds", slog.String("error", reason(err)))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the answers, results and sessions it holds", slog.String("error", reason(err)))
 	}
 	return ErrAway
 }

@@ -113,7 +113,7 @@ var within = map[string][]string{
 	"gateway":                            {"gateway/access", "gateway/call", "gateway/certificate", "gateway/finding", "gateway/installpage", "gateway/mcp", "gateway/metering", "gateway/pool", "gateway/session", "gateway/snapshot", "gateway/upstream", "gateway/task"},
 	"internal/atomicfile/atomicfiletest": {"internal/atomicfile"},
 	"gateway/metering":                   {"gateway/mcp"},
-	"gateway/gatewaytest":                {"gateway/held", "gateway/pool", "gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/tracing", "gateway/upstream"},
+	"gateway/gatewaytest":                {"gateway/pool", "gateway", "gateway/call", "gateway/credentials", "gateway/mcpclient", "gateway/metering", "gateway/snapshot", "gateway/tracing", "gateway/upstream"},
 	"cmd/internal/alertcmd":              {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/terminal"},
 	"cmd/internal/artifacts":             {"cmd/internal/datadir"},
 	"cmd/internal/callcmd":               {"cmd/internal/client", "cmd/internal/command", "cmd/internal/exit", "cmd/internal/specification", "cmd/internal/streamable", "cmd/internal/terminal"},

@@ -100,7 +100,7 @@ func (n *Node) newCaller(from credentials.Source, meter *metering.Meter) (*call.
 	} else {
 		o.Tracer = n.tracer
 		if n.pool != nil {
-			o.Pool = n.pool
+			o.Pool, o.Answers = n.pool, n.pool
 		}
 	}
 	c, err := call.New(o)

@@ -17,6 +17,7 @@ type Server struct {
 	t         testing.TB
 	dir       string
 	cert, key string // files; "": it speaks no TLS
+	more      []string
 	cmd       *exec.Cmd
 }
 
@@ -30,17 +31,32 @@ func Start(t testing.TB) *Server {
 // StartTLS is Start of a server that speaks TLS with the certificate of two files.
 func StartTLS(t testing.TB, cert, key string) *Server {
 	t.Helper()
+	s := &Server{Addr: freeAddr(t), t: t, dir: t.TempDir(), cert: cert, key: key}
+	s.Run()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// startWith starts a server with more arguments.
+func startWith(t testing.TB, more ...string) *Server {
+	t.Helper()
+	s := &Server{Addr: freeAddr(t), t: t, dir: t.TempDir(), more: more}
+	s.Run()
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// freeAddr is an address of 127.0.0.1 that nobody listens on.
+func freeAddr(t testing.TB) string {
+	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Addr: l.Addr().String(), t: t, dir: t.TempDir(), cert: cert, key: key}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.Run()
-	t.Cleanup(s.Kill)
-	return s
+	return l.Addr().String()
 }
 
 // URL is where nodes find the server.
@@ -54,15 +70,7 @@ func (s *Server) URL() string {
 // Run starts the server again after Kill, empty.
 func (s *Server) Run() {
 	s.t.Helper()
-	program := ""
-	for _, name := range []string{"valkey-server", "redis-server"} {
-		if found, err := exec.LookPath(name); err == nil && program == "" {
-			program = found
-		}
-	}
-	if program == "" {
-		s.t.Skip("neither valkey-server nor redis-server is installed: apt-get install redis-server")
-	}
+	program := lookUp(s.t, "valkey-server", "redis-server")
 	_, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		s.t.Fatal(err)
@@ -73,6 +81,25 @@ func (s *Server) Run() {
 	} else {
 		args = append(args, "--port", "0", "--tls-port", port, "--tls-cert-file", s.cert, "--tls-key-file", s.key, "--tls-auth-clients", "no")
 	}
+	args = append(args, s.more...)
+	s.start(program, args)
+}
+
+// lookUp finds one of two programs, and skips the test where there is none.
+func lookUp(t testing.TB, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	t.Skipf("none of %q is installed: apt-get install redis-server", names)
+	return ""
+}
+
+// start runs the program and waits until it listens.
+func (s *Server) start(program string, args []string) {
+	s.t.Helper()
 	s.cmd = exec.Command(program, args...) //nolint:gosec,noctx // one of two names; Kill ends it
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
