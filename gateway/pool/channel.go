@@ -41,7 +41,7 @@ func (s *Store) Tell(ctx context.Context, node string, message []byte) error {
 // began. heard must not keep the message.
 func (s *Store) Hear(ctx context.Context, node string, began func(), heard func(message []byte)) {
 	for ctx.Err() == nil {
-		if k := s.keys.now(); k != nil && s.away.Load() < time.Now().UnixNano() {
+		if k := s.keys.now(); k != nil && s.away.Load() == 0 {
 			if c, err := s.connect(); err == nil {
 				s.hearWith(ctx, c, k, node, began, heard)
 			}

@@ -130,6 +130,8 @@ func (s *Store) renew() {
 	defer first.Stop()
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
+	again := time.NewTicker(awayTime)
+	defer again.Stop()
 	for {
 		select {
 		case <-s.done:
@@ -139,6 +141,10 @@ func (s *Store) renew() {
 		case <-tick.C:
 			s.extendAll()
 			s.probe()
+		case <-again.C:
+			if s.away.Load() != 0 {
+				s.probe()
+			}
 		}
 	}
 }
@@ -147,7 +153,7 @@ func (s *Store) renew() {
 // this user write is known then before the first caller needs it, and one that is back is
 // known without any. What it finds is in the log and the metrics.
 func (s *Store) probe() {
-	_ = s.keep(context.Background(), "probe", "probe", "probe", nil, leaseTime) // told by do
+	_ = s.keep(context.Background(), probing, "probe", "probe", nil, leaseTime) // told by do
 }
 
 func (s *Store) extendAll() {

@@ -26,8 +26,10 @@ const (
 	// DefaultTimeout is what an operation may take, a new connection included: longer than
 	// any server of the same network needs, short beside a call.
 	DefaultTimeout = 250 * time.Millisecond
-	// awayTime is how long the server is left alone after a failure.
+	// awayTime is how long the server is left alone after a failure. Then a probe asks it, and
+	// no call waits for it until one was answered.
 	awayTime = time.Second
+	probing  = "probe" // the operation of a probe
 )
 
 // Errors of operations.
@@ -63,7 +65,7 @@ type Store struct {
 	connecting sync.Mutex
 	client     atomic.Pointer[valkey.Client] // nil: it was never reached
 
-	away atomic.Int64 // until when the server is left alone, UnixNano; 0: it answers
+	away atomic.Int64 // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
 	ops  *metrics.Set
 
 	jobs    chan job     // see Later
@@ -181,12 +183,12 @@ func (s *Store) Close() error {
 // WritePrometheus writes the metrics of the Store.
 func (s *Store) WritePrometheus(w io.Writer) { s.ops.WritePrometheus(w) }
 
-// do runs an operation, unless the server is left alone or there is no key. It fails with
+// do runs an operation, unless the server is away or there is no key. It fails with
 // ErrAway.
 func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context, c valkey.Client, k *derived) error) error {
 	k := s.keys.now()
 	now := time.Now()
-	if until := s.away.Load(); k == nil || until > now.UnixNano() {
+	if until := s.away.Load(); k == nil || until > now.UnixNano() || until != 0 && name != probing {
 		s.count(name, "skipped")
 		return ErrAway
 	}
