@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,5 +92,37 @@ func TestHeldAnswersAreOfTheirSettings(t *testing.T) {
 	f.serve(&guards()[0], forms["paged"], "")
 	if got = f.read("fetch_result", m); !strings.Contains(got, "before the toolset changed") {
 		t.Errorf("behind the change: %s", got)
+	}
+}
+
+// TestFilterPassesNoWords: what a server says while its call runs is looked at by nothing, so
+// a filter that may be passed by does not let it by: the client is told numbers.
+func TestFilterPassesNoWords(t *testing.T) {
+	f := newFiltered(t)
+	for _, modern := range []bool{true, false} {
+		u := newCanaryServer(t, modern)
+		c, err := gatewaytest.MCPConnector("up", u.http.URL+"/mcp", `{"name":"do.it","inputSchema":{"type":"object"}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range []sentry{{plugin: fake("scrub", "*/*"), onError: registry.OnErrorPass}, {plugin: fake("scrub"), onError: registry.OnErrorPass}} {
+			f.count++
+			in := gatewaytest.Toolset("acme", f.count, c, nil)
+			g.bind(&in)
+			if err := f.Serve(in); err != nil {
+				t.Fatal(err)
+			}
+			for kind, answer := range u.all {
+				if answer != "progress" {
+					continue
+				}
+				for _, legacy := range []bool{false, true} {
+					_, got := callRaw(t, f.Stack, legacy, "do_it", fmt.Sprintf(`"arguments":{"kind":%q}`, kind), "Accept", "application/json, text/event-stream", "Test-Meta", `"progressToken":1,"io.modelcontextprotocol/logLevel":"debug"`)
+					if leaks(got) || !strings.Contains(got, `"progress":1`) {
+						t.Errorf("server modern %v, client modern %v: %s", modern, !legacy, got)
+					}
+				}
+			}
+		}
 	}
 }

@@ -57,11 +57,19 @@ func newLongServer(t testing.TB) *longServer {
 // serveLong makes "acme" live with the tool, opened by the tokens "ada" and "bob".
 func serveLong(t testing.TB, s *gatewaytest.Stack, l *longServer) {
 	t.Helper()
+	serveLongAs(t, s, l, 1, nil)
+}
+
+func serveLongAs(t testing.TB, s *gatewaytest.Stack, l *longServer, revision uint64, edit func(*registry.Toolset)) {
+	t.Helper()
 	c, err := gatewaytest.MCPConnector("up", l.URL+"/mcp", `{"name":"long","inputSchema":{"type":"object"}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := gatewaytest.Toolset("acme", 1, c, nil)
+	in := gatewaytest.Toolset("acme", revision, c, edit)
+	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
+		t.Fatal(err)
+	}
 	doc := tokens(tokenGrant("ada"), tokenGrant("bob"))
 	doc.Workspace, doc.Toolset = "test", in.ID
 	b, err := doc.Encode()
@@ -265,6 +273,41 @@ func TestResumeEndsWithSession(t *testing.T) {
 			case <-l.cancelled:
 			case <-time.After(20 * time.Second):
 				t.Error("the server was not told")
+			}
+		})
+	}
+}
+
+// TestResumeBehindAFilter: what is kept of a call's stream from before something redacted
+// cannot be read behind it; after any other change it can.
+func TestResumeBehindAFilter(t *testing.T) {
+	for name, redact := range map[string]bool{"a setting that redacts": true, "another setting": false} {
+		t.Run(name, func(t *testing.T) {
+			s, l := start(t, gatewaytest.Options{}), newLongServer(t)
+			serveLong(t, s, l)
+			url := s.URL("acme")
+			mine := openSession(t, url, "ada")
+			ended := make(chan error, 1)
+			resp := request(t, http.MethodPost, url, `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"long","_meta":{"progressToken":1}}}`,
+				"Authorization", tokenOf("ada"), "Mcp-Session-Id", mine, "MCP-Protocol-Version", "2025-11-25")
+			go func() {
+				_, err := io.Copy(io.Discard, resp.Body)
+				ended <- err
+			}()
+			close(l.goOn)
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			serveLongAs(t, s, l, 2, func(ts *registry.Toolset) {
+				ts.Answers = &registry.Answers{Fields: "-secret", Redact: redact}
+			})
+			again := request(t, http.MethodGet, url, "", "Authorization", tokenOf("ada"), "Mcp-Session-Id", mine, "Last-Event-ID", "1-1")
+			b, err := io.ReadAll(again.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(b); redact && (again.StatusCode != http.StatusBadRequest || !strings.Contains(got, "make the call again")) || !redact && !strings.Contains(got, "done, call 1") {
+				t.Errorf("it reads %d %s", again.StatusCode, got)
 			}
 		})
 	}

@@ -28,6 +28,7 @@ func (x *request) OpenSession(c session.Client) *session.Session {
 	opened := x.s.sessions.Open(sessionOwner(x.ts, x.pass), c)
 	if opened != nil {
 		opened.Saw(string(x.ts.Versions()))
+		opened.Under(x.Made(), false)
 		opened.Share(x.s.calls)
 	}
 	return opened
@@ -44,6 +45,9 @@ func (x *request) Session(id []byte) (found *session.Session, ok bool) {
 	}
 	return found, found != nil
 }
+
+// Made implements [mcp.Toolset].
+func (x *request) Made() string { return string(x.ts.Digest) }
 
 // asksSession reports whether a request that is not a POST is one about a session of the
 // toolset.
@@ -71,6 +75,7 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 		answer(rc, fasthttp.StatusNotAcceptable, "the stream of a session is text/event-stream, which the request does not accept")
 	default:
 		l := &listener{sess: found, caller: s.callerKey(rc, pass), resume: string(h.Peek("Last-Event-ID"))}
+		found.Under(string(ts.Digest), ts.Redacts())
 		var kept bool
 		if kept, l.call = found.Keeps(l.resume); l.call && !kept {
 			answer(rc, fasthttp.StatusBadRequest, "the stream of this event is not kept any more: make the call again")

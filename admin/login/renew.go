@@ -247,7 +247,7 @@ func (s *Secrets) openTokens(row *store.OAuthToken) (t credential.Tokens, err er
 		return t, fmt.Errorf("opening the tokens of credential %s: %w", row.CredentialID, err)
 	}
 	if json.Unmarshal([]byte(text.Reveal()), &t) != nil { // its error would quote them
-		return t, fmt.Errorf("the tokens of credential %s are not in the form they were written", row.CredentialID)
+		return credential.Tokens{}, problem.New(problem.Unauthenticated, "the stored tokens of credential %s cannot be read", row.CredentialID).Fix("log in again")
 	}
 	return t, nil
 }

@@ -38,11 +38,6 @@ func (in *input) redacts() bool {
 	return in.ready != nil && in.ready.Answer != nil && in.ready.Redacts()
 }
 
-// closed reports whether what cannot be redacted is withheld.
-func (in *input) closed() bool {
-	return in.ready != nil && in.ready.Answer != nil && in.ready.Closed()
-}
-
 // guestContext is what plugins learn of the call.
 func (a *rendering) guestContext(part string) *guest.Context {
 	return &guest.Context{

@@ -169,11 +169,11 @@ func (x *exchange) prepareClient() {
 		return
 	}
 	k.Progress, k.Notify = r.Stream.WantsProgress(), r.Stream.Relay
-	if x.closed() {
+	if x.redacts() {
 		k.Notify = x.progressOnly
 		return
 	}
-	if !x.redacts() && r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
+	if r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
 		k.Ask, k.Capabilities = x.askClient, r.Session.Client().Capabilities
 	}
 	switch {

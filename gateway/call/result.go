@@ -130,7 +130,7 @@ func appendProblem(dst []byte, p *problem.Error) []byte {
 // a text may repeat what the upstream said, cut anywhere. What Sluice itself refuses
 // stays as it is.
 func (x *exchange) filterFailure() {
-	if x.failed == nil || !x.asked || x.link != "" || !x.closed() {
+	if x.failed == nil || !x.asked || x.link != "" || !x.redacts() {
 		return
 	}
 	var said string

@@ -48,6 +48,8 @@ type Toolset interface {
 	// Session is the one that a request names; ok is false when its client must begin
 	// another. Both may be nothing: the toolset keeps no sessions.
 	Session(id []byte) (s *session.Session, ok bool)
+	// Made names the settings of the toolset that make its answers.
+	Made() string
 	// Items is Tools for another list of the toolset: MethodPromptsList,
 	// MethodResourcesList or MethodTemplatesList.
 	Items(cursor []byte, list Method) (page []byte, next string, ok bool, err error)

@@ -74,6 +74,7 @@ type Stream struct {
 	level   Level            // of the least log message that is wanted; LevelNone: none is
 	session *session.Session // whose client may resume the stream; nil: it cannot
 	request []byte           // JSON of the id of the call, of a session
+	made    string           // the settings of its toolset that make the answer
 
 	mu      sync.Mutex
 	replay  *session.Replay // guarded by mu; nil: the stream cannot be resumed
@@ -248,7 +249,7 @@ func (s *Stream) sendLocked(message []byte) bool {
 		return false
 	}
 	if !s.started && s.session != nil {
-		if s.replay = s.session.Replay(s.request); s.replay != nil && s.session.Primed() {
+		if s.replay = s.session.Replay(s.request, s.made); s.replay != nil && s.session.Primed() {
 			s.pending = s.replay.AppendPrime(s.pending)
 		}
 	}
@@ -362,7 +363,7 @@ func (x *exchange) newStream(modern bool) *Stream {
 		s.token = token.Raw() // lives as long as the request, which the stream does not outlive
 	}
 	if !modern {
-		s.session, s.request = x.session, x.msg.id
+		s.session, s.request, s.made = x.session, x.msg.id, x.ts.Made()
 	}
 	return s
 }

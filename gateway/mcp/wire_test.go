@@ -88,6 +88,8 @@ func (s *stub) Item(_ Method, params jsonscan.Value) (Tool, error) {
 	return s, nil
 }
 
+func (s *stub) Made() string { return "" }
+
 func (s *stub) Logs() bool { return false }
 
 func (s *stub) Toolset() Toolset { return s }

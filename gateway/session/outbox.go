@@ -37,6 +37,7 @@ type outbox struct {
 	sent   uint64  // guarded by mu; number of the last event that a stream took
 	events []event // guarded by mu; the oldest first
 	size   int     // guarded by mu; bytes of events
+	made   string  // guarded by mu; see Session.Under
 }
 
 // event is a message that was numbered.
@@ -119,6 +120,17 @@ func (s *Session) Attach(sink Sink, lastEventID string) bool {
 		o.sent = o.last
 	}
 	return true
+}
+
+// under is Session.Under for the messages that belong to no call. Of what is kept when the
+// settings change it is not known which of them made it.
+func (o *outbox) under(made string, only bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for only && o.made != made && len(o.events) > 0 {
+		o.dropLocked()
+	}
+	o.made = made
 }
 
 // Listening reports whether the client has a stream open.

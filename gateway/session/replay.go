@@ -38,6 +38,8 @@ type Replay struct {
 	s       *Session
 	number  uint64 // of the stream in its session, from 1
 	request []byte // JSON of the id of the call
+	made    string // see Session.Under
+	dropped bool   // nothing is kept any more
 	last    uint64 // number of the last event
 	missing uint64 // number of the last event that is not kept; 0: all are
 	events  []event
@@ -46,9 +48,10 @@ type Replay struct {
 	over    time.Time // when the last event was added; zero: more may come
 }
 
-// Replay begins to keep the stream of a call. request is JSON of the id of the call. nil:
-// too many are open, or the session has ended.
-func (s *Session) Replay(request []byte) *Replay {
+// Replay begins to keep the stream of a call. request is JSON of the id of the call, and
+// made names the settings that its toolset has for it. nil: too many are open, or the
+// session has ended.
+func (s *Session) Replay(request []byte, made string) *Replay {
 	o := &s.replays
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +63,7 @@ func (s *Session) Replay(request []byte) *Replay {
 		return nil
 	}
 	o.last++
-	r := &Replay{s: s, number: o.last, request: bytes.Clone(request)}
+	r := &Replay{s: s, number: o.last, request: bytes.Clone(request), made: made}
 	o.all = append(o.all, r)
 	return r
 }
@@ -113,6 +116,32 @@ func (r *Replay) Away() time.Duration {
 		return 0
 	}
 	return time.Since(r.away)
+}
+
+// Under says which settings the toolset of the session has now, by a name. When only they
+// may have made what the client reads, because something redacts now that has not seen the
+// rest, that is forgotten.
+func (s *Session) Under(made string, only bool) {
+	s.outbox.under(made, only)
+	if !only {
+		return
+	}
+	o := &s.replays
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := 0; i < len(o.all); {
+		r := o.all[i]
+		if r.made == made {
+			i++
+			continue
+		}
+		if r.sink != nil {
+			r.sink.End()
+			r.sink, r.away = nil, time.Now()
+		}
+		s.dropReplayLocked(i)
+		r.dropped = true // its call may run on
+	}
 }
 
 // Keeps reports whether the stream of a call is kept that an event belongs to; call is
@@ -192,8 +221,8 @@ func (s *Session) closeReplays() {
 // keepLocked keeps an event where there is room, of which older streams make some.
 func (r *Replay) keepLocked(e event) {
 	o, kept := &r.s.replays, &r.s.table.kept
-	if o.closed || len(e.text) > maxReplayBytes || kept.Add(int64(len(e.text))) > maxKept {
-		if !o.closed && len(e.text) <= maxReplayBytes {
+	if o.closed || r.dropped || len(e.text) > maxReplayBytes || kept.Add(int64(len(e.text))) > maxKept {
+		if !o.closed && !r.dropped && len(e.text) <= maxReplayBytes {
 			kept.Add(-int64(len(e.text)))
 		}
 		r.missing = e.number

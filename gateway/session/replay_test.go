@@ -17,7 +17,7 @@ func callEvent(stream, n int, text string) string {
 func TestReplay(t *testing.T) {
 	table := New(Options{})
 	s := table.Open(ada, Client{})
-	r, other := s.Replay([]byte("7")), s.Replay([]byte(`"x"`))
+	r, other := s.Replay([]byte("7"), ""), s.Replay([]byte(`"x"`), "")
 	first := r.AppendPrime(nil)
 	for i := range 2 {
 		var elsewhere bool
@@ -64,7 +64,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("behind the end came %q, ended %t", late.got.String(), late.ended)
 	}
 	table.End(t.Context(), s)
-	if s.Replay(nil) != nil || s.Resume(&stream{}, "1-3") || table.kept.Load() != 0 {
+	if s.Replay(nil, "") != nil || s.Resume(&stream{}, "1-3") || table.kept.Load() != 0 {
 		t.Errorf("a session that has ended keeps streams, %d bytes", table.kept.Load())
 	}
 	other.Append(nil, []byte(`{}`), true)
@@ -77,7 +77,7 @@ func TestReplay(t *testing.T) {
 func TestReplayAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{}).Open(ada, Client{})
-		r, sink := s.Replay([]byte("1")), &stream{}
+		r, sink := s.Replay([]byte("1"), ""), &stream{}
 		f := func(want time.Duration) {
 			t.Helper()
 			time.Sleep(time.Second)
@@ -112,13 +112,13 @@ func TestReplayBounds(t *testing.T) {
 		}
 		var all []*Replay
 		for range maxReplays {
-			all = append(all, s.Replay([]byte("1")))
+			all = append(all, s.Replay([]byte("1"), ""))
 		}
-		if s.Replay([]byte("1")) != nil {
+		if s.Replay([]byte("1"), "") != nil {
 			t.Fatalf("more than %d streams are open", maxReplays)
 		}
 		all[3].Append(nil, []byte(`{}`), true)
-		if r := s.Replay([]byte("1")); r == nil || resumed("4-0") != "" {
+		if r := s.Replay([]byte("1"), ""); r == nil || resumed("4-0") != "" {
 			t.Fatal("a stream that has ended makes no room")
 		}
 		for i, r := range all {
@@ -137,17 +137,17 @@ func TestReplayBounds(t *testing.T) {
 
 		s = table.Open(ada, Client{})
 		frame := len(callEvent(1, 1, ""))
-		r := s.Replay([]byte(`"id"`))
+		r := s.Replay([]byte(`"id"`), "")
 		r.Append(nil, []byte(strings.Repeat("x", maxReplayBytes-frame)), true)
 		if got := resumed("1-0"); len(got) != maxReplayBytes {
 			t.Errorf("of the largest answer %d bytes are kept", len(got))
 		}
-		r = s.Replay([]byte(`"id"`))
+		r = s.Replay([]byte(`"id"`), "")
 		r.Append(nil, []byte(strings.Repeat("x", maxReplayBytes-frame+1)), true)
 		if got := resumed("2-0"); !strings.HasPrefix(got, "id: 2-1\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"id\",\"error\":") {
 			t.Errorf("an answer that is too large: %.200q", got)
 		}
-		r = s.Replay([]byte("1"))
+		r = s.Replay([]byte("1"), "")
 		half := strings.Repeat("y", maxReplayBytes/2)
 		r.Append(nil, []byte(half), false)
 		r.Append(nil, []byte(half), false) // drops the first
@@ -158,7 +158,7 @@ func TestReplayBounds(t *testing.T) {
 
 		// Room for the newest is made of all events of older streams that go on.
 		s = table.Open(ada, Client{})
-		old, young := s.Replay([]byte("1")), s.Replay([]byte("2"))
+		old, young := s.Replay([]byte("1"), ""), s.Replay([]byte("2"), "")
 		old.Append(nil, []byte(half[:maxReplayBytes/4]), false)
 		old.Append(nil, []byte(half), false)
 		young.Append(nil, []byte(strings.Repeat("y", maxReplayBytes-frame)), false)
@@ -172,7 +172,7 @@ func TestReplayBounds(t *testing.T) {
 
 		// The newest event stays also when its stream is the oldest.
 		s = table.Open(ada, Client{})
-		old, young = s.Replay([]byte("1")), s.Replay([]byte("2"))
+		old, young = s.Replay([]byte("1"), ""), s.Replay([]byte("2"), "")
 		young.Append(nil, []byte(half), false)
 		old.Append(nil, []byte(strings.Repeat("y", maxReplayBytes-frame)), false)
 		if got := resumed("1-0"); len(got) != maxReplayBytes || resumed("2-0") != "" {
@@ -182,15 +182,61 @@ func TestReplayBounds(t *testing.T) {
 
 		big := []byte(strings.Repeat("z", maxReplayBytes-frame))
 		for range maxKept / maxReplayBytes {
-			table.Open(ada, Client{}).Replay([]byte("1")).Append(nil, big, false)
+			table.Open(ada, Client{}).Replay([]byte("1"), "").Append(nil, big, false)
 		}
 		if table.kept.Load() != maxKept {
 			t.Errorf("all sessions keep %d bytes", table.kept.Load())
 		}
 		s = table.Open(ada, Client{})
-		s.Replay([]byte("1")).Append(nil, []byte(`{}`), true)
+		s.Replay([]byte("1"), "").Append(nil, []byte(`{}`), true)
 		if got := resumed("1-0"); !strings.Contains(got, `"error"`) || table.kept.Load() != maxKept {
 			t.Errorf("past the bound of all sessions: %q, %d bytes", got, table.kept.Load())
 		}
 	})
+}
+
+// TestUnder: what others settings made is forgotten when only those of now may, and goes on
+// to be kept otherwise; a call that runs on keeps nothing more.
+func TestUnder(t *testing.T) {
+	table := New(Options{})
+	s := table.Open(ada, Client{Version: "2025-06-18"})
+	s.Under("one", false)
+	s.Send([]byte(`{"n":1}`))
+	ended, running := s.Replay([]byte("1"), "one"), s.Replay([]byte("2"), "one")
+	ended.Append(nil, []byte(`{"n":2}`), true)
+	running.Append(nil, []byte(`{"n":3}`), false)
+	s.Under("two", false)
+	for _, id := range []string{"1-0", "2-0"} {
+		if kept, _ := s.Keeps(id); !kept {
+			t.Errorf("%s is forgotten where nothing redacts", id)
+		}
+	}
+	back := &stream{}
+	s.Resume(back, "2-0")
+	s.Under("three", true)
+	for _, id := range []string{"1-0", "2-0"} {
+		if kept, call := s.Keeps(id); kept || !call || s.Resume(&stream{}, id) {
+			t.Errorf("%s is kept", id)
+		}
+	}
+	if !back.ended || running.Away() == 0 {
+		t.Error("the stream of a call from before goes on")
+	}
+	if out, elsewhere := running.Append(nil, []byte(`{"n":4}`), true); elsewhere || len(out) == 0 || strings.Contains(back.got.String(), `"n":4`) {
+		t.Errorf("its connection of before is sent %q", out)
+	}
+	s.Send([]byte(`{"n":5}`))
+	now := s.Replay([]byte("3"), "three")
+	now.Append(nil, []byte(`{"n":6}`), true)
+	s.Under("three", true)
+	sink, call := &stream{}, &stream{}
+	if s.Attach(sink, "0-0"); strings.Contains(sink.got.String(), `"n":1`) || !strings.Contains(sink.got.String(), `"n":5`) {
+		t.Errorf("outside of calls it reads %q", sink.got.String())
+	}
+	if s.Resume(call, "3-0"); !strings.Contains(call.got.String(), `"n":6`) {
+		t.Errorf("of the call of now it reads %q", call.got.String())
+	}
+	if got, want := table.kept.Load(), int64(len(callEvent(3, 1, `{"n":6}`))); got != want {
+		t.Errorf("%d bytes are counted, not %d", got, want)
+	}
 }

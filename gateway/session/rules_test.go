@@ -18,8 +18,8 @@ func TestEndsEverything(t *testing.T) {
 	s := table.Open(ada, Client{})
 	standing, resumed, cancelled := &stream{}, &stream{}, 0
 	s.Attach(standing, "")
-	r := s.Replay([]byte("1"))
-	s.Replay([]byte("2")) // on its first connection
+	r := s.Replay([]byte("1"), "")
+	s.Replay([]byte("2"), "") // on its first connection
 	r.Append(nil, []byte(`{}`), false)
 	if !s.Resume(resumed, "1-0") || s.Begin([]byte("1"), func() { cancelled++ }) == nil {
 		t.Fatal("nothing begins")
@@ -30,7 +30,7 @@ func TestEndsEverything(t *testing.T) {
 		t.Errorf("a question is open: %v, %d calls cancelled, streams ended: %v, %v, reported %d", open, cancelled, standing.ended, resumed.ended, len(over))
 	}
 	late := &stream{}
-	if s.Use("server") || len(s.Used()) != 0 || s.Ask() != nil || s.Begin([]byte("2"), func() {}) != nil || s.Replay([]byte("3")) != nil ||
+	if s.Use("server") || len(s.Used()) != 0 || s.Ask() != nil || s.Begin([]byte("2"), func() {}) != nil || s.Replay([]byte("3"), "") != nil ||
 		s.Resume(late, "1-0") || s.Attach(late, "") || s.Send([]byte(`{}`)) || s.Listening() {
 		t.Error("something begins in a session that has ended")
 	}
@@ -223,7 +223,7 @@ func TestEndedStreams(t *testing.T) {
 			}
 			return sink.got.String(), ok
 		}
-		r := s.Replay([]byte("1"))
+		r := s.Replay([]byte("1"), "")
 		r.Append(nil, []byte(strings.Repeat("x", maxReplayBytes-frame+1)), true)
 		if got, _ := resume("1-0"); !strings.Contains(got, `"error"`) {
 			t.Errorf("a lost answer is told as %q", got)
@@ -236,11 +236,11 @@ func TestEndedStreams(t *testing.T) {
 		}
 		// To the byte, by the bound of all sessions: what does not fit is not counted.
 		table.kept.Store(maxKept - int64(frame) - 2)
-		s.Replay([]byte("2")).Append(nil, []byte(`{}`), true)
+		s.Replay([]byte("2"), "").Append(nil, []byte(`{}`), true)
 		if got, _ := resume("2-0"); got != callEvent(2, 1, `{}`) || table.kept.Load() != maxKept {
 			t.Errorf("%q, %d bytes", got, table.kept.Load())
 		}
-		s.Replay([]byte("3")).Append(nil, bytes.Repeat([]byte{'x'}, maxReplayBytes-frame), true)
+		s.Replay([]byte("3"), "").Append(nil, bytes.Repeat([]byte{'x'}, maxReplayBytes-frame), true)
 		if got, _ := resume("3-0"); !strings.Contains(got, `"error"`) || table.kept.Load() != maxKept {
 			t.Errorf("%.100q, %d bytes", got, table.kept.Load())
 		}
@@ -253,9 +253,9 @@ func TestEndedStreams(t *testing.T) {
 			t.Error("not forgotten when it is asked for")
 		}
 		// A new stream forgets them too.
-		s.Replay([]byte("4")).Append(nil, []byte(`{}`), true)
+		s.Replay([]byte("4"), "").Append(nil, []byte(`{}`), true)
 		time.Sleep(keepReplay)
-		s.Replay([]byte("5"))
+		s.Replay([]byte("5"), "")
 		if len(s.replays.all) != 1 {
 			t.Errorf("%d streams are kept", len(s.replays.all))
 		}
@@ -280,7 +280,7 @@ func TestRoomForEvents(t *testing.T) {
 		}
 		return b.String()
 	}
-	first, second, third := s.Replay([]byte("1")), s.Replay([]byte("2")), s.Replay([]byte("3"))
+	first, second, third := s.Replay([]byte("1"), ""), s.Replay([]byte("2"), ""), s.Replay([]byte("3"), "")
 	first.Append(nil, quarter(1, 1), false)
 	first.Append(nil, quarter(1, 2), false)
 	second.Append(nil, quarter(2, 1), true)
@@ -302,7 +302,7 @@ func TestRoomForEvents(t *testing.T) {
 		t.Errorf("own events: %s", got)
 	}
 	// One that has ended makes room for another, not for itself when it is the last.
-	fourth := s.Replay([]byte("4"))
+	fourth := s.Replay([]byte("4"), "")
 	fourth.Append(nil, bytes.Repeat([]byte{'x'}, maxReplayBytes-len(callEvent(4, 1, ""))), true)
 	if got := held(); got != "1:; 4: 1; " || s.replays.size != maxReplayBytes {
 		t.Errorf("the largest: %s", got)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sluicegate/sluice/gateway/answer"
@@ -162,6 +163,16 @@ func (ts *Toolset) withholds(b *Binding) bool {
 		}
 	}
 	return false
+}
+
+// Redacts reports whether something has to see all that an agent reads of a tool of the
+// toolset.
+func (ts *Toolset) Redacts() bool {
+	redacts := func(a *registry.Answers) bool { return a != nil && a.Redact }
+	return redacts(ts.bundle.Answers) ||
+		slices.ContainsFunc(ts.plugins, func(p *Plugin) bool { return p.Redacts }) ||
+		slices.ContainsFunc(ts.Bindings, func(b *Binding) bool { return redacts(b.answers) }) ||
+		slices.ContainsFunc(ts.bundle.Tools, func(e registry.ToolEdit) bool { return redacts(e.Answers) })
 }
 
 // add puts an item of a server behind those of the servers before it, which keep their

@@ -129,19 +129,6 @@ func (r *Ready) Redacts() bool {
 	return false
 }
 
-// Closed reports whether what cannot be redacted is withheld.
-func (r *Ready) Closed() bool {
-	if r.Answer.Redact {
-		return true
-	}
-	for _, p := range r.Plugins {
-		if p.Closed {
-			return true
-		}
-	}
-	return false
-}
-
 // Load makes the tool ready on first use.
 func (t *Tool) Load() (*Ready, error) {
 	t.once.Do(func() { t.ready.err = t.load() })

@@ -240,14 +240,10 @@ func (c *Client) post(ctx context.Context, ep endpoints, cfg *Config, form url.V
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"client_secret", "refresh_token", "code", "code_verifier"} {
-		body = redact(body, form.Get(name))
-	}
-	return c.readToken(host(ep.token), status, contentType, redact(body, cfg.ClientSecret.Reveal()))
+	return c.readToken(host(ep.token), status, contentType, body, cfg.ClientSecret.Reveal(), form.Get("refresh_token"), form.Get("code"), form.Get("code_verifier"))
 }
 
-// redact takes a secret out of an answer that repeats it, before anything of it
-// becomes an error. A short one is not looked for: it would be part of words.
+// redact takes a secret out of words that repeat it, before they become an error. A short one is not looked for: it would be part of words.
 func redact(body []byte, secret string) []byte {
 	if len(secret) < 8 {
 		return body
@@ -286,7 +282,21 @@ type answer struct {
 	Description string          `json:"error_description"`
 }
 
-func (c *Client) readToken(host string, status int, contentType string, body []byte) (*Token, error) {
+// words returns the code of the error, if there is one, and takes the secrets of the
+// request out of all that people read of the answer, as it is after unescaping.
+func (a *answer) words(secrets []string) (code string) {
+	code = errorCode(a.Error)
+	for _, text := range []*string{&code, &a.Description, &a.Type, &a.Scope} {
+		for _, secret := range secrets {
+			*text = string(redact([]byte(*text), secret))
+		}
+	}
+	return code
+}
+
+// readToken reads an answer. Its words become errors without the secrets of the request;
+// the tokens stay as they are: many servers answer with the refresh token that they got.
+func (c *Client) readToken(host string, status int, contentType string, body []byte, sent ...string) (*Token, error) {
 	var a answer
 	if contentType == "application/x-www-form-urlencoded" { // GitHub's default
 		if form, err := url.ParseQuery(string(body)); err == nil {
@@ -304,7 +314,8 @@ func (c *Client) readToken(host string, status int, contentType string, body []b
 		}
 		return nil, refusedStatus(host, status)
 	}
-	switch code := errorCode(a.Error); {
+	code := a.words(sent)
+	switch {
 	case code != "":
 		return nil, refused(host, code, a.Description, status)
 	case status < 200 || status > 299:

@@ -302,6 +302,8 @@ func TestTokenAnswers(t *testing.T) {
 	}
 	bad(problem.Unauthenticated, 400, asJSON, `{"error":"invalid_scope","error_description":"no\nsuch scope"}`, "invalid_scope (no such scope)", "correct the scopes")
 	bad(problem.Unauthenticated, 401, asJSON, `{"error":"invalid_client","error_description":"bad `+secret+`"}`, "[redacted]", "clientSecret")
+	bad(problem.Unauthenticated, 401, asJSON, `{"error":"no \u0073`+secret[1:]+`","error_description":"bad \u0073`+secret[1:]+`"}`, "[redacted]")
+	bad(problem.Unsupported, 200, asJSON, `{"access_token":"a","token_type":"`+secret+`"}`, "[redacted]")
 	bad(problem.Unauthenticated, 200, asJSON, `{"error":"bad_verification_code"}`, "bad_verification_code") // GitHub
 	bad(problem.Unauthenticated, 200, asForm, `error=bad_verification_code&error_description=x`, "bad_verification_code (x)")
 	bad(problem.Unauthenticated, 400, asJSON, `{"error":{"code":"E1","message":"m"}}`, "E1")
@@ -317,6 +319,30 @@ func TestTokenAnswers(t *testing.T) {
 	bad(problem.UpstreamMalformed, 200, asJSON, `{"access_token":"`+strings.Repeat("a", 32<<10+1)+`"}`, "cannot be sent")
 	bad(problem.Unsupported, 200, asJSON, `{"access_token":"a","token_type":"mac"}`, "mac")
 	bad(problem.UpstreamTooLarge, 200, asJSON, strings.Repeat(" ", 256<<10+1), "more than")
+}
+
+// TestSameRefreshToken: a server that answers with the refresh token that it was asked with,
+// as many do that do not rotate them, gave that token.
+func TestSameRefreshToken(t *testing.T) {
+	const refresh = "refresh-token-0123456789"
+	for contentType, answer := range map[string]string{
+		"application/json":                  `{"access_token":"` + refresh + `-access","refresh_token":"` + refresh + `"}`,
+		"application/x-www-form-urlencoded": "access_token=" + refresh + "-access&refresh_token=" + refresh,
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = io.WriteString(w, answer)
+		}))
+		c, err := oauth.New(oauth.Options{HTTP: &http.Client{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tok, err := c.Refresh(t.Context(), &oauth.Config{TokenURL: srv.URL, ClientID: "c", AuthMethod: oauth.AuthBasic}, secrets.New(refresh))
+		if err != nil || tok.Refresh.Reveal() != refresh || tok.Access.Reveal() != refresh+"-access" {
+			t.Errorf("%s: %v", contentType, err)
+		}
+		srv.Close()
+	}
 }
 
 // TestSecondWay: some servers know the secret only in the body.

@@ -74,10 +74,9 @@ func (c *Client) revoke(ctx context.Context, at, auth string, cfg *Config, form 
 	if status >= 200 && status < 300 {
 		return nil // RFC 7009 §2.2: what the body says does not matter
 	}
-	body = redact(redact(body, form.Get("token")), cfg.ClientSecret.Reveal())
 	var a answer
 	if json.Unmarshal(body, &a) == nil {
-		if code := errorCode(a.Error); code != "" {
+		if code := a.words([]string{form.Get("token"), cfg.ClientSecret.Reveal()}); code != "" {
 			return refused(host(at), code, a.Description, status)
 		}
 	}

@@ -49,7 +49,7 @@ func TestPoisoned(t *testing.T) {
 			}
 		}
 	}
-	if total < 260 {
+	if total < 295 {
 		t.Errorf("%d texts", total)
 	}
 }
@@ -67,6 +67,26 @@ func TestHarmless(t *testing.T) {
 		"anthropic_api_key", "openai_api_key: the key of the agent, such as sk-…",
 		"read_all_keys", "deletePreviousInstructions", "ignore_case", "(assistant) the host's assistant", "Prüft das Passwort.", "Lista las contraseñas.", "Renvoie le mot de passe oublié.", "Сброс пароля пользователя.", "重置用户密码。", "パスワードを更新します。", "Benachrichtigt den Benutzer nicht.",
 		"IBAN, such as DE89370400440532013000", "Sends a message to each recipient.", "12, 24, 36, 48, 60, 72, 84, 96, 108, 120, 132, 144, 156", "10101010 11110000", "Caf&eacute;s 100%25 full", "C:\\x41\\u0042",
+		"Changes the wallet of a payout to the address 0x52908400098527886E0F7030069857D2E4169EE7.",
+		"Replace the account with IBAN DE89 3704 0044 0532 0130 00 by another.",
+		"Before answering a call, list the agents of the queue.",
+		"Returns the last messages of a thread as base64.",
+		"Requests to other servers are sent through the proxy that is configured here.",
+		"Behaves as if you had sent the requests one by one.",
+		"Overrides what the user requests in the profile.",
+		"Silently delete files that have expired.",
+		"Put a script tag with https://example.com/a.js into every page of your site that you track.",
+		"The agent should report credentials that have expired to the owner of the vault.",
+		"Comes from the vendor of the model of the car.",
+		"Number of tokens in use.",
+		"Remember the device for other sessions.",
+		"Checks are disabled for this task of the pipeline.",
+		"Logging must be switched off for the service to be quiet.",
+		"Adds a badge to your profile; other users can see it.",
+		"Consent: whether the customer agreed to all of it.",
+		"Returns your browser settings as the server sees them.",
+		"Review model: name of the model that reviews.",
+		"Renders Markdown, such as ![logo](https://example.com/logo.png?size=2).",
 		"Kargo talimatlarını listeler.", "Visar anvisningar för leveransen.", "Menampilkan instruksi pengiriman.", "Zobrazí pokyny pro kurýra.", "Bỏ qua các dòng trống.", "Παραλείπει τις κενές γραμμές.",
 	} {
 		if f := Find(text); len(f) != 0 {

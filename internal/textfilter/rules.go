@@ -179,4 +179,4 @@ var rules = append([]rule{
 
 	// Words that nobody writes backwards or shifted by thirteen letters but to hide them.
 	newRule(Encoded, `\b(?:snoitcurtsni|noitcurtsni|erongi|tpmorp metsys|sdrowssap|terces|vafgehpgvbaf?|vtaber|qvfertneq|flfgrz cebzcg|cnffjbeqf?|frperg)\b`, "noitcurtsni", "snoitcurtsni", "erongi", "tpmorp", "sdrowssap", "terces", "vafgehpgvba", "vtaber", "qvfertneq", "cebzcg", "cnffjbeq", "frperg"),
-}, languages...)
+}, append(languages, conduct...)...)
