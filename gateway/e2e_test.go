@@ -182,6 +182,9 @@ func TestBadUpstreams(t *testing.T) {
 	up.Handle("/huge", upstreamtest.Huge(100<<20, true))
 	up.Handle("/bomb", upstreamtest.Bomb(100<<20, "gzip"))
 	up.Handle("/notjson", upstreamtest.JSON(200, `{"a": nope}`))
+	up.Handle("/nearjson", upstreamtest.JSON(200, "<b>Warning</b>: x\n{\"b\": True, 'a': NaN,}"))
+	up.Handle("/asjson", upstreamtest.JSON(200, "OK"))
+	up.Handle("/jsonashtml", upstreamtest.Text(200, "text/html", `{"a":1}`))
 	up.Handle("/html", upstreamtest.Text(200, "text/html", "<html><head><title>Sign in</title><style>x{}</style></head><body><h1>Please&nbsp;log in</h1><script>evil()</script></body></html>"))
 	up.Handle("/html500", upstreamtest.Text(502, "text/html; charset=utf-8", "<html><body><h1>502 Bad Gateway</h1><hr>nginx</body></html>"))
 	up.Handle("/404", upstreamtest.JSON(404, `{"message":"Not Found","documentation_url":"https://docs.example/x"}`))
@@ -200,7 +203,7 @@ func TestBadUpstreams(t *testing.T) {
 	up.Handle("/deep", upstreamtest.JSON(200, strings.Repeat("[", 200)+strings.Repeat("]", 200)))
 	up.Handle("/ok", upstreamtest.JSON(200, `{"ok":true}`))
 	paths := []string{
-		"stall", "drip", "close", "reset", "truncate", "huge", "bomb", "notjson", "html", "html500", "404", "422", "401", "429", "204", "302",
+		"stall", "drip", "close", "reset", "truncate", "huge", "bomb", "notjson", "nearjson", "asjson", "jsonashtml", "html", "html500", "404", "422", "401", "429", "204", "302",
 		"png", "zip", "plain", "long", "deep", "ok",
 	}
 	ops := make([]*operation.Operation, 0, len(paths))
@@ -245,6 +248,9 @@ func TestBadUpstreams(t *testing.T) {
 	f("huge", true, "larger than 1 MiB", "smaller page")
 	f("bomb", true, "larger than 1 MiB")
 	f("notjson", true, "not valid JSON", `{"a": nope}`)
+	f("nearjson", false, `{"b":true,"a":"NaN"}`)
+	f("asjson", false, "OK")
+	f("jsonashtml", false, `{"a":1}`)
 	f("html", true, "web page instead of JSON", "Please log in")
 	f("html500", true, "HTTP 502 Bad Gateway", "502 Bad Gateway nginx")
 	f("404", true, "HTTP 404 Not Found", "Not Found")

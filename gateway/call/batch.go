@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/batch"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -265,7 +266,7 @@ func (x *exchange) toWait() time.Duration {
 	if header == nil || status != fasthttp.StatusTooManyRequests && status != fasthttp.StatusServiceUnavailable {
 		return 0
 	}
-	after, seconds := retryAfter(header.Header(fasthttp.HeaderRetryAfter))
+	after, seconds := upstream.RetryAfter(header.Header(fasthttp.HeaderRetryAfter))
 	if after == nil {
 		return 0
 	}

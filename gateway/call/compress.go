@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/media"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
@@ -36,7 +37,8 @@ func (a *rendering) write() error {
 		a.statusFailure()
 		return nil
 	}
-	if len(a.body) == 0 {
+	if len(a.body) == 0 || a.broken && len(bytes.TrimSpace(a.body)) == 0 {
+		a.remark = nil
 		a.failure = fmt.Appendf(a.failure[:0], "Done. The API answered HTTP %d without content.", a.status)
 		a.text = a.failure
 		return nil
@@ -49,6 +51,8 @@ func (a *rendering) write() error {
 	switch k := media.KindOf(a.contentType, a.body, a.ready.JSON); k {
 	case media.JSON, media.Stream:
 		switch {
+		case !a.isJSON && media.IsProse(a.body):
+			return a.prose(a.body, media.TypeText)
 		case !a.isJSON:
 			a.malformed()
 		case a.verbatim:
@@ -180,7 +184,7 @@ func (a *rendering) statusFailure() {
 	case a.status == fasthttp.StatusForbidden && len(a.rules) > 0:
 		f = fmt.Appendf(f, "\nThe key of this toolset, sent as %s, may not do this. Use another tool, or ask the operator for a key with more rights.", a.rules)
 	case a.status == fasthttp.StatusTooManyRequests, a.status == fasthttp.StatusServiceUnavailable:
-		if after, seconds := retryAfter(a.header.Header(fasthttp.HeaderRetryAfter)); seconds {
+		if after, seconds := upstream.RetryAfter(a.header.Header(fasthttp.HeaderRetryAfter)); seconds {
 			f = fmt.Appendf(f, "\nTry again after %s seconds.", after)
 		} else if after != nil {
 			f = fmt.Appendf(f, "\nTry again after %s.", after)

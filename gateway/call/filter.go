@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"github.com/sluicegate/sluice/gateway/errorbody"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/snapshot"
@@ -323,24 +321,6 @@ func (a *rendering) filterNextPage() {
 	if err != nil || is != manifest.TypeJSON || !bytes.Equal(out, jsonscan.AppendMinified(nil, a.visible(a.item, manifest.TypeJSON))) {
 		a.next = a.next[:0]
 	}
-}
-
-// retryAfter is the header of that name when it has one of its two forms (RFC 9110
-// §10.2.3); nil otherwise.
-func retryAfter(v []byte) (out []byte, seconds bool) {
-	if len(v) == 0 || len(v) > 40 {
-		return nil, false
-	}
-	seconds = true
-	for _, c := range v {
-		seconds = seconds && c >= '0' && c <= '9'
-	}
-	if !seconds {
-		if _, err := fasthttp.ParseHTTPDate(v); err != nil {
-			return nil, false
-		}
-	}
-	return v, seconds
 }
 
 // decodeBase64 appends what a member of an MCP server's result holds to dst.

@@ -2,11 +2,13 @@ package call
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tokens"
@@ -64,7 +66,7 @@ func (x *exchange) tellHeaders(r *received) []byte {
 		if len(location) > 0 && !bytes.Contains(r.body, location) { // else it is in the answer
 			x.tell("Location", x.ownPath(location))
 		}
-		if after, _ := retryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
+		if after, _ := upstream.RetryAfter(x.http.Header(fasthttp.HeaderRetryAfter)); after != nil {
 			x.tell("Retry-After", after)
 		}
 	}
@@ -92,12 +94,7 @@ func (x *exchange) tellHeaders(r *received) []byte {
 
 // shownAnyway reports a header that is shown whether it is declared or not.
 func shownAnyway(name string) bool {
-	for _, shown := range shownHeaders {
-		if strings.EqualFold(name, shown) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(shownHeaders[:], func(shown string) bool { return strings.EqualFold(name, shown) })
 }
 
 // ownPath is an address of the origin that was asked, without that origin.
@@ -148,6 +145,10 @@ func (a *rendering) appendNotes() {
 	seen := strings.HasPrefix(a.media, "image/") || strings.HasPrefix(a.media, "audio/")
 	a.notes = a.notes[:0]
 	a.noteStream()
+	if len(a.remark) > 0 && !a.redacts() && !a.isError { // filters did not see it
+		a.openNote()
+		a.notes = append(a.notes, a.remark...)
+	}
 	a.noteHeaderLine()
 	a.noteLeftOut()
 	if len(a.notes) == 0 || a.isDocument || seen {

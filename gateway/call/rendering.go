@@ -20,6 +20,8 @@ type rendering struct {
 	quotes   bool              // the text becomes a JSON string
 
 	// What transform and plugins leave in small, unless body is the answer.
+	broken   bool   // body should be JSON and is not
+	remark   []byte // what must be said of that
 	isJSON   bool   // body was JSON, or was made so
 	verbatim bool   // body is the answer, not small
 	minified bool   // verbatim, and body is without insignificant white space, but around it

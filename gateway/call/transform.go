@@ -19,8 +19,21 @@ import (
 // answer: the tables of the tool's program, then the operator's expression.
 // A program that cannot run fails open: the agent gets the minified answer, and the fault is
 // counted and named in the trace; where the operator marked the settings as
-// redacting it fails closed. Answers that are not JSON pass unchanged.
+// redacting it fails closed. Answers that are not JSON pass unchanged, but what is nearly
+// JSON, or stands behind warnings of PHP, is mended.
 func (a *rendering) transform() error {
+	if err := a.transformBody(); err != nil || !a.broken {
+		return err
+	}
+	var ok bool
+	if a.body, a.remark, ok = media.Mend(a.body); ok {
+		a.broken = false
+		return a.transformBody()
+	}
+	return nil
+}
+
+func (a *rendering) transformBody() error {
 	if a.status < 200 || a.status > 299 || len(a.body) == 0 {
 		return nil
 	}
@@ -35,6 +48,7 @@ func (a *rendering) transform() error {
 		if a.ready.Answer.Redact {
 			return a.withheld()
 		}
+		a.broken = kind == media.HTML && a.ready.JSON
 		return nil
 	}
 	a.isJSON = true
@@ -58,7 +72,7 @@ func (a *rendering) transform() error {
 			return a.withheld()
 		}
 		if errors.Is(err, engine.ErrNotJSON) {
-			a.isJSON = false
+			a.isJSON, a.broken = false, true
 			return nil // compress says so
 		}
 		return a.plain(body, kind)
@@ -77,7 +91,7 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 		err := a.scan(body)
 		a.deep = errors.Is(err, jsonscan.ErrDepth)
 		if err != nil && !a.deep {
-			if a.isJSON = false; a.ready.Answer.Redact { // else compress tells the agent
+			if a.isJSON, a.broken = false, true; a.ready.Answer.Redact { // else compress tells the agent
 				return a.withheld()
 			}
 		}
@@ -92,7 +106,7 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 		return nil
 	}
 	if err != nil {
-		a.isJSON = false
+		a.isJSON, a.broken = false, true
 		return nil //nolint:nilerr // compress tells the agent
 	}
 	if minified {

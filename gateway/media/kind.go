@@ -27,13 +27,17 @@ const (
 func KindOf(contentType, body []byte, wantsJSON bool) Kind {
 	media := Type(contentType)
 	switch {
+	case len(body) > 0 && body[0] == '<' && bytes.HasPrefix(body, []byte("<?xml")) && isJSONType(media):
+		return XML
 	case isStream(media):
 		return Stream
-	case string(media) == "application/json", string(media) == "text/json", bytes.HasSuffix(media, []byte("+json")):
+	case isJSONType(media):
 		return JSON
 	case string(media) == "application/xml", string(media) == "text/xml", bytes.HasSuffix(media, []byte("+xml")) && !bytes.HasPrefix(media, []byte("image/")) &&
 		string(media) != "application/xhtml+xml":
 		return XML
+	case (string(media) == "text/html" || wantsJSON && isScript(media)) && sentAsJSON(body):
+		return JSON // the default type of PHP, or JSONP
 	case string(media) == "text/html", string(media) == "application/xhtml+xml":
 		return HTML
 	case bytes.HasPrefix(media, []byte("image/")) && !bytes.HasSuffix(media, []byte("+xml")):
@@ -97,6 +101,33 @@ func beginsJSON(text []byte) bool {
 	}
 	after := bytes.TrimLeft(end[1:], blanks)
 	return end[0] == ']' && (len(after) == 0 || after[0] == ',' || after[0] == ']') // the latter where it is in another one
+}
+
+func isJSONType(media []byte) bool {
+	return string(media) == "application/json" || string(media) == "text/json" || bytes.HasSuffix(media, []byte("+json"))
+}
+
+// isScript reports the media types of JavaScript.
+func isScript(media []byte) bool {
+	switch string(media) {
+	case "application/javascript", "text/javascript", "application/x-javascript":
+		return true
+	}
+	return false
+}
+
+// sentAsJSON reports whether a body is JSON whatever its type says: it begins as that, or
+// as a call with it.
+func sentAsJSON(body []byte) bool {
+	start := bytes.TrimPrefix(bytes.TrimLeft(body[:min(len(body), 512)], blanks), []byte("/**/"))
+	if beginsJSON(start) {
+		return true
+	}
+	n := 0
+	for n < len(start) && (isName(start[n]) || n > 0 && (start[n] == '.' || start[n] >= '0' && start[n] <= '9')) {
+		n++
+	}
+	return n > 0 && n < len(start) && start[n] == '(' && beginsJSON(start[n+1:])
 }
 
 // isStream reports the media types of streams of JSON documents.

@@ -54,7 +54,13 @@ func TestKindOf(t *testing.T) {
 	}
 	f("application/json; charset=utf-8", "x", false, JSON)
 	f("Application/HAL+JSON", "x", false, JSON)
-	f("text/html; charset=utf-8", "{}", true, HTML)
+	f("text/html; charset=utf-8", "{}", true, JSON) // the default type of PHP
+	f("text/html", " [{\"a\":1}]", false, JSON)
+	f("text/html", "{name} is here", true, HTML)
+	f("application/javascript", "/**/cb({\"a\":1})", true, JSON)
+	f("application/javascript", "cb({\"a\":1})", false, Text)
+	f("application/javascript", "f(1)", true, Text)
+	f("application/json", "<?xml version=\"1.0\"?><a/>", true, XML)
 	f("text/plain", `{"a":1}`, true, JSON)
 	f("text/plain", `{"a":1}`, false, Text)
 	f("", ` [1]`, false, JSON)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -52,6 +53,19 @@ func inflate(w io.Writer, body []byte) error {
 	return err
 }
 
+// packedText reports a body of a type that is text which is gzip all the same: some servers
+// keep what they send packed, and forget to say so.
+func packedText(contentType, body []byte) bool {
+	if len(body) < 3 || body[0] != 0x1f || body[1] != 0x8b || body[2] != 8 { // RFC 1952 §2.3.1
+		return false
+	}
+	t := bytes.ToLower(contentType)
+	return bytes.HasPrefix(t, []byte("text/")) || bytes.Contains(t, []byte("json")) || bytes.Contains(t, []byte("xml"))
+}
+
+// plainText reports a body that no coding packed: those have bytes that are no text.
+func plainText(body []byte) bool { return utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 }
+
 // unpack checks the body's size and takes its content encoding off.
 func (x *Exchange) unpack(addr string, lim Limits) error {
 	body := x.response.Body()
@@ -59,6 +73,9 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 		return describe(fasthttp.ErrBodyTooLarge, addr, lim)
 	}
 	encoding := bytes.ToLower(bytes.TrimSpace(x.response.Header.ContentEncoding()))
+	if len(encoding) == 0 && packedText(x.response.Header.ContentType(), body) {
+		encoding = []byte("gzip")
+	}
 	if len(encoding) == 0 || string(encoding) == "identity" || len(body) == 0 {
 		return nil
 	}
@@ -72,6 +89,9 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 	case "deflate":
 		err = inflate(w, body)
 	default:
+		if !x.GoesOn && plainText(body) { // such as utf-8
+			return nil
+		}
 		return problem.New(problem.UpstreamMalformed, "the upstream sends a content encoding that was not asked for: %.40q", encoding)
 	}
 	if x.GoesOn && (err == nil || cutOff(err)) { // as much as the sender flushed
@@ -87,6 +107,8 @@ func (x *Exchange) unpack(addr string, lim Limits) error {
 		return describe(fasthttp.ErrBodyTooLarge, addr, lim)
 	case errors.Is(err, ErrNoMemory):
 		return describe(err, addr, lim)
+	case err != nil && !x.GoesOn && plainText(body): // a proxy unpacked it and left the header
+		return nil
 	case err != nil:
 		return problem.New(problem.UpstreamMalformed, "the upstream's answer is not valid %s", encoding).Because(err)
 	}

@@ -134,11 +134,11 @@ func TestFailures(t *testing.T) {
 	up.Handle("/deflate-bomb", upstreamtest.Bomb(64<<20, "deflate"))
 	up.Handle("/not-gzip", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = w.Write([]byte("plain"))
+		_, _ = w.Write([]byte("pl\x00ain"))
 	}))
 	up.Handle("/zstd", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "zstd")
-		_, _ = w.Write([]byte("plain"))
+		_, _ = w.Write([]byte("pl\x00ain"))
 	}))
 	c, base := newClient(t, Options{}), mustBase(t, up.URL)
 	f := func(path string, want problem.Kind) {

@@ -446,8 +446,15 @@ func TestUnpack(t *testing.T) {
 		{"deflate", string(raw), len(text) - 1, false, "", problem.UpstreamTooLarge},
 		{"deflate", string(raw[:len(raw)-3]), 100, false, "", problem.UpstreamMalformed},
 		{"br", string(gz), 100, false, "", problem.UpstreamMalformed},
-		{"gzip", text, 100, false, "", problem.UpstreamMalformed},
-		{"zstd", text, 100, false, "", problem.UpstreamMalformed},
+		{"gzip", text, 100, false, text, ""}, // a proxy unpacked it and left the header
+		{"gzip", text, len(text) - 1, false, "", problem.UpstreamTooLarge},
+		{"gzip", text + "\x00", 100, false, "", problem.UpstreamMalformed},
+		{"utf-8", text, 100, false, text, ""},
+		{"zstd", "(\xb5/\xfd", 100, false, "", problem.UpstreamMalformed},
+		{"zstd", text, 100, true, "", problem.UpstreamMalformed},
+		{"", string(gz), 100, false, text, ""}, // gzip that does not say so
+		{"", string(gz[:len(gz)-9]), 100, false, "", problem.UpstreamMalformed},
+		{"", string(gz), len(text) - 1, false, "", problem.UpstreamTooLarge},
 		{"gzip", string(gz[:len(gz)-9]), 100, false, "", problem.UpstreamMalformed},
 		{"gzip", string(gz), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"gzip", string(gz[:len(gz)-9]), 100, true, "data: 1\n\ndata: 2\n\n", ""},

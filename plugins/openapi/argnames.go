@@ -10,9 +10,28 @@ const maxArgName = 64
 
 // argNames gives argument names that are unique and that model APIs accept
 // (rule 5).
-type argNames struct{ taken map[string]bool }
+type argNames struct {
+	taken map[string]bool
+	kept  map[string]bool // good names as they are on the wire, which others do not get
+}
 
 func (a *argNames) has(name string) bool { return a.taken[strings.ToLower(name)] }
+
+// keep says that a name is one on the wire, before names are given: ids[] in front
+// of ids does not become ids.
+func (a *argNames) keep(wire string) {
+	if goodName(wire) && len(wire) <= maxArgName && (isLetter(wire[0]) || wire[0] == '_') {
+		if a.kept == nil {
+			a.kept = make(map[string]bool)
+		}
+		a.kept[strings.ToLower(wire)] = true
+	}
+}
+
+// free reports that a name can be given to what is called wire.
+func (a *argNames) free(name, wire string) bool {
+	return !a.has(name) && (name == wire || !a.kept[strings.ToLower(name)])
+}
 
 // name makes an argument name of a wire name. numeric says that the value is a
 // number: what "<" means is called otherwise there than of dates and texts. note
@@ -22,8 +41,8 @@ func (a *argNames) name(wire string, numeric bool) (name, note string) {
 	if !goodName(s) || !isLetter(s[0]) && s[0] != '_' {
 		s = argName(operators(wire, numeric))
 	}
-	if a.has(short(s, wire)) {
-		if t := argName(spelled(wire)); !a.has(short(t, wire)) {
+	if !a.free(short(s, wire), wire) {
+		if t := argName(spelled(wire)); a.free(short(t, wire), wire) {
 			s = t
 		}
 	}
@@ -32,7 +51,7 @@ func (a *argNames) name(wire string, numeric bool) (name, note string) {
 		a.taken = make(map[string]bool)
 	}
 	base := s
-	for n := 2; a.has(s); n++ {
+	for n := 2; !a.free(s, wire); n++ {
 		s = cutPlain(base, maxArgName-4) + "_" + strconv.Itoa(n)
 		note = "Sent as " + cutText(wire, maxArgName) + "."
 	}

@@ -80,6 +80,11 @@ func (c *compiler) arguments(plan *operation.Plan, params []parameter, b *body) 
 	}
 	for i := range args {
 		if !args[i].unlisted {
+			names.keep(wished[i])
+		}
+	}
+	for i := range args {
+		if !args[i].unlisted {
 			name(i)
 		}
 	}
@@ -272,6 +277,9 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 	clears := plan.Method == http.MethodPatch || plan.Method == http.MethodPut
 	groups, always := c.requiredLists(s)
 	var repeated []int // members that the path has as well and that may differ
+	for i := range s.props {
+		names.keep(s.props[i].name)
+	}
 	for i := range s.props {
 		q := &s.props[i]
 		p := c.normal(&q.child)

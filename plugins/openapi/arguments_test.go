@@ -135,7 +135,7 @@ func TestArgumentNames(t *testing.T) {
 		"DateCreated": "DateCreated", "DateCreated_before": "DateCreated%3C", "DateCreated_after": "DateCreated%3E",
 		"price_at_most": "price%3C%3D", "price_at_least": "price%5B%3E%3D%5D", "created_gte": "created%5Bgte%5D", "created_lt": "created%5Blt%5D",
 		"status_not": "status%21", "name_like": "name~", "id_in": "id.in", "filter": "filter", "dollar_filter": "%24filter",
-		"ids": "ids", "marker": "marker", "Marker_2": "Marker",
+		"ids": "ids", "tags": "tags", "marker": "marker", "Marker_2": "Marker",
 		"since": "since", // deprecated: not published, accepted
 	} {
 		value, sent := `"2026-01-02T03:04:05Z"`, "2026-01-02T03%3A04%3A05Z"
@@ -148,6 +148,7 @@ func TestArgumentNames(t *testing.T) {
 		}
 	}
 	f("list_calls", `{"ids_list":["a","b"]}`, "GET /calls?ids%5B%5D=a&ids%5B%5D=b")
+	f("list_calls", `{"tags_list":["a"]}`, "GET /calls?tags%5B%5D=a") // though it comes first
 	if s := string(ops["list_calls"].InputSchema); !strings.Contains(s, `"Marker_2":{"type":"string","description":"The same. Sent as Marker."}`) {
 		t.Error(s)
 	}

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,8 +46,8 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 				s.addl, s.hasAddl = child{at: m}, true
 			}
 		case "patternProperties":
-			for _, p := range m.members() {
-				s.pattern = append(s.pattern, child{at: p})
+			for k, p := range m.members() {
+				s.pattern = append(s.pattern, prop{k.text(), child{at: p}})
 			}
 		case "items":
 			c.foldItems(s, m)
@@ -161,6 +162,38 @@ func (c *compiler) foldProperties(s *schema, m value) {
 		case p.exists() && s.props[at].at != p && len(s.props[at].more) < maxFold:
 			s.props[at].more = append(s.props[at].more, p)
 		}
+	}
+}
+
+// patternNames reads patternProperties beside additionalProperties: false as what
+// names of members may be: that can be told and checked.
+func (c *compiler) patternNames(s *schema) {
+	if !s.closed || len(s.pattern) == 0 || s.rare != nil && s.rare.names.exists() {
+		return
+	}
+	var names []string
+	for i := range s.props {
+		names = append(names, "^"+regexp.QuoteMeta(s.props[i].name)+"$")
+	}
+	for i := range s.pattern {
+		names = append(names, s.pattern[i].name)
+	}
+	re := strings.Join(names, "|")
+	if len(re) > maxPattern || !c.compiles(re) {
+		return
+	}
+	r := rare{}
+	if s.rare != nil {
+		r = *s.rare // wrapped schemas share it
+	}
+	r.names = child{s: &schema{at: s.at, types: operation.TypeString, regexp: re}}
+	s.rare = &r
+}
+
+// tuple reads items: false beside prefixItems: there are no more items than those.
+func (c *compiler) tuple(s *schema) {
+	if n := len(s.prefix); n > 0 && s.items.exists() && s.items.at.isFalse() && (!s.maxItems.set || s.maxItems.n > n) {
+		s.maxItems = bound{n, true}
 	}
 }
 
@@ -378,6 +411,8 @@ func (c *compiler) infer(s *schema) {
 		c.enumOfItems(s)
 	}
 	s.finishRare()
+	c.patternNames(s)
+	c.tuple(s)
 	if s.types != 0 || s.never {
 		return
 	}

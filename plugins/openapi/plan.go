@@ -82,8 +82,12 @@ func (p *planner) schema(s *schema, depth int) *operation.Schema {
 		}
 		o.Required = append(o.Required, r)
 	}
-	if s.hasAddl {
+	// What is not declared may match a pattern, whose schema is another one.
+	switch {
+	case s.hasAddl && len(s.pattern) == 0:
 		o.Additional = p.schema(p.c.normal(&s.addl), depth+1)
+	case s.closed && len(s.pattern) == 1:
+		o.Additional = p.schema(p.c.normal(&s.pattern[0].child), depth+1)
 	}
 	// patternProperties are let through: what is not declared may match one. So
 	// is everything when the properties are not all here.

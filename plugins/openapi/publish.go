@@ -248,7 +248,7 @@ func (p *publisher) object(s *schema, depth int, disc *discriminated) (notes []s
 			p.b = append(p.b, ',')
 		case len(s.pattern) > 0:
 			p.b = append(p.b, `"additionalProperties":`...)
-			p.schema(p.c.normal(&s.pattern[0]), depth+1)
+			p.schema(p.c.normal(&s.pattern[0].child), depth+1)
 			p.b = append(p.b, ',')
 		}
 		return nil

@@ -46,6 +46,10 @@ func TestRules(t *testing.T) {
 		{"add_check", `{"slug":"1"}`, `/id: one of these must be given: id, or slug and kind`},
 		{"add_check", `{"id":"1","slug":"1","kind":"2"}`, `/id: not together with slug`},
 		{"add_check", `{"id":"1","kind":"2"}`, `/id: not together with kind`},
+		{"add_labels", `{"shut":{"id":"1","x-a":5},"open":{"x-a":5,"b":"s"},"pair":[1,"a"]}`, ""},
+		{"add_labels", `{"shut":{"y":5}}`, `/shut/y: expected text that matches ^id$|^x-`},
+		{"add_labels", `{"shut":{"x-a":"s"}}`, `/shut/x-a: expected integer`},
+		{"add_labels", `{"pair":[1,"a",2]}`, `/pair: expected at most 2`},
 		{"add_left", `{"a":"xy","b":["y"]}`, ""},
 	} {
 		got := request(t, ops[c.tool], c.args)
@@ -64,7 +68,8 @@ func TestRules(t *testing.T) {
 			"Needs where reason is other: note; where reason is not other: no note.", "Names match ^[a-z]+$",
 			"Needs: with size: sku; with color: sku; not both size and color.",
 		},
-		"add_check": {"Needs id, or slug and kind; and not both id and slug; not both id and kind."},
+		"add_labels": {"Names match ^id$|^x-"},
+		"add_check":  {"Needs id, or slug and kind; and not both id and slug; not both id and kind."},
 	} {
 		told := ops[tool].Description + string(ops[tool].InputSchema)
 		for _, text := range texts {

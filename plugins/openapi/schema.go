@@ -22,7 +22,7 @@ type schema struct {
 	hasEnum  bool
 	props    []prop
 	required []string
-	pattern  []child // patternProperties
+	pattern  []prop // patternProperties by their patterns
 	addl     child
 	hasAddl  bool // additionalProperties has a schema that says something
 	closed   bool // additionalProperties: false

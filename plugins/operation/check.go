@@ -57,6 +57,9 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 			continue
 		}
 		seen[i] = true
+		if v.Kind() == jsonscan.Null && a.nullClears && k.nullClears() {
+			continue
+		}
 		n := k.enter(&it)
 		k.value(a.schema, v)
 		k.path = k.path[:n]

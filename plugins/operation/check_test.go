@@ -224,6 +224,24 @@ func TestOptionalBody(t *testing.T) {
 	}
 }
 
+// TestNullRemoves: in a merge patch null removes a member that is never null itself.
+func TestNullRemoves(t *testing.T) {
+	title := &Schema{Type: TypeString}
+	plan := &Plan{
+		Version: 1, Method: "PATCH", Path: "/{id}", Params: []Param{{Arg: "id", Name: "id", In: InPath, Required: true, Schema: title}},
+		Body: &Body{MediaType: "application/merge-patch+json", Fields: []Field{{Arg: "title", Name: "title", Schema: title}, {Arg: "id", Name: "id"}}},
+	}
+	if err := compile(t, plan).Check(parse(t, `{"id":"1","title":null}`)); err != nil {
+		t.Error(err)
+	}
+	if err := compile(t, plan).Check(parse(t, `{"id":null,"title":"x"}`)); err == nil {
+		t.Error("a path parameter may be null")
+	}
+	if err := compile(t, plan).Check(parse(t, `{"id":"1","title":[]}`)); err == nil {
+		t.Error("a list may be a title")
+	}
+}
+
 // TestHealed counts what Build read as another type.
 func TestHealed(t *testing.T) {
 	s := &Schema{Type: TypeObject, Properties: []Property{

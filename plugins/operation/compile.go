@@ -93,6 +93,7 @@ type argument struct {
 	required   bool // parameters; what a body requires is asked of the form that is sent
 	unlisted   bool // not named in messages
 	nullAbsent bool // null means: not given
+	nullClears bool // null removes the member, whatever its type
 }
 
 // segment is a piece of the path: text that is written as it is, or a parameter.
@@ -431,6 +432,9 @@ func (c *Compiled) body(b *Body) error {
 			return fmt.Errorf("body member %q: %w", f.Name, err)
 		}
 		cb.fieldArg[i], cb.fieldElse[i] = slot, -1
+		if slot >= 0 && cb.nullClears {
+			c.args[slot].nullClears = !slices.Contains(c.paramArg, slot)
+		}
 		if slot >= 0 && f.Unlisted {
 			c.args[slot].unlisted = true
 		}
