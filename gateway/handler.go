@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -275,6 +276,7 @@ type request struct {
 
 	// Of an item: what its server calls it, and the name that permissions have.
 	key, permit string
+	about       task.Task // that a request is about
 
 	// Search mode.
 	searchTool string // which of its three tools is called; "": a tool of the toolset
@@ -360,6 +362,12 @@ func (x *request) Permit(arguments jsonscan.Value) bool {
 func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
 	if x.searchTool != "" {
 		return x.callSearchTool(p, dst)
+	}
+	if p.Method == mcp.MethodTasksList {
+		return x.listTasks(p, dst)
+	}
+	if err := x.beginTask(p); err != nil {
+		return nil, nil, err
 	}
 	subscribes := p.Method == mcp.MethodSubscribe || p.Method == mcp.MethodUnsubscribe
 	if subscribes {
