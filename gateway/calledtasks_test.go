@@ -206,6 +206,10 @@ func TestCalledTasksRefused(t *testing.T) {
 	if sent, _ := u.last(); sent != "" {
 		t.Errorf("the server is asked %s", sent)
 	}
+	u.answer("dig", `"result":{"content":7}`) // clients expect a task or an error
+	if got := c.dig(); !strings.Contains(got, `"error":{"code":-32603,"message":"`) || strings.Contains(got, `"result"`) {
+		t.Errorf("a call that failed: %s", got)
+	}
 	serveCalledTasks(t, s, u, func(ts *registry.Toolset) { ts.Answers = &registry.Answers{Redact: true} })
 	if c := newTaskClient(t, s, "ada", "2025-11-25"); strings.Contains(c.greeting, `"tasks"`) || strings.Contains(c.ask("tools/list", "{}"), "execution") {
 		t.Errorf("tasks are declared where every byte must be seen: %s", c.greeting)

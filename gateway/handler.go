@@ -401,6 +401,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		}
 		return nil, nil, err
 	}
+	if len(p.Task) > 0 && !p.TaskStarted && outcome.IsError {
+		return nil, nil, noTask(out[len(dst):])
+	}
 	if x.s.log.Enabled(x.s.calls, slog.LevelDebug) {
 		x.s.log.LogAttrs(x.s.calls, slog.LevelDebug, "tool called", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),
 			slog.String("outcome", outcome.Kind.String()), slog.Int("status", outcome.Status))

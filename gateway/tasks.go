@@ -73,6 +73,20 @@ func (x *request) beginTask(p *mcp.CallParams) error {
 	return nil
 }
 
+// noTask is the error of a call that was to be a task and failed before it was one: clients expect
+// a task or an error. members are those of the result.
+func noTask(members []byte) error {
+	e := &mcp.Error{Code: codeInternal, Message: "the call failed"}
+	result := jsonscan.Trusted(append(append([]byte{'{'}, members...), '}'))
+	for it := result.Get("content").Elements(); it.Next(); {
+		if text := it.Value().Get("text"); text.Kind() == jsonscan.String {
+			e.Message = string(text.AppendText(nil))
+			break
+		}
+	}
+	return e
+}
+
 // listTasks appends a page of the caller's tasks, each as its server says now.
 func (x *request) listTasks(p *mcp.CallParams, dst []byte) (out, meta []byte, err error) {
 	var cursor string
