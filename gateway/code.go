@@ -13,8 +13,9 @@ func (x *request) codes() bool {
 
 // list is tools/list as the caller sees it.
 func (x *request) list(client mcp.Capabilities) (*snapshot.List, error) {
-	if lacks := x.ts.Lacks(client); lacks != 0 {
-		return x.listWithout(lacks)
+	tasks := client&mcp.CallsTasks != 0
+	if lacks := x.ts.Lacks(client); lacks != 0 || tasks {
+		return x.listWithout(lacks, tasks)
 	}
 	switch {
 	case x.ts.Codes() && !x.codes() && x.pass.SeesAll():
@@ -30,16 +31,16 @@ func (x *request) list(client mcp.Capabilities) (*snapshot.List, error) {
 	return x.ts.ListOf(x.pass.Selection(), x.pass.Sees)
 }
 
-// listWithout is list for a client that lacks what some of the tools need.
-func (x *request) listWithout(lacks mcp.Capabilities) (*snapshot.List, error) {
+// listWithout is list for a client that lacks what some of the tools need, or may make calls tasks.
+func (x *request) listWithout(lacks mcp.Capabilities, tasks bool) (*snapshot.List, error) {
 	if x.codes() {
 		x.s.opts.Caller.PrepareScripts()
 	}
 	plain := x.ts.Codes() && !x.codes()
 	if x.pass.SeesAll() {
-		return x.ts.ListWithout(lacks, plain, "", nil)
+		return x.ts.ListWithout(lacks, plain, tasks, "", nil)
 	}
-	return x.ts.ListWithout(lacks, plain, x.pass.Selection(), x.pass.Sees)
+	return x.ts.ListWithout(lacks, plain, tasks, x.pass.Selection(), x.pass.Sees)
 }
 
 // selectSignatures takes the name of the tool that searches in code mode.

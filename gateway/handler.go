@@ -18,6 +18,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -275,6 +276,7 @@ type request struct {
 
 	// Of an item: what its server calls it, and the name that permissions have.
 	key, permit string
+	about       task.Task // that a request is about
 
 	// Search mode.
 	searchTool string // which of its three tools is called; "": a tool of the toolset
@@ -361,6 +363,12 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 	if x.searchTool != "" {
 		return x.callSearchTool(p, dst)
 	}
+	if p.Method == mcp.MethodTasksList {
+		return x.listTasks(p, dst)
+	}
+	if err := x.beginTask(p); err != nil {
+		return nil, nil, err
+	}
 	subscribes := p.Method == mcp.MethodSubscribe || p.Method == mcp.MethodUnsubscribe
 	if subscribes {
 		if more, err := x.subscribe(p); !more {
@@ -392,6 +400,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 			x.unsubscribed(p)
 		}
 		return nil, nil, err
+	}
+	if len(p.Task) > 0 && !p.TaskStarted && outcome.IsError {
+		return nil, nil, noTask(out[len(dst):])
 	}
 	if x.s.log.Enabled(x.s.calls, slog.LevelDebug) {
 		x.s.log.LogAttrs(x.s.calls, slog.LevelDebug, "tool called", slog.String("toolset", x.ts.Slug), slog.String("tool", x.tool.Name),

@@ -30,7 +30,8 @@ func (x *request) Items(cursor []byte, method mcp.Method) (page []byte, next str
 }
 
 // Item implements [mcp.Toolset]. What a token does not open does not exist for it.
-func (x *request) Item(method mcp.Method, params jsonscan.Value) (mcp.Tool, error) {
+func (x *request) Item(c *mcp.CallParams) (mcp.Tool, error) {
+	method, params := c.Method, c.Params
 	x.searchTool = ""
 	text := func(v jsonscan.Value) string {
 		if v.Kind() != jsonscan.String {
@@ -44,8 +45,11 @@ func (x *request) Item(method mcp.Method, params jsonscan.Value) (mcp.Tool, erro
 		ref = params.Get("ref")
 	}
 	switch kind := ref.Get("type"); {
+	case method == mcp.MethodTasksList:
+		x.tool = nil
+		return x, nil
 	case method.OfTask():
-		return x.task(text(params.Get("taskId")))
+		return x.task(text(params.Get("taskId")), x.taskOwner(c), c.Session != nil)
 	case method == mcp.MethodPromptsGet, method == mcp.MethodComplete && kind.EqualText("ref/prompt"):
 		if x.tool, err = x.ts.Prompt([]byte(text(ref.Get("name")))); err != nil || x.tool == nil {
 			return nil, err

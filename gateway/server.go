@@ -23,6 +23,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/internal/forwarded"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -200,6 +201,7 @@ func New(o Options) (*Server, error) {
 		Ended: func(ended *session.Session, kept bool) {
 			s.feeds.leave(client{ended})
 			s.opts.Caller.EndSession(ended.Key(), kept)
+			s.opts.Caller.Tasks().ForgetAll(task.Owner{Toolset: ended.Owner().Toolset, Principal: ended.Key()})
 		},
 		Pool: o.Pool, Moved: func(moved *session.Session) { s.feeds.leave(client{moved}) }, Answers: s.answerNode,
 	})

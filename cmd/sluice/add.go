@@ -379,7 +379,7 @@ func (a *app) sayGenerated(made *change.CreatedToolset, detail *view.ConnectorDe
 		a.Say("! and %s more: sluice toolset get %s", terminal.Thousands(n), made.Slug)
 	}
 	spoken := slices.DeleteFunc(slices.Clone(made.Warnings), func(d toolset.Diagnostic) bool {
-		return !slices.Contains([]string{connector.CodeHidden, connector.CodeInstruction, connector.CodeTextLong, connector.CodeTasks}, d.Code)
+		return !slices.Contains([]string{connector.CodeHidden, connector.CodeInstruction, connector.CodeTextLong}, d.Code)
 	})
 	for _, d := range spoken[:min(len(spoken), describe.MaxListed)] {
 		a.Say("! %s", describe.Diagnostic(d.Line, d.Column, d.Pointer, d.Detail))

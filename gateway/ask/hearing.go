@@ -22,6 +22,7 @@ const (
 // Hearing passes on to the client of a session what a server says outside of its calls.
 type Hearing struct {
 	Session *session.Session
+	Tasks   mcp.TaskNames
 
 	// Of the goroutine that reads the stream.
 	begun       time.Time // of the window
@@ -33,7 +34,7 @@ func (h *Hearing) Ask(method string, params jsonscan.Value, done <-chan struct{}
 	return Question{
 		Session: h.Session, Deadline: time.Now().Add(askWait),
 		Send: func(q *session.Question) bool {
-			h.Session.Send(mcp.AppendRequest(nil, q, method, params)) // now, or when the client listens again
+			h.Session.Send(mcp.AppendRequest(nil, q, method, params, h.Tasks)) // now, or when the client listens again
 			return true
 		},
 	}.Ask(method, params, done)
@@ -41,7 +42,7 @@ func (h *Hearing) Ask(method string, params jsonscan.Value, done <-chan struct{}
 
 // Tell passes a notification on, and reports whether it was one to pass on.
 func (h *Hearing) Tell(method string, params jsonscan.Value) bool {
-	message := mcp.AppendHeard(nil, h.Session, method, params)
+	message := mcp.AppendHeard(nil, h.Session, method, params, h.Tasks)
 	if len(message) == 0 {
 		return false
 	}

@@ -231,7 +231,7 @@ type Caller struct {
 	kept        *cache.Cache
 	results     *held.Store
 	pauses      ask.Pauses // calls that wait for an answer of their client
-	tasks       task.Table // that MCP servers made for callers
+	tasks       task.Table // of MCP servers
 	meter       *metering.Meter
 	tracer      *tracing.Tracer
 	log         *slog.Logger

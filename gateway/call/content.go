@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/sluicegate/sluice/gateway/ask"
+	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -25,6 +26,8 @@ func (x *exchange) contentMCP(body []byte) error {
 	result := jsonscan.Trusted(body)
 	r := x.readResult(result)
 	switch {
+	case len(x.call.AsTask) > 0 && result.Get("task").Exists():
+		return x.taskStarted(result)
 	case !r.kind.Exists(), r.kind.EqualText("complete"):
 	case r.kind.EqualText("input_required"):
 		return x.inputRequired(result)
@@ -343,7 +346,7 @@ func (x *exchange) takeMeta(meta jsonscan.Value) {
 func appendMetaMembers(dst []byte, meta jsonscan.Value) []byte {
 	mark := len(dst)
 	for it := meta.Members(); it.Next(); {
-		if it.KeyEqual("io.modelcontextprotocol/serverInfo") || it.KeyEqual(TraceKey) {
+		if it.KeyEqual("io.modelcontextprotocol/serverInfo") || it.KeyEqual(TraceKey) || it.KeyEqual(mcp.MetaRelatedTask) {
 			continue
 		}
 		dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())

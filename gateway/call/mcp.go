@@ -132,7 +132,7 @@ func (x *exchange) prepareMCP(args jsonscan.Value) {
 		return
 	}
 	args = x.ready.MCP.Arguments(args)
-	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable, Task: x.ready.MCP.Task}
+	*k = mcpclient.Call{Tool: x.ready.MCP.Tool, Arguments: args.Raw(), Repeatable: x.ready.MCP.Repeatable, Task: x.ready.MCP.Task, AsTask: x.request.AsTask()}
 	x.repeats = x.repeats[:0]
 	for i := range x.ready.MCP.Headers {
 		h := &x.ready.MCP.Headers[i]
@@ -170,7 +170,7 @@ func (x *exchange) prepareClient() {
 	}
 	k.Progress, k.Notify = r.Stream.WantsProgress(), r.Stream.Relay
 	if x.redacts() {
-		k.Notify = x.progressOnly
+		k.Notify = r.Stream.ProgressOnly
 		return
 	}
 	if r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
@@ -213,18 +213,4 @@ func (x *exchange) sessionOwner() string {
 		b = hex.AppendEncode(append(b, '/'), version[:])
 	}
 	return string(b)
-}
-
-// progressOnly tells the client how far a call of an MCP server is, by numbers alone:
-// words of a server that come while its call runs are not filtered one by one.
-func (x *exchange) progressOnly(method string, params jsonscan.Value) {
-	if method != "notifications/progress" {
-		return
-	}
-	progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
-	if err != nil {
-		return
-	}
-	total, _ := strconv.ParseFloat(string(params.Get("total").Raw()), 64) // 0: not known
-	x.request.Stream.Progress(progress, total, "")
 }

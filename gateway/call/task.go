@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/task"
@@ -9,15 +10,11 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// Task finds the task that a caller knows under a name: the tool that made it, and what its
-// server calls it.
-func (c *Caller) Task(id string, o task.Owner) (tool, name string, ok bool) {
-	t, ok := c.tasks.Find(id, o)
-	return t.Tool, t.Name, ok
-}
+// Tasks are those that MCP servers made for callers.
+func (c *Caller) Tasks() *task.Table { return &c.tasks }
 
 func (x *exchange) taskOwner() task.Owner {
-	return task.Owner{Toolset: x.ts.ID, Principal: x.principalKey}
+	return task.OwnerOf(x.ts.ID, x.principalKey, x.request.SessionKey())
 }
 
 // aboutTask reports whether the request is about a task that a tool made.
@@ -32,7 +29,11 @@ func (x *exchange) takesTask() bool {
 // prepareTask fills in a request about a task, in which the server's name of it takes the place
 // of ours.
 func (x *exchange) prepareTask() {
-	x.call.Method, x.call.Tool, x.call.Repeatable = x.request.Method.String(), x.key, x.request.Method == mcp.MethodTasksGet
+	x.call.Method, x.call.Tool, x.call.Repeatable = x.request.Method.String(), x.key, x.request.Method != mcp.MethodTasksCancel && x.request.Method != mcp.MethodTasksUpdate
+	if x.request.Method == mcp.MethodTasksResult { // which waits until the task has ended
+		x.deadline = x.latest
+		x.call.Also = x.request.Reported
+	}
 	x.beside = jsonscan.AppendStringOf(append(x.beside[:0], `"taskId":`...), x.key)
 	if answers := x.request.Params.Get("inputResponses"); answers.Exists() {
 		x.beside = append(append(x.beside, `,"inputResponses":`...), answers.Raw()...)
@@ -44,13 +45,16 @@ func (x *exchange) prepareTask() {
 
 // taskStarted makes a task of the server the result of the call.
 func (x *exchange) taskStarted(result jsonscan.Value) error {
-	id, ok := x.c.tasks.Add(task.Task{Owner: x.taskOwner(), Tool: x.tool.Name}, result)
-	if !ok {
+	kept := task.Task{Owner: x.taskOwner(), Tool: x.tool.Name, Server: x.tool.Binding.Name, Called: len(x.call.AsTask) > 0, Session: x.request.SessionKey()}
+	if kept.Called && x.call.Progress {
+		kept.Token, kept.OwnToken = string(x.request.Meta.Get("progressToken").Raw()), x.mcp.ID()
+	}
+	var ok bool
+	if x.written, ok = x.c.tasks.Start(x.written, kept, result); !ok {
 		return problem.New(problem.UpstreamMalformed, "the MCP server answered with a task that is none, or too many tasks are open here").
 			Fix("look at the log of the server, or wait until other tasks are over")
 	}
 	x.request.TaskStarted, x.out.Status = true, 200
-	x.written = task.AppendMembers(x.written, result, id)
 	x.answer.text = x.written
 	x.takeMeta(result.Get("_meta"))
 	return nil
@@ -63,9 +67,16 @@ func (x *exchange) taskMCP(body []byte) error {
 	id := string(x.request.Params.Get("taskId").AppendText(nil))
 	if f := x.server().Fault(); f != nil {
 		whole.isError = true
-		if x.refusal = x.faultOf(f); f.Code == codeInvalidParams {
-			x.c.tasks.Forget(id)
+		if x.refusal = x.faultOf(f); f.Code == codeInvalidParams && x.request.Method == mcp.MethodTasksGet {
+			x.c.tasks.Forget(id, x.request.SessionKey())
 		}
+		return nil
+	}
+	if x.request.Method == mcp.MethodTasksResult {
+		if err := x.contentMCP(body); err != nil {
+			return err
+		}
+		x.meta = task.AppendRelated(slices.Clip(x.meta), id)
 		return nil
 	}
 	said := jsonscan.Trusted(body)

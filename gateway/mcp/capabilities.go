@@ -10,6 +10,9 @@ import (
 // Capabilities are what a client declares of [manifest.ClientCapabilities], one bit each.
 type Capabilities uint8
 
+// CallsTasks is beside them: the client may make a call a task.
+const CallsTasks Capabilities = 1 << 7
+
 // CapabilitiesNamed are those of these names.
 func CapabilitiesNamed(names []string) Capabilities {
 	var c Capabilities
@@ -42,12 +45,17 @@ func capabilitiesOf(declared jsonscan.Value) Capabilities {
 }
 
 // capabilities are those of the client: of its session, or of the request.
-func (x *exchange) capabilities(modern bool) Capabilities {
+func (x *exchange) capabilities(modern bool) (c Capabilities) {
 	switch {
 	case modern:
 		return capabilitiesOf(x.msg.meta.Get(metaCapabilities))
-	case x.session != nil && len(x.session.Client().Capabilities) > 0:
-		return capabilitiesOf(jsonscan.Trusted(x.session.Client().Capabilities))
+	case x.session == nil:
+		return 0
+	case len(x.session.Client().Capabilities) > 0:
+		c = capabilitiesOf(jsonscan.Trusted(x.session.Client().Capabilities))
 	}
-	return 0
+	if x.callsTasks() {
+		c |= CallsTasks
+	}
+	return c
 }

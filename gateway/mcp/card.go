@@ -18,18 +18,21 @@ type Info struct {
 	// What the toolset has besides tools, and whether a client can be notified of changes of
 	// a resource.
 	Prompts, Resources, Completions, Subscribe bool
-	// Tasks says that a call may be answered with a task.
-	Tasks bool
+	// Tasks says that a call may be answered with a task. CallTasks says that clients of
+	// 2025-11-25 may make a call a task, and CancelTasks that they may cancel it.
+	Tasks, CallTasks, CancelTasks bool
 }
 
 // Card is the rendered form of an Info: the constant bytes of initialize,
 // server/discover and every result. It is immutable.
 type Card struct {
-	meta       []byte // "_meta":{"io.modelcontextprotocol/serverInfo":{…}     (open)
-	discover   []byte // the whole result of server/discover
-	initialize []byte // result of initialize, from behind the version's closing quote
-	session    []byte // the same for a client that gets a session
-	has        [methodCount]bool
+	meta                   []byte            // "_meta":{"io.modelcontextprotocol/serverInfo":{…}     (open)
+	discover               []byte            // the whole result of server/discover
+	initialize             []byte            // result of initialize, from behind the version's closing quote
+	session                []byte            // the same for a client that gets a session
+	tasked                 []byte            // and for one that may make calls tasks
+	has                    [methodCount]bool // but those of tasks of 2025-11-25
+	callTasks, cancelTasks bool
 }
 
 // Lists are those that the toolset has.
@@ -91,6 +94,13 @@ func NewCard(info Info) *Card {
 	rest = append(rest, '}')
 	c.initialize = append(append(c.initialize, untold...), rest...)
 	c.session = append(append(c.session, told...), rest...)
+	if c.callTasks, c.cancelTasks = info.CallTasks, info.CancelTasks; c.callTasks {
+		c.tasked = append(append(c.tasked, told[:len(told)-1]...), `,"tasks":{"list":{},`...)
+		if c.cancelTasks {
+			c.tasked = append(c.tasked, `"cancel":{},`...)
+		}
+		c.tasked = append(append(c.tasked, `"requests":{"tools":{"call":{}}}}}`...), rest...)
+	}
 	return c
 }
 

@@ -17,14 +17,11 @@ func (x *exchange) items(modern bool) bool {
 			method = m
 		}
 	}
-	if method == MethodOther || !x.ts.Card().has[method] {
+	if method == MethodOther || !x.serves(method, modern) {
 		return false
 	}
 	if (method == MethodSubscribe || method == MethodUnsubscribe) && (modern || x.session == nil) {
 		return false // there is no stream to tell on, or it is asked for with subscriptions/listen
-	}
-	if method.OfTask() && !modern {
-		return false
 	}
 	list := func(member string) {
 		x.listPage(modern, method, member, func(cursor []byte) ([]byte, string, bool, error) {
@@ -39,7 +36,7 @@ func (x *exchange) items(modern bool) bool {
 	case MethodTemplatesList:
 		list("resourceTemplates")
 	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
-		x.askTask(method)
+		x.askTask(method, modern)
 	default:
 		x.askItem(method, modern)
 	}
@@ -56,14 +53,15 @@ func (x *exchange) askItem(method Method, modern bool) {
 		named = p.Get("uri")
 	case MethodComplete:
 		named = p.Get("ref").Get("type")
-	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel, MethodTasksResult:
 		named = p.Get("taskId")
 	}
-	if named.Kind() != jsonscan.String {
+	if named.Kind() != jsonscan.String && method != MethodTasksList {
 		x.fail(&fault{status: x.paramStatus(modern), code: codeInvalidParams, text: "the parameter that names what is asked for is missing or invalid"})
 		return
 	}
-	item, err := x.ts.Item(method, p)
+	x.call = CallParams{ID: x.msg.id, Method: method, Params: p, Meta: x.msg.meta, Version: x.served.Version, Session: x.session}
+	item, err := x.ts.Item(&x.call)
 	switch x.tool = item; {
 	case err != nil:
 		x.failInternal(method.String(), err)
@@ -72,7 +70,6 @@ func (x *exchange) askItem(method Method, modern bool) {
 		x.failUnknown(method, named, modern)
 		return
 	}
-	x.call = CallParams{ID: x.msg.id, Method: method, Params: p, Meta: x.msg.meta, Version: x.served.Version, Session: x.session}
 	if modern {
 		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
 	}
@@ -89,7 +86,7 @@ func (x *exchange) failUnknown(method Method, named jsonscan.Value, modern bool)
 			e.Code = CodeNoResource
 		}
 		e.Data = append(append([]byte(`{"uri":`), named.Raw()...), '}')
-	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel:
+	case MethodTasksGet, MethodTasksUpdate, MethodTasksCancel, MethodTasksResult:
 		e.Message = "unknown task: it is over, or it is another caller's"
 	case MethodComplete:
 		e.Message = "ref names neither a prompt nor a resource template of this toolset"

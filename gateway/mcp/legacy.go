@@ -76,7 +76,7 @@ func (x *exchange) resolve() {
 	if x.msg.refused {
 		name = `"error":`
 	}
-	x.scratch = append(append(x.scratch[:0], name...), x.msg.result.Raw()...)
+	x.scratch = append(append(x.scratch[:0], name...), TaskNames(nil).rename(x.msg.result).Raw()...)
 	x.session.Resolve(id, x.scratch)
 }
 
@@ -101,7 +101,11 @@ func (x *exchange) initialize() {
 	x.out = jsonscan.AppendStringOf(x.out, versionNames[version])
 	if opened := x.openSession(version); opened != nil {
 		x.rc.Response.Header.Set(headerSession, opened.ID())
-		x.out = append(x.out, x.ts.Card().session...)
+		if x.session = opened; x.callsTasks() {
+			x.out = append(x.out, x.ts.Card().tasked...)
+		} else {
+			x.out = append(x.out, x.ts.Card().session...)
+		}
 	} else {
 		x.out = append(x.out, x.ts.Card().initialize...)
 	}

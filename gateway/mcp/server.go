@@ -53,11 +53,11 @@ type Toolset interface {
 	// Items is Tools for another list of the toolset: MethodPromptsList,
 	// MethodResourcesList or MethodTemplatesList.
 	Items(cursor []byte, list Method) (page []byte, next string, ok bool, err error)
-	// Item finds what a request of another method than tools/call is about, by its
+	// Item finds what a request of another method than tools/call is about, by its method and
 	// parameters: MethodPromptsGet, MethodResourcesRead, MethodComplete or, in a session,
-	// MethodSubscribe and MethodUnsubscribe; or which task. It is as a tool that appends the
+	// MethodSubscribe and MethodUnsubscribe; or which task, or for MethodTasksList those of the caller. It is as a tool that appends the
 	// members of the method's result; nil if there is none.
-	Item(method Method, params jsonscan.Value) (Tool, error)
+	Item(c *CallParams) (Tool, error)
 	// Listen takes the connection over for the messages of a subscription; its
 	// first event is s.AppendAck, before which it keeps with s.Follow only the resources of
 	// which it will tell. It fails when too many are open.
@@ -102,10 +102,33 @@ type CallParams struct {
 	// missing.
 	InputResponses, RequestState jsonscan.Value
 
+	// Task is JSON of what a client of 2025-11-25 says of the task that the call is to be; nil:
+	// it is to be none.
+	Task []byte
+
+	// Reported is the progress token under which the server tells of the task of a request.
+	Reported uint64
+
 	// InputRequired is set by Call: the result asks the client for input.
 	InputRequired bool
 	// TaskStarted is set by Call: the result is a task.
 	TaskStarted bool
+}
+
+// SessionKey is the key of Session; "": there is none.
+func (c *CallParams) SessionKey() string {
+	if c == nil || c.Session == nil {
+		return ""
+	}
+	return c.Session.Key()
+}
+
+// AsTask is Task, also of no request.
+func (c *CallParams) AsTask() []byte {
+	if c == nil {
+		return nil
+	}
+	return c.Task
 }
 
 // Modern reports whether the client speaks a revision without handshake.
@@ -165,6 +188,8 @@ const (
 	MethodTasksGet
 	MethodTasksUpdate
 	MethodTasksCancel
+	MethodTasksResult
+	MethodTasksList
 	methodCount
 )
 
@@ -175,14 +200,14 @@ var methodNames = [MethodCount]string{
 	"_other", "initialize", "server/discover", "ping", "tools/list", "tools/call",
 	"subscriptions/listen", "logging/setLevel", "notifications", "_batch",
 	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete",
-	"resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel",
+	"resources/subscribe", "resources/unsubscribe", "tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list",
 }
 
 // String is the name in the protocol; "_other" and "_batch" have none.
 func (m Method) String() string { return methodNames[m] }
 
 // OfTask reports whether the method is about a task.
-func (m Method) OfTask() bool { return m >= MethodTasksGet && m <= MethodTasksCancel }
+func (m Method) OfTask() bool { return m >= MethodTasksGet && m <= MethodTasksResult }
 
 // Served says what a request was, for metrics.
 type Served struct {

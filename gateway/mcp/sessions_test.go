@@ -119,11 +119,11 @@ func TestWhatASessionHears(t *testing.T) {
 		if c.want {
 			want = `{"jsonrpc":"2.0","method":"` + c.method + `","params":` + c.params + `}`
 		}
-		if got := string(AppendHeard(nil, c.s, c.method, jsonscan.Trusted([]byte(c.params)))); got != want {
+		if got := string(AppendHeard(nil, c.s, c.method, jsonscan.Trusted([]byte(c.params)), nil)); got != want {
 			t.Errorf("%s %s: %s, want %s", c.method, c.params, got, want)
 		}
 	}
-	if got := string(AppendHeard(nil, plain, "notifications/message", jsonscan.Trusted([]byte("{\"level\":\"info\",\"data\":\"a\u202eb\"}")))); strings.Contains(got, "\u202e") || !strings.Contains(got, "ab") {
+	if got := string(AppendHeard(nil, plain, "notifications/message", jsonscan.Trusted([]byte("{\"level\":\"info\",\"data\":\"a\u202eb\"}")), nil)); strings.Contains(got, "\u202e") || !strings.Contains(got, "ab") {
 		t.Errorf("with a hidden character: %q", got)
 	}
 }

@@ -76,6 +76,10 @@ type Stream struct {
 	request []byte           // JSON of the id of the call, of a session
 	made    string           // the settings of its toolset that make the answer
 
+	tasks     TaskNames // see OfTasks
+	ownToken  uint64
+	taskToken []byte
+
 	mu      sync.Mutex
 	replay  *session.Replay // guarded by mu; nil: the stream cannot be resumed
 	lost    bool            // guarded by mu; the connection is not written any more
@@ -166,9 +170,11 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 	if textfilter.IndexJSON(params.Raw()) >= 0 {
 		params = jsonscan.Trusted(textfilter.AppendJSON(nil, params.Raw()))
 	}
+	params = s.tasks.rename(params)
 	switch method {
 	case "notifications/progress":
-		if s.token == nil {
+		token := s.tokenOf(params)
+		if token == nil {
 			return
 		}
 		progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
@@ -178,21 +184,29 @@ func (s *Stream) Relay(method string, params jsonscan.Value) {
 			return
 		}
 		s.last = progress
-		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
+		_ = s.sendLocked(appendRelayed(method, params, token)) // left out when there is no room
 	case "notifications/message":
 		if l := levelOf(params.Get("level")); l == LevelNone || !s.Wants(l) {
 			return
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
+		_ = s.sendLocked(appendRelayed(method, params, nil)) // left out when there is no room
+	case taskStatus:
+		said, ok := s.tasks.status(params)
+		if !ok {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_ = s.sendLocked(appendRelayed(method, said, nil)) // left out when there is no room
 	case elicitationComplete:
 		if s.session == nil || !opensURLs(s.session) {
 			return
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		_ = s.sendLocked(s.appendRelayed(method, params)) // left out when there is no room
+		_ = s.sendLocked(appendRelayed(method, params, nil)) // left out when there is no room
 	}
 }
 
@@ -203,20 +217,42 @@ func (s *Stream) Request(q *session.Question, method string, params jsonscan.Val
 	if s == nil {
 		return false
 	}
-	b := AppendRequest(nil, q, method, params)
+	b := AppendRequest(nil, q, method, params, s.tasks)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sendLocked(b)
 }
 
-func (s *Stream) appendRelayed(method string, params jsonscan.Value) []byte {
+// ProgressOnly passes on of a notification of another server how far a call is, by numbers alone:
+// its words, which come while the call runs, are not filtered one by one.
+func (s *Stream) ProgressOnly(method string, params jsonscan.Value) {
+	if method != "notifications/progress" {
+		return
+	}
+	progress, err := strconv.ParseFloat(string(params.Get("progress").Raw()), 64)
+	if err != nil {
+		return
+	}
+	total, _ := strconv.ParseFloat(string(params.Get("total").Raw()), 64) // 0: not known
+	s.Progress(progress, total, "")
+}
+
+// tokenOf is the client's token for what a server reports; nil: there is none.
+func (s *Stream) tokenOf(params jsonscan.Value) []byte {
+	if own, ok := params.Get("progressToken").Whole(); ok && s.taskToken != nil && own == s.ownToken {
+		return s.taskToken
+	}
+	return s.token
+}
+
+func appendRelayed(method string, params jsonscan.Value, token []byte) []byte {
 	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"`...)
 	b = append(append(b, method...), `","params":{`...)
 	mark := len(b)
 	for it := params.Members(); it.Next(); {
 		b = jsonscan.AppendKey(b, mark, it.Key())
-		if it.KeyEqual("progressToken") && s.token != nil {
-			b = append(b, s.token...)
+		if it.KeyEqual("progressToken") && token != nil {
+			b = append(b, token...)
 		} else {
 			b = append(b, it.Value().Raw()...)
 		}

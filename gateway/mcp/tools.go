@@ -97,7 +97,9 @@ func (x *exchange) callTool(modern bool) {
 	}
 	traced, _ := x.msg.meta.Get("dev.sluice/trace").Bool()
 	x.call = CallParams{ID: x.msg.id, Arguments: args, Meta: x.msg.meta, Trace: traced, Version: x.served.Version}
-	x.call.Session = x.session
+	if x.call.Session = x.session; !modern && x.callsTasks() && !x.readTask(p.Get("task")) {
+		return
+	}
 	if modern {
 		x.call.InputResponses, x.call.RequestState = p.Get("inputResponses"), p.Get("requestState")
 	}

@@ -75,7 +75,8 @@ func (s *stub) Items(cursor []byte, list Method) ([]byte, string, bool, error) {
 }
 
 // Item is whatever is not called missing.
-func (s *stub) Item(_ Method, params jsonscan.Value) (Tool, error) {
+func (s *stub) Item(c *CallParams) (Tool, error) {
+	params := c.Params
 	s.name = "item"
 	for _, v := range []jsonscan.Value{params.Get("name"), params.Get("uri"), params.Get("ref").Get("name")} {
 		if v.EqualText("closed") {

@@ -37,7 +37,7 @@ func (c *Client) Call(x *Exchange, t *Target, call *Call) error {
 // 2025-11-25 "Tool-Level Negotiation"). A server of both eras says so in the older one
 // alone, whose lists are not read; and the call was not made.
 func (l *link) taskOnly(f *Fault, call *Call) bool {
-	return f != nil && f.Code == codeMethodNotFound && !l.modern && l.about.tasks && !call.Task && call.Method == ""
+	return f != nil && f.Code == codeMethodNotFound && !l.modern && l.about.tasks && !call.Task && len(call.AsTask) == 0 && call.Method == ""
 }
 
 // call makes the request of a call once, and keeps what was agreed for it in agreed.
@@ -55,10 +55,10 @@ func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 		if call.Notify != nil {
 			x.notify = call.Notify
 		}
-		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable, reports: call.Progress, hears: call.Hears}
+		m := &message{method: call.method(), name: call.Tool, id: id, body: x.body, repeatable: call.Repeatable, reports: call.Progress, hears: call.Hears, also: call.Also}
 		if l.modern {
 			m.params = call.Headers
-		} else if call.Task {
+		} else if call.Task && len(call.AsTask) == 0 {
 			m.then = func(l *link) error { return c.awaitTask(x, t, l, call) }
 		}
 		return m, nil

@@ -284,6 +284,7 @@ type about struct {
 	subscribe                          bool // it reports changes of a resource
 	logging                            bool
 	tasks                              bool // a call of a tool may be one
+	cancelTasks                        bool // which may be cancelled; not for links
 	makesTasks                         bool // of 2026-07-28: a call may be answered with one
 	extensions                         []string
 	// It tells when its lists change: of tools, prompts, resources.

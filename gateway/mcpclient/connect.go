@@ -308,6 +308,7 @@ func readAbout(result, info jsonscan.Value) about {
 	has := func(v jsonscan.Value) bool { return v.Kind() > jsonscan.Null } // null: it was not set
 	a.tools, a.logging = has(declared.Get("tools")), has(declared.Get("logging"))
 	a.tasks = has(declared.Get("tasks").Get("requests").Get("tools").Get("call"))
+	a.cancelTasks = has(declared.Get("tasks").Get("cancel"))
 	a.prompts, a.resources, a.completions = has(declared.Get("prompts")), has(declared.Get("resources")), has(declared.Get("completions"))
 	a.listChanged, _ = declared.Get("tools").Get("listChanged").Bool()
 	a.promptsChanged, _ = declared.Get("prompts").Get("listChanged").Bool()

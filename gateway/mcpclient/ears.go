@@ -51,10 +51,10 @@ func (c *Client) postHeard(v *visit, x *Exchange, t *Target, m *message) error {
 			defer end()
 		}
 	}
-	if !m.reports || l.session == "" || x.notify == nil {
+	if !m.reports && m.also == 0 || l.session == "" || x.notify == nil {
 		return c.post(x, t, t.Endpoint.target, m)
 	}
-	end := l.reports.begin(m.id, x.notify, t)
+	end := l.reports.begin(m.id, m.also, x.notify, t)
 	err := c.post(x, t, t.Endpoint.target, m)
 	if d := end(); d.After(x.deadline) {
 		x.deadline = d

@@ -62,6 +62,9 @@ type Exchange struct {
 	Modern bool
 }
 
+// ID is that of the last request, which is its progress token too.
+func (x *Exchange) ID() uint64 { return x.id }
+
 // Reset makes x ready for the next call and lets large buffers go.
 func (x *Exchange) Reset() {
 	x.http.Reset()
@@ -125,9 +128,10 @@ type message struct {
 	link         *link // nil: nothing is agreed yet
 	version      string
 	repeatable   bool
-	standing     bool // the answer stays open
-	reports      bool // it wants progress
-	hears        bool // what the server says on the stream of the session is for its caller
+	standing     bool   // the answer stays open
+	reports      bool   // it wants progress
+	also         uint64 // see Call.Also
+	hears        bool   // what the server says on the stream of the session is for its caller
 
 	then func(l *link) error // goes on from a result; nil: it is the end
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -49,6 +50,7 @@ type waiter struct {
 	own    bool // the stream is its caller's alone
 	notify func(method string, params jsonscan.Value)
 	asks   *asks         // nil: the client of the call cannot be asked
+	also   uint64        // see Call.Also
 	answer chan []byte   // one message
 	moved  chan struct{} // holds one token: there was progress
 	flood  flood         // guarded by events.mu
@@ -221,8 +223,11 @@ func (c *Client) route(e *events, t *Target, b []byte) {
 			return
 		}
 		w := e.waiting[n]
+		if w == nil && n != 0 {
+			w = e.alsoLocked(n)
+		}
 		if w != nil && w.flood.over(len(b)) {
-			delete(e.waiting, n)
+			maps.DeleteFunc(e.waiting, func(_ uint64, one *waiter) bool { return one == w })
 			close(w.answer)
 		} else if w != nil && method.EqualText(notificationProgress) {
 			select {
@@ -261,6 +266,17 @@ func (e *events) asked() *asks {
 	return e.asks
 }
 
+// alsoLocked is a call that waits for the result of a task, by the token of the call that made the
+// task; nil: there is none.
+func (e *events) alsoLocked(token uint64) *waiter {
+	for _, w := range e.waiting {
+		if w.also == token {
+			return w
+		}
+	}
+	return nil
+}
+
 // newestLocked is the id of the newest call that waits and is of a kind: what the server says
 // without naming a call is taken for one of it, as on stdio.
 func (e *events) newestLocked(kind func(*waiter) bool) (id uint64, ok bool) {
@@ -275,7 +291,7 @@ func (e *events) newestLocked(kind func(*waiter) bool) (id uint64, ok bool) {
 // ask posts a request and waits for its answer on the stream.
 func (c *Client) ask(x *Exchange, t *Target, l *link, m *message) error {
 	e := l.stream
-	w := &waiter{own: t.separate(), notify: x.notify, asks: x.asks, answer: make(chan []byte, 1), moved: make(chan struct{}, 1)}
+	w := &waiter{own: t.separate(), notify: x.notify, asks: x.asks, also: m.also, answer: make(chan []byte, 1), moved: make(chan struct{}, 1)}
 	e.mu.Lock()
 	if e.waiting == nil {
 		e.mu.Unlock()

@@ -61,6 +61,7 @@ func (c *Client) List(x *Exchange, t *Target) (*Listing, error) {
 	out.Name, out.Title, out.Version, out.Instructions, out.ListChanged = a.name, a.title, a.version, a.instructions, a.tells()
 	out.Completions, out.Subscribe, out.Extensions = a.completions, a.subscribe, a.extensions
 	out.Tasks = a.makesTasks && agreed.modern
+	out.CallTasks, out.CancelTasks = a.tasks && !agreed.modern, a.tasks && a.cancelTasks && !agreed.modern
 	if err := lists.items(out, a); err != nil {
 		return out, err
 	}

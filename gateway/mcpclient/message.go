@@ -74,8 +74,14 @@ type Call struct {
 	Repeatable bool
 	// Task makes the call a task at a server of 2025-11-25, and waits for its result.
 	Task bool
+	// AsTask is JSON of the member "task" of the caller's request, which makes the call a task
+	// of the caller at a server of 2025-11-25; nil: none. The result is the task.
+	AsTask []byte
 	// Progress asks for progress notifications.
 	Progress bool
+	// Also is the progress token of a call before, of whose task this one waits for the result:
+	// what the server reports under it is heard too; 0: there is none.
+	Also uint64
 	// Notify gets notifications of the call while it runs, from the goroutine of the
 	// call or of the session; nil: none are passed on. params is valid during Notify.
 	Notify func(method string, params jsonscan.Value)
@@ -111,7 +117,11 @@ func (c *Client) appendCall(dst []byte, l *link, id uint64, call *Call) []byte {
 		} else {
 			dst = append(dst, '{', '}')
 		}
-		if call.Task && !l.modern {
+		switch {
+		case l.modern:
+		case len(call.AsTask) > 0:
+			dst = append(append(dst, `,"task":`...), call.AsTask...)
+		case call.Task:
 			dst = strconv.AppendInt(append(dst, `,"task":{"ttl":`...), taskLife.Milliseconds(), 10)
 			dst = append(dst, '}')
 		}

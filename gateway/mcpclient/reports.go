@@ -24,8 +24,8 @@ type reported struct {
 }
 
 // begin lets a call hear of its progress until end, which returns when it ends at the latest
-// because of what it heard; the zero time: it heard nothing.
-func (r *reports) begin(id uint64, notify func(string, jsonscan.Value), t *Target) (end func() time.Time) {
+// because of what it heard; the zero time: it heard nothing. also is another token for it; 0: none.
+func (r *reports) begin(id, also uint64, notify func(string, jsonscan.Value), t *Target) (end func() time.Time) {
 	one := &reported{notify: notify, target: t}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,10 +33,16 @@ func (r *reports) begin(id uint64, notify func(string, jsonscan.Value), t *Targe
 		r.calls = map[uint64]*reported{}
 	}
 	r.calls[id] = one
+	if also != 0 {
+		r.calls[also] = one
+	}
 	return func() time.Time {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.calls, id)
+		if r.calls[also] == one {
+			delete(r.calls, also)
+		}
 		return one.deadline
 	}
 }

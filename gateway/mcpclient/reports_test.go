@@ -119,7 +119,7 @@ func TestProgressOnTheStreamOfTheSession(t *testing.T) {
 func TestReportsAreBounded(t *testing.T) {
 	var r reports
 	told := 0
-	end := r.begin(7, func(string, jsonscan.Value) { told++ }, &Target{})
+	end := r.begin(7, 0, func(string, jsonscan.Value) { told++ }, &Target{})
 	for range maxNotifications + 10 {
 		if !r.tell(notificationProgress, jsonscan.Trusted([]byte(`{"progressToken":7}`))) {
 			t.Fatal("it is of no call")

@@ -251,7 +251,10 @@ func (s *session) readerOf(params, method jsonscan.Value, wantsAnswer bool) *que
 		return s.pending[idKey(sub)]
 	}
 	if token := params.Get("progressToken"); token.Exists() {
-		return s.pending[idKey(token)] // tokens of mcpclient are its ids
+		if of := s.pending[idKey(token)]; of != nil { // tokens of mcpclient are its ids
+			return of
+		}
+		return s.watch // it may be of a task that outlived its request
 	}
 	name := method.AppendText(nil)
 	own := wantsAnswer || bytes.Equal(name, []byte("notifications/message"))

@@ -103,6 +103,7 @@ func (ts *Toolset) makeItems() error {
 			continue
 		}
 		info.Completions, info.Tasks, info.Prompts = info.Completions || how.Completions, info.Tasks || how.Tasks, info.Prompts || how.EmptyPrompts
+		info.CallTasks, info.CancelTasks = info.CallTasks || how.CallTasks, info.CancelTasks || how.CancelTasks
 		s := &itemServer{binding: b, resources: map[string]*Tool{}, hidden: map[string]bool{}}
 		for kind := range manifest.ItemKinds {
 			for _, it := range b.Connector.Items(kind) {
@@ -127,7 +128,7 @@ func (ts *Toolset) makeItems() error {
 	info.Prompts, info.Resources = info.Prompts || len(in.all[manifest.Prompts]) > 0, len(in.servers) > 0
 	info.Completions = info.Completions && (info.Prompts || info.Resources)
 	in.card = ts.card
-	if info.Prompts || info.Resources || info.Tasks {
+	if info.Prompts || info.Resources || info.Tasks || info.CallTasks {
 		in.card = mcp.NewCard(info)
 	}
 	return nil
@@ -141,6 +142,16 @@ func (t *Tool) MakesTasks() bool {
 	}
 	how := t.Binding.Connector.MCP()
 	return how != nil && how.Tasks && !t.Toolset.withholds(t.Binding)
+}
+
+// MayTask reports whether clients of 2025-11-25 may make a call of the tool a task, which the
+// toolset declares.
+func (t *Tool) MayTask() bool {
+	if t.Binding == nil || !t.mayTask {
+		return false
+	}
+	how := t.Binding.Connector.MCP()
+	return how != nil && how.CallTasks && !t.Toolset.withholds(t.Binding)
 }
 
 // withholds reports whether something has to see every byte of the answers of a

@@ -74,6 +74,7 @@ type listKey struct {
 	plain     bool   // of a toolset in code mode, for clients that bring their own
 	// lacks are the capabilities of which some tool needs one and the client has none.
 	lacks mcp.Capabilities
+	tasks bool // for clients that may make calls tasks
 }
 
 // Lacks are the capabilities that tools of the toolset need and a client does not have.
@@ -85,9 +86,10 @@ func (ts *Toolset) Lacks(client mcp.Capabilities) mcp.Capabilities {
 }
 
 // ListWithout is ListOf without the tools that need a capability of lacks; plain is as in
-// [Toolset.PlainList]. sees may be nil.
-func (ts *Toolset) ListWithout(lacks mcp.Capabilities, plain bool, selection string, sees func(tool string) bool) (*List, error) {
-	return ts.listOf(listKey{selection, plain, lacks}, func(name string) bool {
+// [Toolset.PlainList]. tasks says of which tools clients of 2025-11-25 may make a call a task. sees
+// may be nil.
+func (ts *Toolset) ListWithout(lacks mcp.Capabilities, plain, tasks bool, selection string, sees func(tool string) bool) (*List, error) {
+	return ts.listOf(listKey{selection, plain, lacks, tasks}, func(name string) bool {
 		t := ts.index.byName[name]
 		return (sees == nil || sees(name)) && (t == nil || t.needs&lacks == 0)
 	})
@@ -115,7 +117,7 @@ func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{prefix: cursorPrefix(ts, fmt.Sprint(key.plain, key.lacks)+key.selection)}
+	l := &List{prefix: cursorPrefix(ts, fmt.Sprint(key.plain, key.lacks, key.tasks)+key.selection)}
 	switch {
 	case ts.Codes() && !key.plain:
 		page, err := ts.renderCode(sees)
@@ -152,6 +154,10 @@ func (ts *Toolset) render(key listKey, sees func(string) bool) (*List, error) {
 			out, err = ts.appendBatch(out, sees)
 		} else {
 			out, err = t.AppendDefinition(out)
+			if key.tasks && err == nil && t.MayTask() {
+				// Also where the server has nothing else: those who do not ask for a task are served.
+				out = append(out[:len(out)-1], `,"execution":{"taskSupport":"optional"}}`...)
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -42,10 +42,11 @@ type Tool struct {
 	// an MCP server: its Ready has no Plan.
 	Item *Item
 
-	index int              // in the connector
-	named bool             // the operator chose the name
-	needs mcp.Capabilities // without which clients do not list it
-	edit  *registry.ToolEdit
+	index   int              // in the connector
+	named   bool             // the operator chose the name
+	needs   mcp.Capabilities // without which clients do not list it
+	mayTask bool             // clients of 2025-11-25 may make a call of it a task
+	edit    *registry.ToolEdit
 
 	once  sync.Once
 	ready struct { // written once

@@ -270,7 +270,7 @@ func (ts *Toolset) makeIndex() error {
 			t.Name, t.named = *e.Edit.Name, true
 		}
 		if e.Generated.MCP != nil {
-			t.needs = mcp.CapabilitiesNamed(e.Generated.MCP.Needs)
+			t.needs, t.mayTask = mcp.CapabilitiesNamed(e.Generated.MCP.Needs), e.Generated.MCP.MayTask
 		}
 		if called[e.Operation] {
 			ts.index.byOperation[e.Operation] = t

@@ -24,24 +24,24 @@ func TestOwners(t *testing.T) {
 	if other, _ := table.Add(Task{Owner: ada, Tool: "dig"}, said(`{"taskId":"t-1","status":"working"}`)); other == id {
 		t.Error("two tasks have one name")
 	}
-	if got, ok := table.Find(id, ada); !ok || got != (Task{ada, "dig", "t-1"}) {
+	if got, ok := table.Find(id, ada, false); !ok || got != (Task{Owner: ada, Tool: "dig", Name: "t-1"}) {
 		t.Errorf("found %+v, %t", got, ok)
 	}
 	for _, o := range []Owner{{"shop", "bob"}, {"other", "ada"}, {"shop", ""}} {
-		if got, ok := table.Find(id, o); ok {
+		if got, ok := table.Find(id, o, false); ok {
 			t.Errorf("%+v finds %+v", o, got)
 		}
 	}
-	if _, ok := table.Find("t-1", ada); ok {
+	if _, ok := table.Find("t-1", ada, false); ok {
 		t.Error("the server's name finds the task")
 	}
-	if table.Forget(id); table.owned[ada] != 1 {
-		t.Errorf("%d tasks are counted, want 1", table.owned[ada])
+	if table.Forget(id, ""); len(table.owned[ada]) != 1 {
+		t.Errorf("%d tasks are counted, want 1", len(table.owned[ada]))
 	}
-	if _, ok := table.Find(id, ada); ok {
+	if _, ok := table.Find(id, ada, false); ok {
 		t.Error("a task that is forgotten is found")
 	}
-	table.Forget(id)
+	table.Forget(id, "")
 	table.Keep(id, said(`{}`))
 }
 
@@ -91,7 +91,7 @@ func TestBounds(t *testing.T) {
 	}
 	over := time.Now().Add(-time.Second)
 	table.tasks[last].expires = over
-	if _, ok := table.Find(last, ada); ok {
+	if _, ok := table.Find(last, ada, false); ok {
 		t.Error("a task that is over is found")
 	}
 	if last, _ = add(ada); last == "" {
@@ -146,5 +146,69 @@ func TestAppendMembers(t *testing.T) {
 	got := string(AppendMembers(nil, v, "ours", "result"))
 	if want := `"taskId":"ours","status":"working","x":{"taskId":"own"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestPages: what a client asked for is listed in the order of making, in pages, and nothing of
+// others or that is over.
+func TestPages(t *testing.T) {
+	var table Table
+	ada := Owner{"shop", "ada"}
+	for i := range pageTasks + 1 {
+		table.Add(Task{Owner: ada, Called: true}, said(`{"taskId":"%d","status":"working"}`, i))
+		table.Add(Task{Owner: ada}, said(`{"taskId":"m%d","status":"working"}`, i))
+		table.Add(Task{Owner: Owner{"shop", "bob"}, Called: true}, said(`{"taskId":"b%d","status":"working"}`, i))
+	}
+	first, next, ok := table.Page(ada, "")
+	if !ok || len(first) != pageTasks || next == "" {
+		t.Fatalf("%d tasks, cursor %q, %t", len(first), next, ok)
+	}
+	for i, id := range first {
+		if got, ok := table.Find(id, ada, true); !ok || got.Name != fmt.Sprint(i) {
+			t.Errorf("task %d is %+v", i, got)
+		}
+	}
+	table.Forget(first[len(first)-1], "") // a cursor stays good
+	if second, next, ok := table.Page(ada, next); !ok || len(second) != 1 || next != "" {
+		t.Errorf("then %v, %q, %t", second, next, ok)
+	}
+	for _, cursor := range []string{"0", "-1", "x", "99999999999999999999", fmt.Sprint(table.made + 1)} {
+		if _, _, ok := table.Page(ada, cursor); ok {
+			t.Errorf("cursor %q is one", cursor)
+		}
+	}
+	table.tasks[first[0]].expires = time.Now().Add(-time.Second)
+	if ids, _, _ := table.Page(ada, ""); ids[0] != first[1] {
+		t.Error("a task that is over is listed")
+	}
+	table.ForgetAll(ada)
+	if ids, _, _ := table.Page(ada, ""); len(ids) > 0 || len(table.owned[ada]) > 0 || len(table.names) != pageTasks+1 {
+		t.Errorf("of nobody: %v, %d names", ids, len(table.names))
+	}
+}
+
+// TestNames: a client's name for a task is found by the server's, at that server and for its owner.
+func TestNames(t *testing.T) {
+	var table Table
+	ada := Owner{"shop", "ada"}
+	id, _ := table.Add(Task{Owner: ada, Server: "up", Called: true, Session: "s"}, said(`{"taskId":"x","status":"working"}`))
+	if got, ok := table.Names(ada, "up")("x"); !ok || got != id {
+		t.Errorf("got %q, %t", got, ok)
+	}
+	for _, names := range []func(string) (string, bool){table.Names(ada, "other"), table.Names(Owner{"shop", "bob"}, "up")} {
+		if got, ok := names("x"); ok {
+			t.Errorf("somebody else's is %q", got)
+		}
+	}
+	table.Forget(id, "another") // which may not be the server's of the task
+	if _, ok := table.Find(id, ada, true); !ok {
+		t.Error("another session forgets a task")
+	}
+	if _, ok := table.Find(id, ada, false); ok {
+		t.Error("a task is found in the way of another revision")
+	}
+	table.Forget(id, "s")
+	if _, ok := table.Names(ada, "up")("x"); ok {
+		t.Error("a task that is forgotten has a name")
 	}
 }

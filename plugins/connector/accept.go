@@ -31,7 +31,6 @@ const (
 	CodeTextLong    = "text_too_long"
 	CodeReference   = "reference_not_loaded"
 	CodeMalformed   = "malformed_member"
-	CodeTasks       = "tasks_not_offered"
 	CodeExtensions  = "extensions_not_offered"
 )
 
@@ -68,7 +67,6 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 	maps.DeleteFunc(s.Needs, func(name string, _ []string) bool {
 		return !slices.ContainsFunc(kept, func(raw json.RawMessage) bool { return NameMCP(raw) == name })
 	})
-	a.tasks(kept)
 	if len(s.Extensions) > 0 {
 		a.note(CodeExtensions, "/capabilities", "what they add is not there for clients of the toolset; its tools, prompts and resources are called without",
 			"the server declares extensions of the protocol, which are not passed on: %s", textfilter.Visible(strings.Join(s.Extensions, ", "), maxExtensions))
@@ -79,24 +77,6 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 type acceptor struct {
 	at      string
 	notices []Notice
-}
-
-// tasks says how many tools clients of the server itself can run as tasks of their own (MCP
-// 2025-11-25 "Tasks"): with tasks/get and the like, which are not passed on.
-func (a *acceptor) tasks(tools []json.RawMessage) {
-	n, of := 0, "tools"
-	for _, raw := range tools {
-		if support := jsonscan.Trusted(raw).Get("execution").Get("taskSupport"); support.EqualText("optional") || support.EqualText("required") {
-			n++
-		}
-	}
-	if n == 1 {
-		of = "tool"
-	}
-	if n > 0 {
-		a.note(CodeTasks, "/tools", "they are called and waited for; give a long one time: sluice toolset optimize TOOLSET --tool TOOL --time-limit 60m",
-			"clients of the server can run %d %s as tasks of their own, clients of the toolset cannot", n, of)
-	}
 }
 
 func (a *acceptor) note(code, pointer, remedy, format string, args ...any) {

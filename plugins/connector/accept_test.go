@@ -222,29 +222,6 @@ func TestDiffRugPull(t *testing.T) {
 	}
 }
 
-// TestAcceptTasks: that clients cannot make tasks of tools is said once, with how many.
-func TestAcceptTasks(t *testing.T) {
-	for want, tools := range map[string][]string{
-		"":         {`{}`, `{"taskSupport":"forbidden"}`, `null`, `{"taskSupport":true}`},
-		"1 tool ":  {`{"taskSupport":"optional"}`, `{}`},
-		"2 tools ": {`{"taskSupport":"optional"}`, `{"taskSupport":"required"}`},
-	} {
-		var s MCPServer
-		for i, execution := range tools {
-			s.Tools = append(s.Tools, json.RawMessage(fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object"},"execution":%s}`, i, execution)))
-		}
-		notices, refused := s.Accept()
-		if len(refused) > 0 || (want == "") != (len(notices) == 0) || len(notices) > 1 {
-			t.Errorf("%q: %v, %v", want, notices, refused)
-		}
-		for _, n := range notices {
-			if n.Code != CodeTasks || !strings.Contains(n.Detail, want) {
-				t.Errorf("%q: %+v", want, n)
-			}
-		}
-	}
-}
-
 // TestAcceptExtensions: what a server declares besides the protocol is said, because clients
 // of a toolset cannot use it.
 func TestAcceptExtensions(t *testing.T) {

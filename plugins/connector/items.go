@@ -36,6 +36,12 @@ func (s *MCPServer) appendItems(dst []byte) []byte {
 	if s.Tasks {
 		dst = append(dst, `,"tasks":true`...)
 	}
+	if s.CallTasks {
+		dst = append(dst, `,"callTasks":true`...)
+	}
+	if s.CancelTasks {
+		dst = append(dst, `,"cancelTasks":true`...)
+	}
 	if len(s.Needs) == 0 {
 		return dst
 	}

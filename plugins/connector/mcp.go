@@ -30,7 +30,7 @@ type MCPServer struct {
 	// Items are those of the other lists, by kind.
 	Items [manifest.ItemKinds][]json.RawMessage
 	// Completions and those after it are as in [manifest.MCPServer].
-	Completions, Subscribe, Reads, EmptyPrompts, Tasks bool
+	Completions, Subscribe, Reads, EmptyPrompts, Tasks, CallTasks, CancelTasks bool
 	// Needs has, by name, the tools that the server lists only to clients with capabilities,
 	// as in [manifest.MCPTool].
 	Needs map[string][]string
@@ -112,7 +112,8 @@ func BuildMCP(name string, s *MCPServer) (Artifact, []Refused, error) {
 		Title: cut(s.Title, manifest.MaxText), Generator: "sluice",
 		Upstream: &manifest.Upstream{
 			Servers: []manifest.Server{{URL: s.URL}}, MCP: &manifest.MCPServer{
-				Transport: s.Transport, Protocol: s.Protocol, Completions: s.Completions, Subscribe: s.Subscribe, Reads: s.Reads, EmptyPrompts: s.EmptyPrompts, Tasks: s.Tasks,
+				Transport: s.Transport, Protocol: s.Protocol, Completions: s.Completions, Subscribe: s.Subscribe, Reads: s.Reads, EmptyPrompts: s.EmptyPrompts,
+				Tasks: s.Tasks, CallTasks: s.CallTasks, CancelTasks: s.CancelTasks,
 			},
 		},
 	}
@@ -228,7 +229,9 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	if title := a.Get("title"); t.Title == "" && title.Kind() == jsonscan.String {
 		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
 	}
-	t.MCP.Task = v.Get("execution").Get("taskSupport").EqualText("required")
+	support := v.Get("execution").Get("taskSupport")
+	t.MCP.Task = support.EqualText("required")
+	t.MCP.MayTask = t.MCP.Task || support.EqualText("optional")
 	input := v.Get("inputSchema")
 	switch kind := input.Get("type"); {
 	case input.Kind() != jsonscan.Object:
@@ -265,7 +268,7 @@ func extra(v jsonscan.Value) json.RawMessage {
 	out := []byte{'{'}
 	for it := v.Members(); it.Next(); {
 		known := slices.ContainsFunc([]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}, it.KeyEqual)
-		if known || it.KeyEqual("execution") { // whether a call is a task at the server is not the client's matter
+		if known || it.KeyEqual("execution") { // MCPTool.Task and MayTask; only some clients are told
 			continue
 		}
 		out = jsonscan.AppendMinified(jsonscan.AppendKey(out, 1, it.Key()), it.Value().Raw())
@@ -339,6 +342,8 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 		Reads        bool              `json:"reads"`
 		EmptyPrompts bool              `json:"emptyPrompts"`
 		Tasks        bool              `json:"tasks"`
+		CallTasks    bool              `json:"callTasks"`
+		CancelTasks  bool              `json:"cancelTasks"`
 
 		Needs map[string][]string `json:"needs"`
 	}
@@ -347,7 +352,8 @@ func ParseMCPServer(b []byte) (*MCPServer, error) {
 	}
 	s := MCPServer{
 		URL: in.URL, Transport: in.Transport, Protocol: in.Protocol, Name: in.Name, Title: in.Title, Version: in.Version, Instructions: in.Instructions,
-		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe, Reads: in.Reads, EmptyPrompts: in.EmptyPrompts, Tasks: in.Tasks, Needs: in.Needs,
+		Tools: in.Tools, Items: [manifest.ItemKinds][]json.RawMessage{in.Prompts, in.Resources, in.Templates}, Completions: in.Completions, Subscribe: in.Subscribe, Reads: in.Reads, EmptyPrompts: in.EmptyPrompts,
+		Tasks: in.Tasks, CallTasks: in.CallTasks, CancelTasks: in.CancelTasks, Needs: in.Needs,
 	}
 	if !bytes.Equal(s.Append(nil), b) {
 		return nil, errors.New("reading what an MCP server said: the document is not as it was written")

@@ -128,6 +128,7 @@ func (t *Tool) Append(dst []byte) []byte {
 		w.raw("extra", m.Extra)
 		w.texts("needs", m.Needs)
 		w.flag("task", m.Task)
+		w.flag("mayTask", m.MayTask)
 		w.close()
 	}
 	if t.Program >= 0 {
@@ -164,6 +165,8 @@ func (u *Upstream) write(w *writer) {
 		w.flag("reads", m.Reads)
 		w.flag("emptyPrompts", m.EmptyPrompts)
 		w.flag("tasks", m.Tasks)
+		w.flag("callTasks", m.CallTasks)
+		w.flag("cancelTasks", m.CancelTasks)
 		w.close()
 	}
 	w.dst = append(w.dst, '}')

@@ -150,6 +150,9 @@ type MCPServer struct {
 	// Tasks says that the server may answer a call with a task (extension
 	// io.modelcontextprotocol/tasks).
 	Tasks bool
+	// CallTasks says that its clients may make a call a task of their own, and CancelTasks that
+	// they may cancel one (MCP 2025-11-25 "Tasks").
+	CallTasks, CancelTasks bool
 }
 
 // MCPTool is what pins a tool of an MCP server.
@@ -166,6 +169,8 @@ type MCPTool struct {
 	// Task says that the server runs the tool as a task only: it gives the task at once,
 	// and the result when it is asked for (MCP 2025-11-25 "Tasks").
 	Task bool
+	// MayTask says that a call of it may be a task (as above); Task includes that.
+	MayTask bool
 }
 
 // ClientCapabilities are what clients of an MCP server declare that changes what it

@@ -29,7 +29,7 @@ func full() *Manifest {
 				{ID: "o", Type: "oauth2", Scheme: "x", BearerFormat: "jwt", OpenIDURL: "https://o", Flows: []Flow{{Grant: "clientCredentials", AuthorizationURL: "https://a", TokenURL: "https://t", RefreshURL: "https://r", Scopes: []string{"read"}}}},
 			},
 			Security: [][]string{{"k", "o"}, {}},
-			MCP:      &MCPServer{Transport: TransportSSE, Protocol: "2024-11-05", Completions: true, Subscribe: true, Reads: true, EmptyPrompts: true, Tasks: true},
+			MCP:      &MCPServer{Transport: TransportSSE, Protocol: "2024-11-05", Completions: true, Subscribe: true, Reads: true, EmptyPrompts: true, Tasks: true, CallTasks: true, CancelTasks: true},
 		},
 		Items: [ItemKinds][]Item{
 			Prompts:   {item(Prompts, "greet"), item(Prompts, "bye now")},
@@ -220,7 +220,7 @@ func TestRefused(t *testing.T) {
 	f(`"key":"bye now"`, `"key":"greet"`, "/prompts/1", "there twice", false)
 	f(`"key":"greet"`, `"key":""`, "/prompts/0/key", "0 bytes", true)
 	f(`"hash":"sha256:0b`, `"hash":"sha256:zz`, "/prompts/0/hash", "hexadecimal", true)
-	f(`,"mcp":{"transport":"sse","protocol":"2024-11-05","completions":true,"subscribe":true,"reads":true,"emptyPrompts":true,"tasks":true}`, ``, "", `must not have "prompts"`, true)
+	f(`,"mcp":{"transport":"sse","protocol":"2024-11-05","completions":true,"subscribe":true,"reads":true,"emptyPrompts":true,"tasks":true,"callTasks":true,"cancelTasks":true}`, ``, "", `must not have "prompts"`, true)
 	f(`"transport":"sse"`, `"transport":"stdio"`, "/upstream/mcp/transport", "none of", true)
 
 	f(`"method":"GET"`, `"method":"G T"`, "/tools/0/method", "HTTP method", true)

@@ -226,6 +226,7 @@ func (d *decoder) mcpTool(v jsonscan.Value) *MCPTool {
 			}
 		}},
 		{"task", false, func(v jsonscan.Value) { m.Task = d.boolean(v) }},
+		{"mayTask", false, func(v jsonscan.Value) { m.MayTask = d.boolean(v) }},
 	})
 	return m
 }
@@ -242,6 +243,8 @@ func (d *decoder) mcpServer(v jsonscan.Value) *MCPServer {
 		{"reads", false, func(v jsonscan.Value) { m.Reads = d.boolean(v) }},
 		{"emptyPrompts", false, func(v jsonscan.Value) { m.EmptyPrompts = d.boolean(v) }},
 		{"tasks", false, func(v jsonscan.Value) { m.Tasks = d.boolean(v) }},
+		{"callTasks", false, func(v jsonscan.Value) { m.CallTasks = d.boolean(v) }},
+		{"cancelTasks", false, func(v jsonscan.Value) { m.CancelTasks = d.boolean(v) }},
 	})
 	return m
 }
