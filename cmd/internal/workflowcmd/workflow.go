@@ -63,7 +63,9 @@ func add(s *command.Session) *cobra.Command {
 			}
 			return s.Object(out, func(w io.Writer) {
 				for i := range out.Items {
-					write(w, &out.Items[i])
+					if out.Items[i].Added {
+						write(w, &out.Items[i])
+					}
 				}
 				if dryRun {
 					fmt.Fprintln(w, "Nothing was changed.")
