@@ -62,8 +62,10 @@ func add(s *command.Session) *cobra.Command {
 				return inFile(args[1], err)
 			}
 			return s.Object(out, func(w io.Writer) {
+				// Control planes before 0.3 mark none.
+				marked := slices.ContainsFunc(out.Items, func(x workflow.ToolsetWorkflow) bool { return x.Added })
 				for i := range out.Items {
-					if out.Items[i].Added {
+					if out.Items[i].Added || !marked {
 						write(w, &out.Items[i])
 					}
 				}
