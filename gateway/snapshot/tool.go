@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/answer"
@@ -46,6 +47,7 @@ type Tool struct {
 	named bool             // the operator chose the name
 	needs mcp.Capabilities // without which clients do not list it
 	edit  *registry.ToolEdit
+	known atomic.Pointer[nature]
 
 	once  sync.Once
 	ready struct { // written once
