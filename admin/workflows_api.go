@@ -10,7 +10,6 @@ import (
 	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/admin/draft/workflow"
 	"github.com/sluicegate/sluice/admin/request"
-	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -86,13 +85,17 @@ func registerWorkflows(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "add-workflows", Method: http.MethodPost, Path: path, Summary: "Make tools of the workflows of a document", Tags: tags,
-		Description: "Each workflow becomes a tool; one of the same name is replaced. Makes a new draft, as every change.",
+		Description: "Each workflow becomes a tool; one of the same name is replaced. Makes a new draft, as every change. The answer lists all workflows of the toolset, and marks those of the document.",
 	}, func(ctx context.Context, in *addWorkflowsInput) (*offeredOutput[workflow.ToolsetWorkflow], error) {
 		d, after, err := s.drafts.AddWorkflows(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body)
 		if err != nil {
 			return nil, err
 		}
-		return offered(d, store.JSON(after), (*draft.Draft).ShowWorkflows)
+		items, err := d.ShowAdded(after, &in.Body)
+		if err != nil {
+			return nil, err
+		}
+		return &offeredOutput[workflow.ToolsetWorkflow]{ETag: request.ETag(d.Toolset.Version), Body: List[workflow.ToolsetWorkflow]{Items: items}}, nil
 	})
 	register(s, huma.Operation{
 		OperationID: "run-workflow", Method: http.MethodPost, Path: path + "/{name}/run", Summary: "Run a workflow of the draft", Tags: tags,

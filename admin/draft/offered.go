@@ -40,6 +40,11 @@ func (r *Room) AddWorkflows(ctx context.Context, ws *store.Workspace, id string,
 	return d, after, r.saveWorkflows(ctx, ws, d, "toolset.workflows", before, after)
 }
 
+// has reports whether w is a workflow that in adds.
+func (in *AddWorkflows) has(w *registry.Workflow) bool {
+	return w.Document == in.Document && (len(in.Workflows) == 0 || slices.Contains(in.Workflows, w.ID))
+}
+
 // RemoveWorkflow takes the tool of a workflow or a script away, with its edits: another of
 // the name begins without.
 func (r *Room) RemoveWorkflow(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, name string, script bool) (*Draft, error) {
@@ -70,6 +75,15 @@ func (r *Room) saveWorkflows(ctx context.Context, ws *store.Workspace, d *Draft,
 func (d *Draft) ShowWorkflows(list []registry.Workflow) ([]workflow.ToolsetWorkflow, error) {
 	return showOffered(d, list, false, func(w *registry.Workflow, operations []workflow.Operation) (workflow.ToolsetWorkflow, error) {
 		return workflow.Show(w, operations, false)
+	})
+}
+
+// ShowAdded renders the workflows as ShowWorkflows does, and marks those that in adds.
+func (d *Draft) ShowAdded(list []registry.Workflow, in *AddWorkflows) ([]workflow.ToolsetWorkflow, error) {
+	return showOffered(d, list, false, func(w *registry.Workflow, operations []workflow.Operation) (workflow.ToolsetWorkflow, error) {
+		shown, err := workflow.Show(w, operations, false)
+		shown.Added = in.has(w)
+		return shown, err
 	})
 }
 

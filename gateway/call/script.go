@@ -250,13 +250,13 @@ func (s *scriptCalls) uses(path string, tool *snapshot.Tool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	op, ok := tool.Operation()
-	if !ok {
-		s.other = tool.Name
+	if slices.ContainsFunc(s.used, func(c registry.CalledTool) bool { return c.Name == path }) {
 		return
 	}
-	if !slices.ContainsFunc(s.used, func(c registry.CalledTool) bool { return c.Name == path }) {
+	if op, ok := tool.Operation(); ok {
 		s.used = append(s.used, registry.CalledTool{Name: path, Connector: op.Connector, Method: op.Method, Path: op.Path})
+	} else {
+		s.other = tool.Name
 	}
 }
 

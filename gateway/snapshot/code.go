@@ -44,8 +44,29 @@ func (t *Tool) OnlyReads() bool {
 	if t.Binding == nil && t.Workflow == nil { // the gateway's own: who knows what they call
 		return t.Fetch
 	}
+	n, err := t.nature()
+	return err == nil && n.readOnly
+}
+
+// nature is what each call asks of a tool. Lists read the whole definition, which is decoded
+// each time and not kept.
+type nature struct {
+	method, path          string
+	readOnly, destructive bool
+}
+
+// nature decodes the definition of the tool once. A failure is not kept.
+func (t *Tool) nature() (*nature, error) {
+	if n := t.known.Load(); n != nil {
+		return n, nil
+	}
 	head, err := t.head()
-	return err == nil && head.Annotations.ReadOnly
+	if err != nil {
+		return nil, err
+	}
+	n := &nature{strings.Clone(head.Method), strings.Clone(head.Path), head.Annotations.ReadOnly, head.Annotations.Destructive}
+	t.known.Store(n)
+	return n, nil
 }
 
 // ScriptMayCall reports whether scripts and batches may call a tool: those that may destroy
@@ -54,8 +75,8 @@ func (ts *Toolset) ScriptMayCall(t *Tool) bool {
 	if s := ts.bundle.Selection; s != nil && s.Destructive {
 		return true
 	}
-	head, err := t.head()
-	return err == nil && !head.Annotations.Destructive
+	n, err := t.nature()
+	return err == nil && !n.destructive
 }
 
 // scriptGroup is the name below which scripts find the tools of a connector or plugin.

@@ -32,8 +32,11 @@ func (t *Tool) Operation() (registry.SelectedTool, bool) {
 	if t.Binding == nil || t.Own() || t.Workflow != nil || t.Item != nil {
 		return registry.SelectedTool{}, false
 	}
-	head, err := t.Binding.Connector.Head(t.index)
-	return registry.SelectedTool{Connector: t.Binding.Name, Method: head.Method, Path: head.Path}, err == nil
+	n, err := t.nature()
+	if err != nil {
+		return registry.SelectedTool{}, false
+	}
+	return registry.SelectedTool{Connector: t.Binding.Name, Method: n.method, Path: n.path}, true
 }
 
 // WithDefaults are arguments with the defaults of the schema of a script's tool for those

@@ -184,6 +184,40 @@ func TestEdits(t *testing.T) {
 
 // TestNames: collisions are settled the same way every time, and a connector that
 // comes later renames nothing.
+// TestNature: what each call asks of a tool is what its definition and the operator's edit say,
+// and after the first time nothing is decoded for it.
+func TestNature(t *testing.T) {
+	c := mustConnector(t, "a", "http://h", gatewaytest.Operation("get_item", "GET", "/item"), gatewaytest.Operation("list_items", "GET", "/items"))
+	yes, no := true, false
+	ts := mustCompile(t, nil, gatewaytest.Toolset("acme", 1, c, func(b *registry.Toolset) {
+		b.Tools = []registry.ToolEdit{
+			{Connector: "api", Method: "GET", Path: "/item", Annotations: &registry.AnnotationEdit{ReadOnly: &yes, Destructive: &no}},
+			{Connector: "api", Method: "GET", Path: "/items", Annotations: &registry.AnnotationEdit{ReadOnly: &no, Destructive: &yes}},
+		}
+	})).Slug("acme")
+	for name, want := range map[string]struct {
+		reads bool
+		at    registry.SelectedTool
+	}{
+		"get_item":   {true, registry.SelectedTool{Connector: "api", Method: "GET", Path: "/item"}},
+		"list_items": {false, registry.SelectedTool{Connector: "api", Method: "GET", Path: "/items"}},
+	} {
+		tool, err := ts.Tool([]byte(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, ok := tool.Operation(); !ok || at != want.at {
+			t.Errorf("%s is %+v, %v, want %+v", name, at, ok, want.at)
+		}
+		if tool.OnlyReads() != want.reads || ts.ScriptMayCall(tool) != want.reads {
+			t.Errorf("%s only reads: %v, scripts may call it: %v, want %v", name, tool.OnlyReads(), ts.ScriptMayCall(tool), want.reads)
+		}
+		if n := testing.AllocsPerRun(100, func() { tool.OnlyReads(); ts.ScriptMayCall(tool); tool.Operation() }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
 func TestNames(t *testing.T) {
 	ops := func(names ...string) (out []*operation.Operation) {
 		for i, n := range names {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/answer"
@@ -47,6 +48,7 @@ type Tool struct {
 	needs   mcp.Capabilities // without which clients do not list it
 	mayTask bool             // clients of 2025-11-25 may make a call of it a task
 	edit    *registry.ToolEdit
+	known   atomic.Pointer[nature]
 
 	once  sync.Once
 	ready struct { // written once

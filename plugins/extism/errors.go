@@ -23,6 +23,8 @@ var (
 	// ErrDeadline means that the plugin was stopped because it used up its processor time, or
 	// because its caller gave up.
 	ErrDeadline = errors.New("plugin was stopped at its deadline")
+	// ErrNotStarted is the ErrDeadline of a plugin that had not started in the time for that.
+	ErrNotStarted = fmt.Errorf("%w: it was not started", ErrDeadline)
 	// ErrTooLarge means that the input does not fit the plugin's memory, or the output is past
 	// its limit.
 	ErrTooLarge = errors.New("plugin's input or output is too large")
@@ -50,6 +52,7 @@ type TrapError struct {
 	Reason string
 	Denied bool // it used what was not granted to it
 	Start  bool // when it was started, before its first call
+	Rule   bool // it broke a rule of the ABI or of a host function
 }
 
 // Error says that the plugin crashed, and why.
@@ -91,7 +94,7 @@ func failure(err error, stopped bool) error {
 	case errors.Is(err, ErrDeadline), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return ErrDeadline
 	case errors.As(err, &d):
-		return &TrapError{Reason: d.reason, Denied: d.grant}
+		return &TrapError{Reason: d.reason, Denied: d.grant, Rule: !d.grant}
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	reason = strings.TrimPrefix(reason, "wasm error: ")
@@ -124,9 +127,9 @@ func beforeCall(err error, within time.Duration) error {
 	var trap *TrapError
 	switch {
 	case errors.As(err, &trap):
-		return &TrapError{Reason: trap.Reason + ", while it was started", Denied: trap.Denied, Start: true}
+		return &TrapError{Reason: trap.Reason + ", while it was started", Denied: trap.Denied, Start: true, Rule: trap.Rule}
 	case errors.Is(err, ErrDeadline):
-		return fmt.Errorf("%w: it was not started within %s of processor time", err, within)
+		return fmt.Errorf("%w within %s of processor time", ErrNotStarted, within)
 	}
 	return err
 }

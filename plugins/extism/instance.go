@@ -420,11 +420,11 @@ func (i *Instance) finish(dst []byte, code uint32) ([]byte, uint32, error) {
 		return dst, code, nil
 	}
 	if at >= 1<<32 {
-		return dst, code, &TrapError{Reason: "its output is outside its memory"}
+		return dst, code, &TrapError{Reason: "its output is outside its memory", Rule: true}
 	}
 	out, ok := i.heap.Read(uint32(at), uint32(n))
 	if !ok {
-		return dst, code, &TrapError{Reason: "its output is outside its memory"}
+		return dst, code, &TrapError{Reason: "its output is outside its memory", Rule: true}
 	}
 	return append(dst, out...), code, nil
 }

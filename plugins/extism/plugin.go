@@ -167,7 +167,14 @@ func (p *Plugin) checkImport(m *module.Module, i module.Import) error {
 			return p.refuse("use a PDK for the Extism kernel 1.x", "it imports %s %s with another signature than the kernel's", shown(i.Module), shown(i.Name))
 		}
 		return nil
-	case wasiModule: // wazero has all of preview 1; nothing of it reaches the system
+	case wasiModule: // nothing of it reaches the system
+		want, ok := wasiTypes()[i.Name]
+		if !ok {
+			return p.refuse("build it for WASI preview 1 (wasm32-wasip1), without what later versions and other hosts add", "it imports %s %s, which WASI preview 1 does not have", shown(i.Module), shown(i.Name))
+		}
+		if got, ok := m.FuncTypeOf(i); !ok || string(got.Params) != want.params || string(got.Results) != want.results {
+			return p.refuse("build it for WASI preview 1 (wasm32-wasip1)", "it imports %s %s with another signature than that of WASI preview 1", shown(i.Module), shown(i.Name))
+		}
 		return nil
 	}
 	for _, f := range p.h.o.Functions {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand"
+	"sync"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -48,6 +49,30 @@ var fileless = map[string]string{
 // with what a plugin names. Those of wazero run to their end whatever it is, and a loop of
 // them, which costs some instructions, would keep a processor for minutes.
 func instantiateWASI(ctx context.Context, r wazero.Runtime) error {
+	if _, err := buildWASI(r).Instantiate(ctx); err != nil {
+		return fmt.Errorf("making WASI: %w", err)
+	}
+	return nil
+}
+
+// wasiTypes has the functions of WASI by name. What else a module imports is refused before
+// it is compiled: an error of its start would name no cause that its author could look at.
+var wasiTypes = sync.OnceValue(func() map[string]envType {
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter())
+	defer r.Close(ctx)
+	code, err := buildWASI(r).Compile(ctx)
+	if err != nil {
+		panic(err) // it depends on nothing that was read: a test shows it
+	}
+	types := map[string]envType{}
+	for name, f := range code.ExportedFunctions() {
+		types[name] = envType{string(f.ParamTypes()), string(f.ResultTypes())}
+	}
+	return types
+})
+
+func buildWASI(r wazero.Runtime) wazero.HostModuleBuilder {
 	b := r.NewHostModuleBuilder(wasiModule)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
 	add := func(name, params string, f func(m api.Memory, stack []uint64) uint32) {
@@ -67,10 +92,7 @@ func instantiateWASI(ctx context.Context, r wazero.Runtime) error {
 	add("fd_read", i32+i32+i32+i32, func(m api.Memory, s []uint64) uint32 { return transfer(m, s, true) })
 	add("fd_write", i32+i32+i32+i32, func(m api.Memory, s []uint64) uint32 { return transfer(m, s, false) })
 	add("poll_oneoff", i32+i32+i32+i32, poll)
-	if _, err := b.Instantiate(ctx); err != nil {
-		return fmt.Errorf("making WASI: %w", err)
-	}
-	return nil
+	return b
 }
 
 // transfer reads from the standard input, which is at its end, or writes to a standard

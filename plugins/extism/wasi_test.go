@@ -3,6 +3,7 @@ package extism
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -132,6 +133,33 @@ func TestWASIAnswers(t *testing.T) {
 	var said *PluginError
 	if _, err := p.Call(t.Context(), nil, Call{Export: "f"}); !errors.As(err, &said) || said.Code != wasiFault {
 		t.Errorf("without a memory: %v", err)
+	}
+}
+
+// TestImportsOfWASI: what preview 1 does not have, or has with other parameters, is refused with
+// its name before anything is compiled.
+func TestImportsOfWASI(t *testing.T) {
+	h := newHost(t, Options{})
+	for _, c := range []struct{ name, params, fault string }{
+		{"fd_write", i32 + i32 + i32 + i32, ""},
+		{"path_open", fileless["path_open"], ""},
+		{"clock_time_get", i32 + i64 + i32, ""},
+		{"sock_open", i32, "it imports wasi_snapshot_preview1 sock_open, which WASI preview 1 does not have"},
+		{"fd_write", i64, "it imports wasi_snapshot_preview1 fd_write with another signature than that of WASI preview 1"},
+		{"proc_exit", i32, "another signature"}, // here it would have a result
+	} {
+		p, err := h.Load(Spec{Name: "imports", Code: wasiModuleOf(c.name, c.params, "", false, make([]int64, len(c.params))...)})
+		if c.fault == "" {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+				continue
+			}
+			p.Close()
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), c.fault) {
+			t.Errorf("%s: %v", c.name, err)
+		}
 	}
 }
 

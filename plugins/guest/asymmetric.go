@@ -9,8 +9,10 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
+	"math/big"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -45,13 +47,19 @@ func signWith(algorithm string, secret, message []byte) (signature []byte, refus
 			return nil, "its credential is not a private key of the curve P-256: PKCS #8 or SEC 1, as PEM or base64"
 		}
 		sum := sha256.Sum256(message)
-		r, s, err := ecdsa.Sign(rand.Reader, k, sum[:])
+		// Without random numbers the signature is that of RFC 6979: the same each time, so that
+		// a golden case can say what it is.
+		der, err := k.Sign(nil, sum[:], crypto.SHA256)
+		var pair struct{ R, S *big.Int }
+		if err == nil {
+			_, err = asn1.Unmarshal(der, &pair)
+		}
 		if err != nil {
 			return nil, "its credential is a private key of the curve P-256 that cannot sign"
 		}
 		out := make([]byte, 64)
-		r.FillBytes(out[:32])
-		s.FillBytes(out[32:])
+		pair.R.FillBytes(out[:32])
+		pair.S.FillBytes(out[32:])
 		return out, ""
 	default:
 		k, ok := key.(ed25519.PrivateKey)
@@ -67,7 +75,11 @@ func signWith(algorithm string, secret, message []byte) (signature []byte, refus
 func parsePrivateKey(secret []byte) any {
 	text := strings.ReplaceAll(strings.TrimSpace(string(secret)), `\n`, "\n")
 	var der []byte
-	if block, _ := pem.Decode([]byte(text)); block != nil {
+	block, rest := pem.Decode([]byte(text))
+	if block != nil && block.Type == "EC PARAMETERS" { // openssl writes the curve before the key
+		block, _ = pem.Decode(rest)
+	}
+	if block != nil {
 		der = block.Bytes
 	} else if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
 		der = raw

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -71,6 +72,8 @@ func TestAsymmetric(t *testing.T) {
 			k := keysWith(algorithm, secret)
 			if sig, refusal := k.sign(1, message); refusal != "" || !verify[algorithm](sig) {
 				t.Errorf("%s with %.20q: %q", algorithm, secret, refusal)
+			} else if again, _ := k.sign(1, message); !bytes.Equal(again, sig) {
+				t.Errorf("%s signs one message in two ways: no golden case can say how", algorithm)
 			}
 			if _, refusal := k.derive(1, nil, message); refusal == "" {
 				t.Errorf("%s: a key is derived", algorithm)
@@ -83,6 +86,10 @@ func TestAsymmetric(t *testing.T) {
 			if _, refusal := keysWith(other, text).sign(1, message); !strings.Contains(refusal, "private key") {
 				t.Errorf("%s with a key of %s: %q", other, algorithm, refusal)
 			}
+		}
+		const curve = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n" // openssl writes it before a key
+		if sig, refusal := keysWith(algorithm, curve+text).sign(1, message); refusal != "" || !verify[algorithm](sig) {
+			t.Errorf("%s behind a curve: %q", algorithm, refusal)
 		}
 		if _, refusal := keysWith(algorithm, "hunter2").sign(1, message); refusal == "" || strings.Contains(refusal, "hunter2") {
 			t.Errorf("%s with a password: %q", algorithm, refusal)

@@ -415,8 +415,12 @@ func pluginFailed(p *guest.Package, err error) error {
 	switch trap, _ := errors.AsType[*extism.TrapError](err); {
 	case trap != nil && trap.Denied:
 		remedy = "ask for it in capabilities of plugin.json; whoever binds the plugin grants it"
+	case trap != nil && trap.Rule:
+		remedy = "correct what it hands to the host: docs/plugins/reference.md has the rules"
 	case trap != nil && trap.Start:
 		remedy = "look at its start function, and whether its segments of data and elements are within the memory and the table"
+	case errors.Is(err, extism.ErrNotStarted):
+		remedy = "do less in its start function and _initialize: no manifest can ask for more time there"
 	case errors.Is(err, extism.ErrDeadline):
 		remedy = "raise limits.deadlineMs in plugin.json, or make it faster"
 	case errors.Is(err, extism.ErrTooLarge):

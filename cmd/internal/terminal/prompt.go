@@ -84,8 +84,8 @@ func (t *Terminal) Confirm(ctx context.Context, question string) error {
 	return nil
 }
 
-// ReadSecretFile reads a secret from a file, or from stdin for "-": the first
-// line without its end.
+// ReadSecretFile reads a secret from a file, or from stdin for "-": the first line without
+// its end, or all lines of PEM, their breaks written as \n: a private key that signs.
 func (t *Terminal) ReadSecretFile(path string) (secrets.Secret, error) {
 	text, err := t.ReadSecretText(path)
 	if err != nil {
@@ -93,6 +93,9 @@ func (t *Terminal) ReadSecretFile(path string) (secrets.Secret, error) {
 	}
 	line, _, _ := strings.Cut(text.Reveal(), "\n")
 	s := strings.TrimSpace(line)
+	if strings.HasPrefix(s, "-----BEGIN ") {
+		s = strings.ReplaceAll(strings.TrimSpace(strings.ReplaceAll(text.Reveal(), "\r\n", "\n")), "\n", `\n`)
+	}
 	if s == "" {
 		return secrets.Secret{}, problem.New(problem.InvalidArgument, "the key in %s is empty", path).Fix("put the key on the first line")
 	}

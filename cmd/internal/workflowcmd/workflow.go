@@ -62,8 +62,12 @@ func add(s *command.Session) *cobra.Command {
 				return inFile(args[1], err)
 			}
 			return s.Object(out, func(w io.Writer) {
+				// Control planes before 0.3 mark none.
+				marked := slices.ContainsFunc(out.Items, func(x workflow.ToolsetWorkflow) bool { return x.Added })
 				for i := range out.Items {
-					write(w, &out.Items[i])
+					if out.Items[i].Added || !marked {
+						write(w, &out.Items[i])
+					}
 				}
 				if dryRun {
 					fmt.Fprintln(w, "Nothing was changed.")
