@@ -62,6 +62,42 @@ test("a key that is refused is replaced, without being shown", async ({ page }) 
   await page.getByRole("button", { name: "Test it" }).click();
   await expect(page.getByText("HTTP 200", { exact: true })).toBeVisible();
   await expect(page.locator("body")).not.toContainText("the key of the stand-in");
+
+  // A second one, of which the first one's secret is not given again, and its end.
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  await page.getByRole("button", { name: "Add a credential" }).click();
+  const second = page.getByRole("group", { name: "Credential 2 of 2" });
+  await second.getByLabel("Header name").fill("X-App");
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(second.getByText("Enter it.")).toBeVisible();
+  await expectAccessible(page);
+  await second.getByLabel("API key").fill("the key of an application");
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(page.getByText(/^X-App: ••••/)).toBeVisible();
+  await page.getByRole("button", { name: "Test it" }).click();
+  await expect(page.getByText("HTTP 200", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  await page.getByRole("button", { name: "Remove this credential, 2 of 2" }).click();
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(page.getByText(/^X-App: ••••/)).toHaveCount(0);
+});
+
+test("a tool gets another description and a suggested name", async ({ page }) => {
+  await page.goto("/toolsets/refused/tools");
+  await page.getByRole("button", { name: "Edit list_things" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("list things");
+  await dialog.getByRole("button", { name: "Save in the draft" }).click();
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  await expectAccessible(page);
+  await dialog.getByLabel("Name").fill("list_things");
+  await dialog.getByLabel("Description").fill("Things");
+  await dialog.getByRole("button", { name: "Save in the draft" }).click();
+  await expect(dialog).toBeHidden();
+  await page.getByRole("button", { name: "Suggest names and descriptions" }).click();
+  await expectAccessibleEverywhere(page, "suggestions");
+  await page.getByRole("button", { name: "Take it for list_things" }).click();
+  await expect(page.getByText("The names and descriptions are good, or were decided.")).toBeVisible();
 });
 
 test("access is a token's, then a login's", async ({ page }) => {
