@@ -122,14 +122,31 @@ func (c *compiler) baseURL(raw, at value) (string, bool) {
 		c.warn(codeServerInvalid, at, "write an http or https URL", "the server URL %s is neither http nor https", quoteShort(text))
 		return "", false
 	}
-	if u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(text)); err != nil || u.Host == "" || u.User != nil {
+	if u, err := url.Parse(withoutVariables(text)); err != nil || u.Host == "" || u.User != nil {
 		c.warn(codeServerInvalid, at, "write an absolute http or https URL without credentials", "the server URL %s is not usable", quoteShort(text))
 		return "", false
 	}
-	if scheme == "http" && !loopback(text) {
+	if scheme == "http" && !loopback(withoutVariables(text)) {
 		c.warn(codeServerPlain, at, "use https where the server offers it", "the server %s is not encrypted", quoteShort(text))
 	}
 	return strings.TrimRight(text, "/"), true
+}
+
+// withoutVariables has a digit in the place of each variable, which a host, a port and a path
+// may have, for what reads the rest of a URL.
+func withoutVariables(text string) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		b.WriteByte('0')
+		if _, text, ok = strings.Cut(after, "}"); !ok {
+			return b.String() + after
+		}
+	}
 }
 
 func loopback(text string) bool {

@@ -115,7 +115,7 @@ test("two keys that a specification wants together are entered together", async 
   await expectAccessible(page);
   await second.getByLabel("API key").fill("the key of the application");
   await page.getByRole("button", { name: "Add a credential" }).click();
-  await page.getByRole("button", { name: "Remove this credential" }).click();
+  await page.getByRole("button", { name: /^Remove this credential.*3 of 3$/ }).click();
   await page.getByRole("button", { name: "Save and continue" }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await page.getByRole("button", { name: "Allow this address and test again" }).click();

@@ -64,6 +64,24 @@ test("a key that is refused is replaced, without being shown", async ({ page }) 
   await expect(page.locator("body")).not.toContainText("the key of the stand-in");
 });
 
+test("a tool gets another description and a suggested name", async ({ page }) => {
+  await page.goto("/toolsets/refused/tools");
+  await page.getByRole("button", { name: "Edit list_things" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("list things");
+  await dialog.getByRole("button", { name: "Save in the draft" }).click();
+  await expect(dialog.getByRole("alert")).toBeVisible();
+  await expectAccessible(page);
+  await dialog.getByLabel("Name").fill("list_things");
+  await dialog.getByLabel("Description").fill("List things. Finds things whose title or text contains every word.");
+  await dialog.getByRole("button", { name: "Save in the draft" }).click();
+  await expect(dialog).toBeHidden();
+  await page.getByRole("button", { name: "Suggest names and descriptions" }).click();
+  await expectAccessibleEverywhere(page, "suggestions");
+  await page.getByRole("button", { name: "Take it for list_things" }).click();
+  await expect(page.getByText("The names and descriptions are good, or were decided.")).toBeVisible();
+});
+
 test("access is a token's, then a login's", async ({ page }) => {
   await page.goto("/toolsets/demo/access");
   await page.getByLabel("Holders of an access token").check();

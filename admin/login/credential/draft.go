@@ -340,31 +340,37 @@ func (c *Draft) Value() (secrets.Secret, error) {
 	return secrets.New(sh.Username + ":" + c.Secret.Reveal()), nil
 }
 
-// Matching finds for each item of a configuration the stored credential that it
-// replaces: of the same type and scheme, each once and in order; -1: none.
+// Matching finds for each item of a configuration the stored credential that it replaces, of
+// the same type, each once: the one of the same scheme and name, else of the same name, else of
+// the same scheme, else the next one; -1: none. A secret that stays thus stays with its name.
 func (a *SetAuth) Matching(old []Draft) []int {
 	items := a.Each()
 	out, used := make([]int, len(items)), make([]bool, len(old))
-	find := func(it *AuthItem, exact bool) int {
-		for i := range old {
-			sh, err := ShapeOf(&old[i].Row)
-			if err != nil || used[i] || old[i].Row.AuthType != it.AuthType {
-				continue
-			}
-			same := it.Scheme == sh.Scheme && it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName && it.MemberName == sh.MemberName
-			if same || !exact {
-				used[i] = true
-				return i
-			}
-		}
-		return -1
+	for i := range out {
+		out[i] = -1
 	}
-	for i := range items {
-		out[i] = find(&items[i], true)
+	name := func(it *AuthItem, sh *Shape) bool {
+		return it.HeaderName == sh.HeaderName && it.ParameterName == sh.ParameterName && it.CookieName == sh.CookieName && it.MemberName == sh.MemberName
 	}
-	for i := range items {
-		if out[i] < 0 {
-			out[i] = find(&items[i], false)
+	named := func(it *AuthItem, sh *Shape) bool {
+		return it.HeaderName+it.ParameterName+it.CookieName+it.MemberName != "" && name(it, sh)
+	}
+	scheme := func(it *AuthItem, sh *Shape) bool { return it.Scheme == sh.Scheme }
+	for _, same := range []func(*AuthItem, *Shape) bool{
+		func(it *AuthItem, sh *Shape) bool { return scheme(it, sh) && name(it, sh) },
+		named,
+		scheme,
+		func(*AuthItem, *Shape) bool { return true },
+	} {
+		for i := range items {
+			for j := range old {
+				if out[i] >= 0 || used[j] || old[j].Row.AuthType != items[i].AuthType {
+					continue
+				}
+				if sh, err := ShapeOf(&old[j].Row); err == nil && same(&items[i], &sh) {
+					out[i], used[j] = j, true
+				}
+			}
 		}
 	}
 	return out

@@ -278,6 +278,17 @@ func TestItemsOfAList(t *testing.T) {
 			t.Errorf("part %d: matching %v", i, got)
 		}
 	}
+	// A name or a scheme alone tells, too: the secret of one key is not sent as another one.
+	ka, kb := header("X-A"), header("X-B")
+	ka.Scheme, kb.Scheme = "a", "b"
+	pair := []Draft{draftOf("a", &ka), draftOf("b", &kb)}
+	renamed := header("X-C")
+	renamed.Scheme = "b"
+	for _, it := range []AuthItem{header("X-B"), renamed} {
+		if got := (&SetAuth{AuthItem: it}).Matching(pair); got[0] != 1 {
+			t.Errorf("%s of scheme %q: matching %v", it.HeaderName, it.Scheme, got)
+		}
+	}
 	unread := []Draft{{Row: store.Credential{AuthType: "header", Shape: "{"}}}
 	if got := (&SetAuth{AuthItem: header("X-A")}).Matching(unread); got[0] != -1 {
 		t.Errorf("what cannot be read is matched: %v", got)

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { listed, missingOfAll } from "./credentiallist";
 import { bodyOfAll, keyKinds, togetherOf, type Auth, type Method } from "./credential";
 
 const method = (id: string, suggestion: object, others: string[] = []) => ({ id, type: "apiKey", operations: 1, suggestion, with: others }) as unknown as Method;
@@ -19,4 +20,14 @@ test("several credentials are sent as a list, one as itself", () => {
   const one: Auth = { authType: "header", headerName: "X-Key", apiKey: "a", scheme: "key" };
   expect(bodyOfAll([one])).toEqual({ authType: "header", headerName: "X-Key", apiKey: "a" });
   expect(bodyOfAll([one, { authType: "query", parameterName: "token", apiKey: "b" }])).toEqual({ authType: "list", items: [one, { authType: "query", parameterName: "token", apiKey: "b" }] });
+});
+
+test("of several stored credentials, one that gets another name needs its secret again", () => {
+  const stored = (headerName: string) => ({ authType: "header", headerName, scheme: headerName }) as const;
+  const two = listed([stored("X-Key"), stored("X-App")], [stored("X-Key"), stored("X-App")]);
+  expect(missingOfAll(two)).toEqual([[], []]);
+  expect(missingOfAll(two.map((one) => ({ ...one, auth: { ...one.auth, headerName: "X-New" } })))).toEqual([["apiKey"], ["apiKey"]]);
+  const [one] = listed([{ ...stored("X-Key"), headerName: "X-New" }], [stored("X-Key")]);
+  expect(one && missingOfAll([one])).toEqual([[]]);
+  expect(bodyOfAll([stored("X-Key")], "X-Key").scheme).toBe("X-Key");
 });

@@ -4,6 +4,7 @@ import { faultAt } from "../lib/problem";
 
 export type Auth = Schemas["SetAuth"];
 export type Method = Schemas["AuthMethod"];
+type Stored = Schemas["Authentication"] | Schemas["AuthenticationItem"];
 
 interface Entry {
   key: keyof Auth;
@@ -117,7 +118,7 @@ function ofKind(kind: Kind): Pick<Auth, "authType" | "grant"> {
 }
 
 /** What the form begins with: what is set without its secret, or what the specification suggests. */
-export function firstOf(set: Schemas["Authentication"] | undefined, methods: Method[], offered: readonly Kind[]): Auth {
+export function firstOf(set: Stored | undefined, methods: Method[], offered: readonly Kind[]): Auth {
   const given = [set, ...methods.map((m) => m.suggestion)].find((a) => {
     const kind = kindOf(a);
     return kind !== undefined && offered.includes(kind);
@@ -128,10 +129,10 @@ export function firstOf(set: Schemas["Authentication"] | undefined, methods: Met
   return { ...Object.fromEntries(Object.entries(given).filter(([key, value]) => (kept as string[]).includes(key) && typeof value !== "object")), ...scopes(given, set), ...ofKind(kind) };
 }
 
-const scopes = (given: { scopes?: string[] }, set: Schemas["Authentication"] | undefined): Pick<Auth, "scopes"> => (given === set && given.scopes ? { scopes: given.scopes } : {});
+const scopes = (given: { scopes?: string[] }, set: Stored | undefined): Pick<Auth, "scopes"> => (given === set && given.scopes ? { scopes: given.scopes } : {});
 
 /** What must be entered and is not. A stored secret of the same kind may stay. */
-export function missingOf(auth: Auth, stored?: Schemas["Authentication"]): (keyof Auth)[] {
+export function missingOf(auth: Auth, stored?: Stored): (keyof Auth)[] {
   const kind = kindOf(auth);
   const kept = stored !== undefined && kindOf(stored) === kind;
   return kind ? entriesOf(kind).filter((e) => !e.optional && !(kept && (e.secret || e.key === "certificate")) && !auth[e.key]).map((e) => e.key) : [];
@@ -152,17 +153,17 @@ export function togetherOf(methods: Method[], offered: readonly Kind[]): Auth[] 
   return [first, ...beside].map((m) => ({ ...firstOf(undefined, [m], offered), scheme: m.id }));
 }
 
-/** What is sent of several credentials: a list, or the one. */
-export function bodyOfAll(auths: Auth[]): Auth {
+/** What is sent of several credentials: a list, or the one, which is sent with every operation unless it was set for one scheme. */
+export function bodyOfAll(auths: Auth[], scheme?: string): Auth {
   const [first, ...others] = auths.map(bodyOf);
-  return first && others.length === 0 ? { ...first, scheme: undefined } : { authType: "list", items: auths.map(bodyOf) as Schemas["AuthItem"][] };
+  return first && others.length === 0 ? { ...first, scheme } : { authType: "list", items: auths.map(bodyOf) as Schemas["AuthItem"][] };
 }
 
 interface Props {
   auth: Auth;
   offered: readonly Kind[];
   /** What is set now: a secret that is not entered stays. */
-  stored?: Schemas["Authentication"];
+  stored?: Stored;
   missing: (keyof Auth)[];
   error: unknown;
   /** Where it stands in what is sent: /items/1. */

@@ -1,68 +1,87 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useNavigate, useParams } from "@tanstack/react-router";
 import { useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
 import { CommandLine } from "../../components/copy";
-import { bodyOfAll, CredentialFields, firstOf, keyKinds, kindOf, missingOf, titleOf, togetherOf, type Auth, type Method } from "../../components/credential";
+import { allKinds, bodyOfAll, keyKinds, kindOf, titleOf, togetherOf, type Auth } from "../../components/credential";
+import { CredentialList, listed, missingOfAll } from "../../components/credentiallist";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { plural } from "../../lib/format";
 import { toolsetQuery } from "../../lib/queries";
+import { Configured } from "../toolset/configured";
 import { Next } from "./steps";
 
-/** Whether a scheme of the specification can be fulfilled here; else the command line has it. */
-const fits = (m: Method) => {
-  const kind = kindOf(m.suggestion);
-  return kind !== undefined && keyKinds.includes(kind);
-};
+const itemsOf = (set: Schemas["Authentication"] | undefined) => (set?.authType === "list" ? (set.items ?? []) : set ? [set] : []);
+const logsIn = (set: Schemas["Authentication"] | undefined) => itemsOf(set).some((item) => item.grant === "authorization_code");
 
-/** So many credentials are combined at the most. */
-const MOST = 16;
-
-/** What one more credential begins with: a method that none of them is of yet. */
-const another = (methods: Method[], auths: Auth[]): Auth => {
-  const rest = methods.filter((m) => fits(m) && !auths.some((a) => a.scheme === m.id || sameName(a, m.suggestion)));
-  return firstOf(undefined, rest, keyKinds);
-};
-
-const sameName = (a: Auth, m: Method["suggestion"]) =>
-  a.authType === m?.authType && a.headerName === m.headerName && a.parameterName === m.parameterName && a.cookieName === m.cookieName;
+/** How often a login that was begun is looked at, in milliseconds. */
+const EVERY = 2000;
 
 export function Authentication() {
   const { slug } = useParams({ from: "/toolsets/new/$slug" });
-  const toolset = useQuery(toolsetQuery(slug));
-  return toolset.data ? <Form key={slug} toolset={toolset.data.data} /> : null;
+  const toolset = useQuery({ ...toolsetQuery(slug), refetchInterval: (query) => (itemsOf(query.state.data?.data.authentication).some((item) => item.loginPending) ? EVERY : false) });
+  if (!toolset.data) return null; // The layout says why.
+  const t = toolset.data.data;
+  return t.source.kind !== "mcp" && logsIn(t.authentication) ? <LogIn key={slug} toolset={t} /> : <Form key={slug} toolset={t} />;
 }
 
-function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
+/** What is set needs a person who logs in: that is next. */
+function LogIn({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
+  const [replacing, setReplacing] = useState(false);
+  const navigate = useNavigate();
+  if (replacing) return <Form toolset={t} saved={() => setReplacing(false)} />;
+  const items = itemsOf(t.authentication);
+  const ready = items.every((item) => item.grant !== "authorization_code" || item.state === "ok");
+  return (
+    <div className="space-y-5">
+      <Card title="Log in">
+        <div className="space-y-4">
+          {items.map((item) => (
+            <Configured key={item.credentialId ?? item.scheme ?? item.preview} slug={t.slug} connector={t.connectors[0]?.name ?? ""} item={item} editor />
+          ))}
+          <Button onClick={() => setReplacing(true)}>Replace the credential</Button>
+        </div>
+      </Card>
+      <Next back="/toolsets/new/$slug/review" slug={t.slug}>
+        <Button kind={ready ? "primary" : "plain"} onClick={() => void navigate({ to: "/toolsets/new/$slug/test", params: { slug: t.slug } })}>
+          {ready ? "Continue" : "Continue without"}
+        </Button>
+      </Next>
+      <CommandLine command={`sluice toolset auth ${t.slug} login`} />
+    </div>
+  );
+}
+
+function Form({ toolset: t, saved }: { toolset: Schemas["ToolsetDetail"]; saved?: () => void }) {
   const methods = t.authenticationMethods;
-  const [auths, setAuths] = useState(() => togetherOf(methods, keyKinds));
+  const mcp = t.source.kind === "mcp";
+  const offered = mcp ? keyKinds : allKinds;
+  // A key is quicker than a login where the specification takes either.
+  const [entered, setEntered] = useState(() => listed(togetherOf(methods, methods.some((m) => keyKinds.some((kind) => kind === kindOf(m.suggestion))) ? keyKinds : offered)));
   const [missing, setMissing] = useState<(keyof Auth)[][]>([]);
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const mcp = t.source.kind === "mcp";
   const on = () => navigate({ to: mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/test", params: { slug: t.slug } });
 
   const save = useMutation({
     mutationFn: async () => {
       const { etag } = await queries.fetchQuery({ ...toolsetQuery(t.slug), staleTime: 0 });
-      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: bodyOfAll(auths) }));
+      return unwrap(api.PUT("/v1/toolsets/{id}/authentication", { params: { path: { id: t.slug }, header: { "If-Match": etag } }, body: bodyOfAll(entered.map((one) => one.auth)) }));
     },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", t.slug] });
-      await on();
+      saved?.();
+      // A login is this step still.
+      if (mcp || !entered.some((one) => one.auth.grant === "authorization_code")) await on();
     },
   });
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const empty = auths.map((auth) => missingOf(auth));
+    const empty = missingOfAll(entered);
     setMissing(empty);
     if (empty.every((fields) => fields.length === 0)) save.mutate();
-  };
-  const change = (next: Auth[]) => {
-    setAuths(next);
-    setMissing([]);
   };
   return (
     <form onSubmit={submit} noValidate className="space-y-5">
@@ -74,16 +93,8 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
           {methods.map((m) => (
             <li key={m.id} className="break-words">
               <span className="font-medium">{m.id}</span>: {titleOf(m.suggestion) ?? m.type}, for {plural(m.operations, "tool")}
+              {m.with ? `, together with ${m.with.join(" and ")}` : ""}
               {m.unsupported ? `. ${m.unsupported}` : null}
-              {m.unsupported || fits(m) ? null : (
-                <>
-                  . It is set on the page{" "}
-                  <Link to="/toolsets/$slug/authentication" params={{ slug: t.slug }} className="text-accent underline">
-                    Authentication
-                  </Link>{" "}
-                  of the toolset
-                </>
-              )}
             </li>
           ))}
         </ul>
@@ -93,34 +104,18 @@ function Form({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
           </p>
         ) : null}
       </Card>
-      {auths.map((auth, i) => {
-        const name = auths.length === 1 ? (t.authentication ? "Replace the credential" : "Credential") : `Credential ${i + 1} of ${auths.length}${auth.scheme ? `: ${auth.scheme}` : ""}`;
-        return (
-          // oxlint-disable-next-line no-array-index-key -- they have no other name, and are added and taken away at the end
-          <fieldset key={i}>
-            <legend className="sr-only">{name}</legend>
-            <Card
-              title={name}
-              actions={i > 0 && i === auths.length - 1 ? <Button onClick={() => change(auths.slice(0, -1))}>Remove this credential</Button> : null}
-            >
-              <CredentialFields
-                auth={auth}
-                offered={keyKinds}
-                missing={missing[i] ?? []}
-                error={save.error}
-                at={auths.length > 1 ? `/items/${i}` : ""}
-                onChange={(next) => change(auths.map((a, n) => (n === i ? next : a)))}
-              />
-            </Card>
-          </fieldset>
-        );
-      })}
-      {auths.length < MOST ? (
-        <div className="flex flex-wrap items-center gap-3">
-          <Button onClick={() => change([...auths, another(methods, auths)])}>Add a credential</Button>
-          <p className="text-muted">For an API that needs two keys in each call.</p>
-        </div>
-      ) : null}
+      <CredentialList
+        entered={entered}
+        methods={methods}
+        offered={offered}
+        title={t.authentication ? "Replace the credential" : "Credential"}
+        missing={missing}
+        error={save.error}
+        onChange={(next) => {
+          setEntered(next);
+          setMissing([]);
+        }}
+      />
       {save.isError ? <ProblemNote error={save.error} /> : null}
       <Next back={mcp ? "/toolsets/new/mcp" : "/toolsets/new/$slug/review"} slug={t.slug}>
         <Button onClick={() => void on()}>{t.authentication ? "Keep it" : methods.length > 0 ? "Continue without" : "Skip"}</Button>

@@ -50,6 +50,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
   const [selection, setSelection] = useState<Mode>(t.status === "draft" && t.selection === "all" && enabled.size > MANY ? "search" : t.selection);
   const [name, setName] = useState(t.name);
   const [baseUrl, setBaseUrl] = useState(t.baseUrl);
+  const address = useRef<HTMLDivElement>(null);
   const navigate = useNavigate();
   const queries = useQueryClient();
 
@@ -84,6 +85,13 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
     },
   });
   const faults = save.isError ? asProblem(save.error).faults : [];
+  const [asked, setAsked] = useState(false);
+  const on = () => {
+    setAsked(true);
+    if (mcp || baseUrl.trim()) save.mutate();
+    else address.current?.querySelector("input")?.focus();
+  };
+  const nowhere = asked && !mcp && !baseUrl.trim() ? "Enter the address of the API: the specification names none that can be called." : undefined;
   const fault = (field: string) => faults.find((f) => f.location === `body.${field}` || f.pointer === `#/${field}`)?.detail;
 
   return (
@@ -101,14 +109,16 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
         <Card title="Name and address">
           <div className="space-y-3">
             <TextField label="Name of the toolset" value={name} error={fault("name")} onChange={(e) => setName(e.target.value)} />
-            <TextField
-              label="Where calls are sent"
-              type="url"
-              value={baseUrl}
-              error={fault("baseUrl")}
-              hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== baseUrl).slice(0, 3).join(", ")}.` : undefined}
-              onChange={(e) => setBaseUrl(e.target.value)}
-            />
+            <div ref={address}>
+              <TextField
+                label="Where calls are sent"
+                type="url"
+                value={baseUrl}
+                error={nowhere ?? fault("baseUrl")}
+                hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== baseUrl).slice(0, 3).join(", ")}.` : t.baseUrl || mcp ? undefined : "The specification names no address that can be called: enter that of the API."}
+                onChange={(e) => setBaseUrl(e.target.value)}
+              />
+            </div>
           </div>
         </Card>
       </div>
@@ -118,7 +128,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
       {mcp ? <ItemChoice slug={t.slug} /> : null}
       {save.isError ? <ProblemNote error={save.error} /> : null}
       <Next back={mcp ? "/toolsets/new/$slug/authentication" : "/toolsets/new"} slug={t.slug}>
-        <Button kind="primary" busy={save.isPending} disabled={enabled.size === 0 && !(mcp && tools.length === 0)} onClick={() => save.mutate()}>
+        <Button kind="primary" busy={save.isPending} disabled={enabled.size === 0 && !(mcp && tools.length === 0)} onClick={on}>
           Continue with {plural(enabled.size, "tool")}
         </Button>
       </Next>

@@ -98,7 +98,7 @@ export function Edges() {
           <More list={edges} />
         </Card>
       ) : null}
-      {admin ? <JoinTokens /> : null}
+      {admin ? <JoinTokens /> : <p className="text-muted">Inviting and revoking edges needs the role admin.</p>}
       <Confirm
         title={`Revoke ${chosen?.name ?? ""}`}
         of={chosen}

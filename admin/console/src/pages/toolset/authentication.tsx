@@ -2,11 +2,10 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import { useEffect, useRef, useState, type FormEvent } from "react";
 import { Button } from "../../components/button";
-import { Switch } from "../../components/choices";
 import { CommandLine } from "../../components/copy";
-import { allKinds, bodyOf, CredentialFields, firstOf, kindOf, missingOf, titleOf, type Auth } from "../../components/credential";
+import { allKinds, bodyOfAll, firstOf, titleOf, togetherOf, type Auth } from "../../components/credential";
+import { CredentialList, listed, missingOfAll, type Entered } from "../../components/credentiallist";
 import { Dialog } from "../../components/dialog";
-import { TextField } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
 import { Badge } from "../../components/status";
@@ -92,6 +91,7 @@ function Needs({ connector: c }: { connector: Connector }) {
           <li key={m.id} className="break-words">
             <code className="font-mono">{m.id}</code>: {titleOf(m.suggestion) ?? m.type}
             {m.name ? ` ${m.name}` : ""}, for {plural(m.operations, "tool")}
+            {m.with ? `, together with ${m.with.join(" and ")}` : ""}
             {m.unsupported ? `. ${m.unsupported}` : ""}
             {m.description ? <span className="block text-muted">{m.description}</span> : null}
           </li>
@@ -104,8 +104,8 @@ function Needs({ connector: c }: { connector: Connector }) {
 function Replace({ slug, connector: c, etag, close }: { slug: string; connector: Connector; etag: string; close: () => void }) {
   const set = c.authentication;
   const queries = useQueryClient();
-  const [auth, setAuth] = useState<Auth>(() => ({ ...firstOf(set, c.authenticationMethods, allKinds), ...(set || c.source.kind !== "mcp" ? {} : { authType: "oauth2", grant: "authorization_code", resource: c.baseUrl }) }));
-  const [missing, setMissing] = useState<(keyof Auth)[]>([]);
+  const [entered, setEntered] = useState(() => first(c));
+  const [missing, setMissing] = useState<(keyof Auth)[][]>([]);
   const [match, setMatch] = useState(etag);
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector("select")?.focus(), []);
@@ -114,7 +114,7 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
       unwrap(
         api.PUT("/v1/toolsets/{id}/connectors/{connector}/authentication", {
           params: { path: { id: slug, connector: c.name }, header: { "If-Match": match } },
-          body: bodyOf(auth),
+          body: bodyOfAll(entered.map((one) => one.auth), set && set.authType !== "list" ? entered[0]?.stored?.scheme : undefined),
         }),
       ),
     onSuccess: async () => {
@@ -129,46 +129,24 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
   };
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const empty = missingOf(auth, set);
+    const empty = missingOfAll(entered);
     setMissing(empty);
-    if (empty.length === 0) save.mutate();
+    if (empty.every((fields) => fields.length === 0)) save.mutate();
   };
-  const kind = kindOf(auth);
-  const login = kind === "login" || kind === "oidc";
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label={`Credential of ${c.name}`} className="space-y-4 border-t border-line pt-4">
-      {set?.authType === "list" ? <p className="text-warn">Several credentials are combined now; this one takes the place of all. Combine them with the command line.</p> : null}
-      <CredentialFields
-        auth={auth}
+      <CredentialList
+        entered={entered}
+        methods={c.authenticationMethods}
         offered={allKinds}
-        {...(set ? { stored: set } : {})}
+        title={set ? "Replace the credential" : "Credential"}
         missing={missing}
         error={save.error}
         onChange={(next) => {
-          setAuth(next);
+          setEntered(next);
           setMissing([]);
         }}
       />
-      {login || kind === "oauth2" ? (
-        <div className="max-w-xl">
-          <TextField
-            label="Scopes"
-            autoComplete="off"
-            spellCheck={false}
-            hint="Those to ask for, with blanks between them. Left empty, the server decides."
-            value={(auth.scopes ?? []).join(" ")}
-            onChange={(e) => setAuth({ ...auth, scopes: e.target.value === "" ? undefined : e.target.value.split(" ") })}
-          />
-        </div>
-      ) : null}
-      {login ? (
-        <Switch
-          label="Each caller logs in with an account of their own"
-          note="Their first call is answered with a link. The toolset URL must ask for a token or a login."
-          checked={auth.perUser ?? false}
-          onChecked={(perUser) => setAuth({ ...auth, perUser: perUser || undefined })}
-        />
-      ) : null}
       {save.isError ? <ProblemNote error={save.error} {...(save.error instanceof Problem && save.error.status === 412 ? { retry: () => void again() } : {})} /> : null}
       <div className="flex flex-wrap items-center gap-3">
         <Button type="submit" kind="primary" busy={save.isPending}>
@@ -179,6 +157,17 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
       </div>
     </form>
   );
+}
+
+/** What the form begins with: each that is set without its secret, else what the specification wants together. */
+function first(c: Connector): Entered[] {
+  const set = c.authentication;
+  if (set) {
+    const stored = set.authType === "list" ? (set.items ?? []) : [set];
+    return listed(stored.map((one) => firstOf(one, c.authenticationMethods, allKinds)), stored);
+  }
+  if (c.source.kind === "mcp") return listed([{ authType: "oauth2", grant: "authorization_code", resource: c.baseUrl }]);
+  return listed(togetherOf(c.authenticationMethods, allKinds));
 }
 
 /** Calls one tool that only reads, and leaves the draft as it is. */

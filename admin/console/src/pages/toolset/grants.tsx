@@ -69,6 +69,7 @@ export function PrivateAddresses({ slug }: { slug?: string }) {
       ) : (
         <p className="p-4 text-muted">None: APIs in the network of the node are not called before its operator allows it.</p>
       )}
+      {operator ? null : <p className="border-t border-line p-4 text-muted">An operator of the node allows and revokes them.</p>}
       <Allow slug={slug} open={adding} close={() => setAdding(false)} />
       <Confirm
         title={`Revoke ${chosen?.address ?? ""}`}

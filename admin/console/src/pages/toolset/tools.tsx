@@ -11,8 +11,9 @@ import { Badge } from "../../components/status";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { count, plural } from "../../lib/format";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
-import { can } from "../../lib/roles";
-import { sessionQuery } from "../../lib/session";
+import { useCan } from "../../lib/session";
+import { EditTool } from "./edittool";
+import { ToolSuggestions } from "./suggestions";
 
 type Tool = Schemas["Tool"];
 
@@ -22,6 +23,7 @@ const LIMITS = [128, 40];
 export function Tools() {
   const { slug } = useParams({ from: "/toolsets/$slug" });
   const tools = useInfiniteQuery(toolsQuery(slug));
+  const editor = useCan("editor");
   const [word, setWord] = useState("");
   const { hasNextPage, isFetchingNextPage, fetchNextPage, isError } = tools;
 
@@ -39,6 +41,7 @@ export function Tools() {
   return (
     <>
       <LimitWarning slug={slug} enabled={enabled.length} />
+      {editor ? all.length > 0 ? <ToolSuggestions slug={slug} /> : null : <p className="mb-4 text-muted">Changing tools needs the role editor.</p>}
       <Card flush>
         <div className="flex flex-wrap items-center justify-between gap-3 border-b border-line p-3">
           <SearchField label="Filter tools" value={word} onChange={(e) => setWord(e.target.value)} />
@@ -105,6 +108,7 @@ function Rows({ slug, tools }: { slug: string; tools: Tool[] }) {
 }
 
 function Row({ slug, tool }: { slug: string; tool: Tool }) {
+  const editor = useCan("editor");
   return (
     <div className="flex items-start gap-4 px-4 py-3">
       <div className="min-w-0 flex-1">
@@ -120,7 +124,10 @@ function Row({ slug, tool }: { slug: string; tool: Tool }) {
         {tool.operation.method} <Path path={tool.operation.path} />
       </p>
       <p className="hidden w-24 shrink-0 text-right whitespace-nowrap text-muted tabular-nums sm:block">{plural(tool.tokens, "token")}</p>
-      <Enabled slug={slug} tool={tool} />
+      <div className="flex shrink-0 flex-col items-end sm:-mt-1 sm:flex-row sm:items-center sm:gap-2">
+        {editor ? <EditTool slug={slug} tool={tool} /> : null}
+        <Enabled slug={slug} tool={tool} />
+      </div>
     </div>
   );
 }
@@ -143,7 +150,7 @@ const Broken = ({ parts }: { parts: string[] }) =>
 function Enabled({ slug, tool }: { slug: string; tool: Tool }) {
   const queries = useQueryClient();
   const toolset = useQuery(toolsetQuery(slug));
-  const session = useQuery(sessionQuery);
+  const editor = useCan("editor");
   const change = useMutation({
     mutationFn: (enabled: boolean) =>
       unwrap(
@@ -163,7 +170,7 @@ function Enabled({ slug, tool }: { slug: string; tool: Tool }) {
           type="checkbox"
           className="size-4 accent-(--accent)"
           checked={value}
-          disabled={change.isPending || !can(session.data?.role, "editor")}
+          disabled={change.isPending || !editor}
           onChange={(e) => change.mutate(e.target.checked)}
           aria-label={`${tool.name} is enabled`}
         />

@@ -43,6 +43,7 @@ export function Workflows() {
           </Button>
         </div>
       ) : null}
+      {editor ? null : <p className="text-muted">Adding and removing them needs the role editor.</p>}
       {adding ? <AddWorkflows slug={slug} etag={workflows.data.etag} have={items.map((w) => w.name)} close={() => setAdding(false)} /> : null}
       {items.length === 0 && saved.length === 0 && !adding ? (
         <Card title="No workflows">
