@@ -62,6 +62,27 @@ test("a key that is refused is replaced, without being shown", async ({ page }) 
   await page.getByRole("button", { name: "Test it" }).click();
   await expect(page.getByText("HTTP 200", { exact: true })).toBeVisible();
   await expect(page.locator("body")).not.toContainText("the key of the stand-in");
+
+  // The form stays open while the draft changes for another reason, and another credential is added.
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  await page.getByRole("button", { name: "Test it" }).click();
+  await expect(page.getByRole("button", { name: "Test it" })).toBeEnabled();
+  await page.getByRole("button", { name: "Add a credential" }).click();
+  const second = page.getByRole("group", { name: "Credential 2 of 2" });
+  await second.getByLabel("Header name").fill("X-App");
+  await second.getByLabel("API key").fill("another key that is long");
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await expect(page.getByRole("button", { name: "Save the credential" })).toHaveCount(0);
+  await expect(page.getByText("X-App: ••••long", { exact: true })).toBeVisible();
+
+  // Somebody else sets the credentials meanwhile: that is told, and yours are saved on demand.
+  await page.getByRole("button", { name: "Replace the credential" }).click();
+  const items = ["X-Key", "X-App"].map((headerName) => ({ authType: "header", headerName, apiKey: "the key of the stand-in" }));
+  const set = await page.request.put("/v1/toolsets/refused/connectors/refused/authentication", { headers: { "Sec-Fetch-Site": "same-origin", "If-Match": "*" }, data: { authType: "list", items } });
+  expect(set.status()).toBe(200);
+  await page.getByRole("button", { name: "Save the credential" }).click();
+  await page.getByRole("alert").getByRole("button", { name: "Try again" }).click();
+  await expect(page.getByRole("button", { name: "Save the credential" })).toHaveCount(0);
 });
 
 test("a tool gets another description and a suggested name", async ({ page }) => {

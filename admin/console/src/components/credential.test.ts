@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { listed, missingOfAll } from "./credentiallist";
-import { bodyOfAll, keyKinds, togetherOf, type Auth, type Method } from "./credential";
+import { bodyOfAll, inHeader, keyKinds, togetherOf, type Auth, type Method } from "./credential";
 
 const method = (id: string, suggestion: object, others: string[] = []) => ({ id, type: "apiKey", operations: 1, suggestion, with: others }) as unknown as Method;
 
@@ -14,6 +14,15 @@ test("what a specification wants together is entered together", () => {
   ]);
   expect(togetherOf([{ ...key, with: ["login"] }, login], keyKinds)).toEqual([{ authType: "header", headerName: "X-Key" }]);
   expect(togetherOf([], keyKinds)).toHaveLength(1);
+});
+
+test("a key in another header than Authorization has no Bearer before it, unless that was entered", () => {
+  const begun: Auth = { authType: "header", headerName: "Authorization", headerPrefix: "Bearer " };
+  expect(inHeader(begun, "X-App").headerPrefix).toBe("");
+  expect(inHeader(inHeader(begun, "Authorizatio"), "authorization").headerPrefix).toBe("Bearer ");
+  expect(inHeader({ ...begun, headerPrefix: "Token " }, "X-App").headerPrefix).toBe("Token ");
+  expect(inHeader({ ...begun, headerName: "X-App", headerPrefix: "Token " }, "Authorization").headerPrefix).toBe("Token ");
+  expect(inHeader({ authType: "header", headerName: "X-A", headerPrefix: "Bearer " }, "X-B").headerPrefix).toBe("Bearer ");
 });
 
 test("several credentials are sent as a list, one as itself", () => {

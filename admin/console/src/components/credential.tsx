@@ -16,6 +16,9 @@ interface Entry {
   text?: boolean;
 }
 
+/** What stands before a token in the header Authorization. */
+const BEARER = "Bearer ";
+
 const client: Entry[] = [
   { key: "clientId", label: "Client ID" },
   { key: "clientSecret", label: "Client secret", secret: true },
@@ -124,7 +127,7 @@ export function firstOf(set: Stored | undefined, methods: Method[], offered: rea
     return kind !== undefined && offered.includes(kind);
   });
   const kind = kindOf(given);
-  if (!given || !kind) return { authType: "header", headerName: "Authorization", headerPrefix: "Bearer " };
+  if (!given || !kind) return { authType: "header", headerName: "Authorization", headerPrefix: BEARER };
   const kept = [...entriesOf(kind).map((e) => e.key), ...(given === set ? (["scheme", "audience", "tokenAuthMethod", "scopes", "perUser"] as const) : [])];
   return { ...Object.fromEntries(Object.entries(given).filter(([key, value]) => (kept as string[]).includes(key) && typeof value !== "object")), ...scopes(given, set), ...ofKind(kind) };
 }
@@ -193,7 +196,7 @@ export function CredentialFields({ auth, offered, stored, missing, error, at = "
           hint: e.secret ? (kept ? "Left empty, the stored one stays." : "Stored encrypted, and shown to nobody again.") : e.hint,
           error: missing.includes(e.key) ? "Enter it." : faultAt(error, `${at}/${e.key}`),
           value: String(auth[e.key] ?? ""),
-          onChange: (event: { target: { value: string } }) => onChange({ ...auth, [e.key]: event.target.value }),
+          onChange: (event: { target: { value: string } }) => onChange(e.key === "headerName" ? inHeader(auth, event.target.value) : { ...auth, [e.key]: event.target.value }),
         };
         return e.text ? (
           <TextArea key={e.key} autoComplete="off" {...shared} />
@@ -208,6 +211,14 @@ export function CredentialFields({ auth, offered, stored, missing, error, at = "
       ) : null}
     </div>
   );
+}
+
+/** The same key in another header: "Bearer " belongs to Authorization. */
+export function inHeader(auth: Auth, headerName: string): Auth {
+  const [before, after] = [auth.headerName, headerName].map((name) => name?.trim().toLowerCase() === "authorization");
+  if (before && !after && auth.headerPrefix === BEARER) return { ...auth, headerName, headerPrefix: "" };
+  if (!before && after && !auth.headerPrefix) return { ...auth, headerName, headerPrefix: BEARER };
+  return { ...auth, headerName };
 }
 
 /** A grant is of its kind; another kind has none. */

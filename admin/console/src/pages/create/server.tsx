@@ -154,6 +154,6 @@ const PrivateServer = ({ url }: { url: string }) => (
   <p className="rounded-lg border border-line bg-warn-soft px-4 py-2.5 break-words text-warn">
     <code className="font-mono break-all">{url}</code> is in a private network, where other things answer too: a toolset could reach what only the node may. It is refused unless it is granted. An operator of
     this node who enters the address here grants it for the toolset; all of them are allowed by starting the node with <code className="font-mono">--allow-private-upstreams</code>. Link-local addresses, at which clouds keep their
-    credentials, are never called.
+    credentials, are called only where that option names them.
   </p>
 );

@@ -106,32 +106,33 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
   const queries = useQueryClient();
   const [entered, setEntered] = useState(() => first(c));
   const [missing, setMissing] = useState<(keyof Auth)[][]>([]);
-  const [match, setMatch] = useState(etag);
+  const [opened] = useState({ etag, as: asSet(c) });
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector("select")?.focus(), []);
+  const send = (match: string) =>
+    unwrap(
+      api.PUT("/v1/toolsets/{id}/connectors/{connector}/authentication", {
+        params: { path: { id: slug, connector: c.name }, header: { "If-Match": match } },
+        body: bodyOfAll(entered.map((one) => one.auth), set && set.authType !== "list" ? entered[0]?.stored?.scheme : undefined),
+      }),
+    );
   const save = useMutation({
-    mutationFn: () =>
-      unwrap(
-        api.PUT("/v1/toolsets/{id}/connectors/{connector}/authentication", {
-          params: { path: { id: slug, connector: c.name }, header: { "If-Match": match } },
-          body: bodyOfAll(entered.map((one) => one.auth), set && set.authType !== "list" ? entered[0]?.stored?.scheme : undefined),
-        }),
-      ),
+    // What else of the toolset changed since the form was opened, as a test of it does, is none of its business.
+    mutationFn: async (over: "mine" | "same") => {
+      const { data, etag: now } = await queries.fetchQuery({ ...toolsetQuery(slug), staleTime: 0 });
+      const same = asSet(data.connectors.find((other) => other.name === c.name)) === opened.as;
+      return send(over === "mine" || same ? now : opened.etag);
+    },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", slug] });
       close();
     },
   });
-  const again = async () => {
-    const { etag: now } = await queries.fetchQuery({ ...toolsetQuery(slug), staleTime: 0 });
-    setMatch(now);
-    save.reset();
-  };
   const submit = (e: FormEvent) => {
     e.preventDefault();
     const empty = missingOfAll(entered);
     setMissing(empty);
-    if (empty.every((fields) => fields.length === 0)) save.mutate();
+    if (empty.every((fields) => fields.length === 0)) save.mutate("same");
   };
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label={`Credential of ${c.name}`} className="space-y-4 border-t border-line pt-4">
@@ -147,7 +148,7 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
           setMissing([]);
         }}
       />
-      {save.isError ? <ProblemNote error={save.error} {...(save.error instanceof Problem && save.error.status === 412 ? { retry: () => void again() } : {})} /> : null}
+      {save.isError ? <ProblemNote error={save.error} {...(save.error instanceof Problem && save.error.status === 412 ? { retry: () => save.mutate("mine") } : {})} /> : null}
       <div className="flex flex-wrap items-center gap-3">
         <Button type="submit" kind="primary" busy={save.isPending}>
           Save the credential
@@ -157,6 +158,12 @@ function Replace({ slug, connector: c, etag, close }: { slug: string; connector:
       </div>
     </form>
   );
+}
+
+/** A credential as somebody set it, without how it fares. */
+function asSet(c: Connector | undefined): string {
+  const fares = new Set(["state", "lastError", "loginPending", "expiresAt"]);
+  return JSON.stringify(c?.authentication, (key, value: unknown) => (fares.has(key) ? undefined : value)) ?? "";
 }
 
 /** What the form begins with: each that is set without its secret, else what the specification wants together. */
