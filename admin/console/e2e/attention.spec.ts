@@ -13,6 +13,16 @@ test("a toolset says what needs attention, and a change that waits is accepted",
   await page.getByText("Show them").click();
   await expect(page.getByText(/ignore all previous instructions/).first()).toBeVisible();
 
+  // A plugin is bound to the tool that is gone then.
+  const bound = await page.request.put("/v1/toolsets/changing/plugins", { headers: { ...headers, "If-Match": "*" }, data: { bindings: [{ plugin: "mask", tool: "get_gone" }] } });
+  expect(bound.status(), await bound.text()).toBe(200);
+  const live = await page.request.post("/v1/toolsets/changing/test", { headers, data: { tool: "get_status" } });
+  expect([200, 202]).toContain(live.status());
+  await page.goto("/toolsets/changing/settings");
+  await page.getByRole("button", { name: "Show what would change" }).click();
+  await expect(page.getByText("It is as it was.")).toBeVisible();
+  await page.goto("/toolsets/changing");
+
   await page.request.get(`${source}?next`);
   const held = await page.request.post("/v1/toolsets/changing/refresh", { headers, data: { hold: true } });
   expect(held.status()).toBe(200);
@@ -23,7 +33,9 @@ test("a toolset says what needs attention, and a change that waits is accepted",
   await expectAccessibleEverywhere(page, "attention");
   await page.getByRole("button", { name: "Accept and deploy" }).click();
   await expect(page.getByText("The change of changing is taken over. It is tested and live.")).toBeVisible();
-  await expect(page.getByText("Needs attention")).toHaveCount(0);
+  await expect(page.getByText(/^mask \S+ waits for an operation that is not there/)).toBeVisible();
+  await expect(page.getByText("sluice plugin bindings changing", { exact: true })).toBeVisible();
+  await expect(page.getByText(/written for a model, not for a reader/)).toHaveCount(0);
 });
 
 test("a refused key is told on the page of its toolset, with what mends it", async ({ page }) => {

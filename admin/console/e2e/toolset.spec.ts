@@ -103,6 +103,36 @@ test("a tool gets another description and a suggested name", async ({ page }) =>
   await expect(page.getByText("The names and descriptions are good, or were decided.")).toBeVisible();
 });
 
+test("a draft is rolled out, and one that was set aside comes back", async ({ page }) => {
+  const headers = { "Sec-Fetch-Site": "same-origin" };
+  const changed = await page.request.patch("/v1/toolsets/demo", { headers: { ...headers, "If-Match": "*", "Content-Type": "application/merge-patch+json" }, data: { selection: "search", learn: true } });
+  expect(changed.status()).toBe(200);
+  await page.goto("/toolsets/demo/optimizations");
+  await expect(page.getByText(/^None yet: a search of an agent is kept/)).toBeVisible();
+  await page.getByRole("link", { name: "Revisions" }).click();
+  await page.getByRole("button", { name: "Roll the draft out" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Canary").check();
+  await dialog.getByLabel("Promote").selectOption("After six hours");
+  await expect(dialog.getByText("sluice toolset rollout start demo --canary 10% --promote-after 6h")).toBeVisible();
+  await expectAccessible(page);
+  await dialog.getByRole("button", { name: "Start it" }).click();
+  await expect(page.getByText(/^Canary, 10 % of the callers, since /)).toBeVisible();
+  await expectAccessibleEverywhere(page, "rollout");
+  await page.getByRole("button", { name: "Abort", exact: true }).click();
+  await dialog.getByRole("button", { name: "Abort it" }).click();
+  await expect(page.getByRole("region", { name: "Roll-outs" }).getByText("Aborted")).toBeVisible();
+
+  await page.getByRole("button", { name: /^Roll back to revision / }).first().click();
+  await dialog.getByRole("button", { name: "Roll back" }).click();
+  await page.getByRole("button", { name: /^Restore / }).first().click();
+  await dialog.getByRole("button", { name: "Make it the draft" }).click();
+  await expect(page.getByText(/^The draft differs from what is live/)).toBeVisible();
+  await page.getByRole("button", { name: /^Delete / }).first().click();
+  await dialog.getByRole("button", { name: "Delete it" }).click();
+  await expect(page.getByRole("button", { name: /^Restore / })).toHaveCount(0);
+});
+
 test("access is a token's, then a login's", async ({ page }) => {
   await page.goto("/toolsets/demo/access");
   await page.getByLabel("Holders of an access token").check();

@@ -16,6 +16,7 @@ import { toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 import { useSettled } from "../../lib/settled";
 import { usageOf } from "../analytics/queries";
+import { LearnedSearches } from "./learned";
 import { usePatch } from "./patch";
 import { ToolSettings } from "./toolsettings";
 
@@ -185,6 +186,7 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
           </div>
         </Card>
       </SaveForm>
+      <LearnedSearches slug={t.slug} />
       <ToolSettings slug={t.slug} />
       <CommandLine command={commandOf(t.slug, changed)} />
     </div>

@@ -155,17 +155,17 @@ const intervals: [number, string, string][] = [
 ];
 
 /** How often the specification is read again. */
-export function Schedule({ slug }: { slug: string }) {
+export function Schedule({ slug, connector, several }: { slug: string; connector: string; several: boolean }) {
   const queries = useQueryClient();
   const schedule = useQuery({
-    queryKey: ["toolset", slug, "schedule"],
-    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/schedule", { params: { path: { id: slug } } })),
+    queryKey: ["toolset", slug, "schedule", connector],
+    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/schedule", { params: { path: { id: slug }, query: { connector } } })),
   });
   const [entered, setEntered] = useState<number>();
   const stored = schedule.data?.everySeconds ?? 0;
   const value = entered ?? stored;
   const save = useMutation({
-    mutationFn: () => unwrap(api.PUT("/v1/toolsets/{id}/schedule", { params: { path: { id: slug } }, body: { everySeconds: value } })),
+    mutationFn: () => unwrap(api.PUT("/v1/toolsets/{id}/schedule", { params: { path: { id: slug } }, body: { connector, everySeconds: value } })),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["toolset", slug] });
       setEntered(undefined);
@@ -175,9 +175,10 @@ export function Schedule({ slug }: { slug: string }) {
   if (schedule.isError) return <ProblemNote error={schedule.error} retry={() => void schedule.refetch()} />;
   const known = intervals.some(([seconds]) => seconds === stored);
   const word = intervals.find(([seconds]) => seconds === value)?.[2] ?? `${value}s`;
+  const of = several ? ` --connector ${connector}` : "";
   const s = schedule.data;
   return (
-    <Setting title="Specification" command={`sluice toolset schedule ${slug}${value === stored ? "" : ` ${word}`}`} saving={save} dirty={value !== stored} allowed={editor} needs="editor" save={() => save.mutate()} reload={() => void schedule.refetch()}>
+    <Setting title={several ? `Specification of ${connector}` : "Specification"} command={`sluice toolset schedule ${slug}${value === stored ? "" : ` ${word}`}${of}`} saving={save} dirty={value !== stored} allowed={editor} needs="editor" save={() => save.mutate()} reload={() => void schedule.refetch()}>
       <Select label="Read again" value={value} onChange={(e) => setEntered(Number(e.target.value))}>
         {known ? null : <option value={stored}>Every {stored} seconds</option>}
         {intervals.map(([seconds, name]) => (
@@ -198,7 +199,7 @@ export function Schedule({ slug }: { slug: string }) {
       {s?.fault ? <p className="break-words text-bad">{s.fault}</p> : null}
       {s?.waiting ? (
         <p className="text-warn">
-          A change waits: <code className="font-mono">sluice toolset accept {slug}</code>
+          A change waits: <code className="font-mono">sluice toolset accept {slug}{of}</code>
         </p>
       ) : null}
     </Setting>

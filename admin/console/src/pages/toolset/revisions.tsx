@@ -15,6 +15,8 @@ import { ago, date } from "../../lib/format";
 import { revisionsQuery, toolsetQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
+import { KeptDrafts } from "./keptdrafts";
+import { Rollouts } from "./rollouts";
 
 type Revision = Schemas["Revision"];
 
@@ -45,13 +47,15 @@ export function Revisions() {
   const session = useQuery(sessionQuery);
   const [chosen, setChosen] = useState<Revision | null>(null);
   const allowed = can(session.data?.role, "editor");
+  const toolset = useQuery(toolsetQuery(slug));
 
   if (revisions.isError) return <ProblemNote error={revisions.error} retry={() => void revisions.refetch()} />;
   if (revisions.isPending) return <Skeleton />;
   const items = revisions.data.pages.flatMap((p) => p.items);
   return (
-    <>
-      <Card flush>
+    <div className="space-y-5">
+      {toolset.data ? <Rollouts toolset={toolset.data.data} /> : null}
+      <Card title="Published" flush>
         {items.length > 0 ? (
           <Table label="Revisions" columns={allowed && items.length > 1 ? [...columns, action(setChosen)] : columns} rows={items} id={(r) => String(r.n)} />
         ) : (
@@ -65,9 +69,10 @@ export function Revisions() {
           </div>
         ) : null}
       </Card>
+      <KeptDrafts slug={slug} />
       <RollBack slug={slug} revision={chosen} close={() => setChosen(null)} />
       <CommandLine command={`sluice toolset history ${slug}`} />
-    </>
+    </div>
   );
 }
 

@@ -16,6 +16,7 @@ import { toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 import { usePatch } from "./patch";
 import { Capture, Labels, Schedule } from "./placement";
+import { Refresh } from "./refresh";
 
 type Toolset = Schemas["ToolsetDetail"];
 
@@ -211,7 +212,8 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
       <div className="grid items-start gap-5 lg:grid-cols-[repeat(auto-fit,minmax(18rem,1fr))]">
         <Capture slug={t.slug} />
         <Labels slug={t.slug} etag={etag} />
-        {single && t.source.url ? <Schedule slug={t.slug} /> : null}
+        {t.connectors.map((c) => (c.source.url && c.source.kind !== "mcp" ? <Schedule key={c.name} slug={t.slug} connector={c.name} several={!single} /> : null))}
+        <Refresh toolset={t} />
       </div>
       {editor ? <Delete toolset={t} etag={etag} /> : null}
       <CommandLine command={commandOf(t.slug, changed)} />
