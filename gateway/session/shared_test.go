@@ -86,11 +86,68 @@ func TestSharedSession(t *testing.T) {
 	}
 }
 
+// TestSharedAgain: when the server lost a session, and a node that did not follow it is the first
+// to share it again, what was done at other nodes is known to all again.
+func TestSharedAgain(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 4, Options{})
+	ctx := t.Context()
+	s := all[0].Open(ada, Client{Version: "2025-06-18"})
+	s.Share(ctx)
+	at := func(i int) *Session { return all[i].Find(ctx, ada, []byte(s.ID())) }
+	two := at(1)
+	two.Move(ctx)
+	two.SetLevel(3)
+	two.Saw("lists")
+	two.Follow("test://a")
+	two.Use("up")
+	two.KeepLink("up", []byte("one"))
+	at(2).KeepLink("other", []byte("two"))
+
+	server.Kill()
+	server.Run()
+	for i := range all {
+		for range 1000 {
+			if _, err := all[i].pool.Get(ctx, "nobody", "nothing"); errors.Is(err, pool.ErrNone) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	for range 2 { // each shares what it knows, then knows what the others shared
+		for i := range 3 {
+			if at(i) == nil {
+				t.Fatalf("node %d does not know it", i)
+			}
+		}
+	}
+	for i := range all {
+		got := at(i)
+		if got == nil {
+			t.Fatalf("node %d does not know it", i)
+		}
+		if string(got.Link("up")) != "one" || string(got.Link("other")) != "two" || !slices.Equal(got.Followed(), []string{"test://a"}) || got.Level() != 3 || got.Use("up") || got.Saw("lists") != "lists" {
+			t.Errorf("node %d knows %+v", i, got.shared)
+		}
+	}
+}
+
 // TestVersions: the version behind each other one.
 func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{"": "1", "0": "1", "9": "10", "199": "200", "999": "1000", "140737488355327": "140737488355328"} {
 		if got := next(version); got != want {
 			t.Errorf("behind %s comes %s", version, got)
+		}
+	}
+	for _, c := range []struct {
+		known, now string
+		want       bool
+	}{
+		{"5", "5", true}, {"5", "6", true}, {"6", "5", false}, {"99", "100", true}, {"7", "140737488355327", false},
+		{"7", "1048582", true}, {"7", "1048583", false}, {"7", "x", false}, {"x", "7", false}, {"7", "", false},
+	} {
+		if got := follows(c.now, c.known); got != c.want {
+			t.Errorf("%q follows %q: %v", c.now, c.known, got)
 		}
 	}
 }
