@@ -122,20 +122,42 @@ func (s *Session) load(r pool.Record) bool {
 // Share lets the other nodes of the pool serve the session, too. It is called when all is known
 // of it that was said in the handshake.
 func (s *Session) Share(ctx context.Context) {
-	t := s.table
-	if t.pool == nil {
-		return
+	if s.Pooled() {
+		_ = s.share(ctx) // else this node goes on alone, and shares it with the next request
 	}
+}
+
+// share makes the record of the session where there is none.
+func (s *Session) share(ctx context.Context) error {
 	s.mu.Lock()
 	fields := s.fieldsLocked()
 	s.mu.Unlock()
-	version, err := t.pool.Open(ctx, s.owner.String(), s.id, fields, idleTime+staySpare)
+	version, err := s.table.pool.Open(ctx, s.owner.String(), s.id, fields, idleTime+staySpare)
 	if err != nil {
-		return // this node goes on alone, and shares it with the next request
+		return err
 	}
 	s.mu.Lock()
 	s.shared.version, s.shared.touched = version, time.Now()
 	s.mu.Unlock()
+	return nil
+}
+
+// shareLost shares the sessions that the pool does not have, until one cannot be shared. They may
+// be idle for as long again.
+func (t *Table) shareLost(ctx context.Context) {
+	var all []*Session
+	t.mu.Lock()
+	for _, s := range t.byID {
+		if time.Since(s.lastUsed) < idleTime {
+			all = append(all, s)
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range all {
+		if errors.Is(s.share(ctx), pool.ErrAway) {
+			return
+		}
+	}
 }
 
 // Pooled reports whether other nodes may serve the session, too.

@@ -86,6 +86,49 @@ func TestSharedSession(t *testing.T) {
 	}
 }
 
+// awaitState waits until the server answers all nodes.
+func awaitState(t *testing.T, all []*Table) {
+	t.Helper()
+	for _, one := range all {
+		for range 1000 {
+			if _, err := one.pool.Get(t.Context(), "nobody", "nothing"); errors.Is(err, pool.ErrNone) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// TestResumeShares: when the server lost the sessions, those between two requests are at other
+// nodes again as well, but for those that were idle for too long or ended.
+func TestResumeShares(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 2, Options{})
+	ctx := t.Context()
+	var open []*Session
+	for range 3 {
+		s := all[0].Open(ada, Client{Version: "2025-06-18"})
+		s.Share(ctx)
+		open = append(open, s)
+	}
+	server.Kill()
+	server.Run()
+	awaitState(t, all)
+	old, over := open[1], open[2]
+	all[0].mu.Lock()
+	old.lastUsed = old.lastUsed.Add(-idleTime)
+	all[0].mu.Unlock()
+	if _, err := all[1].pool.End(ctx, ada.String(), over.id, 0, idleTime); err != nil {
+		t.Fatal(err)
+	}
+	all[0].resume(ctx)
+	for i, want := range []bool{true, false, false} {
+		if got := all[1].Find(ctx, ada, []byte(open[i].ID())); (got != nil) != want {
+			t.Errorf("session %d at another node: %v", i, got != nil)
+		}
+	}
+}
+
 // TestSharedAgain: when the server lost a session, and a node that did not follow it is the first
 // to share it again, what was done at other nodes is known to all again.
 func TestSharedAgain(t *testing.T) {
@@ -106,14 +149,7 @@ func TestSharedAgain(t *testing.T) {
 
 	server.Kill()
 	server.Run()
-	for i := range all {
-		for range 1000 {
-			if _, err := all[i].pool.Get(ctx, "nobody", "nothing"); errors.Is(err, pool.ErrNone) {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
+	awaitState(t, all)
 	for range 2 { // each shares what it knows, then knows what the others shared
 		for i := range 3 {
 			if at(i) == nil {
