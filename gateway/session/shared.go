@@ -189,6 +189,7 @@ func (t *Table) findShared(ctx context.Context, o Owner, id string, local *Sessi
 	case local != nil && local.catchUp():
 	case known != "" && r.Fields != nil && !follows(r.Version, known):
 		local.complete()
+		return t.findShared(ctx, o, id, local)
 	case r.Fields == nil:
 		local.mu.Lock()
 		local.shared.touched = time.Now()
@@ -224,11 +225,11 @@ func (s *Session) catchUp() bool {
 
 // complete tells the pool what is known here and lacking in a record that another node made anew,
 // after the server lost the one that this node knows or the key of the pool was rotated: that node
-// need not have known all. The record is read with the next request.
+// need not have known all. Then the record is to be read again.
 func (s *Session) complete() {
 	s.mu.Lock()
 	fields := s.fieldsLocked()
-	s.shared.version = "" // even where a field cannot be told
+	s.shared.version = ""
 	s.mu.Unlock()
 	listening := s.Listening()
 	for name, value := range fields {
