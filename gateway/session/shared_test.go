@@ -200,8 +200,16 @@ func TestVersions(t *testing.T) {
 		known, now string
 		want       bool
 	}{
-		{"5", "5", true}, {"5", "6", true}, {"6", "5", false}, {"99", "100", true}, {"7", "140737488355327", false},
-		{"7", strconv.Itoa(7 + maxChanges - 1), true}, {"7", strconv.Itoa(7 + maxChanges), false}, {"7", "x", false}, {"x", "7", false}, {"7", "", false},
+		{"5", "5", true},
+		{"5", "6", true},
+		{"6", "5", false},
+		{"99", "100", true},
+		{"7", "140737488355327", false},
+		{"7", strconv.Itoa(7 + maxChanges - 1), true},
+		{"7", strconv.Itoa(7 + maxChanges), false},
+		{"7", "x", false},
+		{"x", "7", false},
+		{"7", "", false},
 	} {
 		if got := follows(c.now, c.known); got != c.want {
 			t.Errorf("%q follows %q: %v", c.now, c.known, got)
