@@ -30,6 +30,7 @@ func registerKeys(s *Server) {
 			return nil, err
 		}
 		r, err := s.keys.Rotate(ctx)
+		s.fleet.Ring() // edges get the key of their pool; also when not all was put under the new key
 		return &bodyOutput[keyring.RotatedKeys]{r}, err
 	})
 }

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"bytes"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/publish/keyring"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // TestRotateKeys: keys are rotated while credentials are written and used; each opens
@@ -66,5 +68,23 @@ func TestRotateKeys(t *testing.T) {
 	}
 	if got, err := w.ring.Open(row.Record(), row.Sealed); err != nil || got.Reveal() != "let-me-in" {
 		t.Errorf("the credential: %v", err)
+	}
+}
+
+// TestRotateKeysReachesEdges: an edge that waits for its credentials has the key of the pool as
+// soon as the keys are rotated: nodes with different keys share nothing.
+func TestRotateKeysReachesEdges(t *testing.T) {
+	w := newWorld(t)
+	w.create("Locked", "locked.yaml")
+	e := w.enrolEdge(`{}`)
+	before, _ := e.credentials("")
+	answered := make(chan registry.EdgeCredentials, 1)
+	go func() {
+		after, _ := e.credentials(before.ETag + "&wait=10")
+		answered <- after
+	}()
+	want[keyring.RotatedKeys](w, w.do("POST", "/v1/keys/rotate", nil), http.StatusOK)
+	if after := <-answered; len(after.Pool) == 0 || bytes.Equal(after.Pool, before.Pool) {
+		t.Error("the edge was not told of the new key")
 	}
 }

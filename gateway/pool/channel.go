@@ -14,8 +14,10 @@ const (
 	// maxMessage is the longest message of a node to others, in bytes: what a client answers
 	// to the question of a server has a request's size.
 	maxMessage = 4 << 20
-	// hearAgain is after how long a node that does not hear the others tries again.
+	// hearAgain is after how long a node that does not hear the others tries again, and keyAgain
+	// how often it looks whether the others speak under another key.
 	hearAgain = time.Second
+	keyAgain  = time.Second / 4
 )
 
 // everyNode is the name by which a message is for all nodes.
@@ -44,6 +46,9 @@ func (s *Store) Hear(ctx context.Context, node string, began func(), heard func(
 		if k := s.keys.now(); k != nil && s.away.Load() == 0 {
 			if c, err := s.connect(); err == nil {
 				s.hearWith(ctx, c, k, node, began, heard)
+			}
+			if s.keys.now() != k && s.away.Load() == 0 {
+				continue // under the next key at once
 			}
 		}
 		select {
@@ -82,7 +87,7 @@ func (s *Store) hearWith(ctx context.Context, c valkey.Client, k *derived, node 
 func (s *Store) afterKey(k *derived, f func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
-		tick := time.NewTicker(renewEvery)
+		tick := time.NewTicker(keyAgain)
 		defer tick.Stop()
 		for {
 			select {

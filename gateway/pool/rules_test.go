@@ -246,3 +246,17 @@ func TestPlacesOfRequests(t *testing.T) {
 		t.Errorf("the server knows %q, %v", names, err)
 	}
 }
+
+// TestConnectingIsNotAway: an operation while another one connects says nothing of the server.
+func TestConnectingIsNotAway(t *testing.T) {
+	p, err := Open(Options{URL: secrets.New("redis://127.0.0.1:1"), Key: func() []byte { return testKey }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	p.connecting.Lock()
+	defer p.connecting.Unlock()
+	if _, err := p.Get(t.Context(), "nobody", "nothing"); !errors.Is(err, ErrAway) || p.away.Load() != 0 {
+		t.Errorf("%v, away %d", err, p.away.Load())
+	}
+}

@@ -195,6 +195,10 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	octx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	c, err := s.connect()
+	if errors.Is(err, ErrAway) { // who connects says whether it is
+		s.count(name, "skipped")
+		return ErrAway
+	}
 	if err == nil {
 		// A connection that the server closed while it was idle fails once.
 		if err = op(octx, c, k); err != nil && !answered(err) && octx.Err() == nil {

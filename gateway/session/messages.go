@@ -91,13 +91,15 @@ func put(q chan<- message, m message) bool {
 	}
 }
 
-// resume catches up with what other nodes said while this one did not hear them.
+// resume catches up with what other nodes said while this one did not hear them, and shares what
+// the server lost, or has under the key of before only.
 func (t *Table) resume(ctx context.Context) {
 	for _, s := range t.busy(func(*Session) bool { return true }) {
 		if t.findShared(ctx, s.owner, s.id, s) != nil && s.home() != t.node && s.Listening() {
 			t.movedAway(ctx, s)
 		}
 	}
+	t.shareLost(ctx)
 }
 
 // heard does what another node says.

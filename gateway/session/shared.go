@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,9 @@ const (
 	// touchEvery is how often the pool is told of a session that is in use without a
 	// request.
 	touchEvery = idleTime / 4
+	// maxChanges is how many changes a record may have had since a node read it and still be
+	// taken for the same one.
+	maxChanges = 1 << 20
 	// maxUntold is how many ends of sessions a node remembers that it could not tell the
 	// pool of.
 	maxUntold = 256
@@ -59,7 +63,10 @@ type sharedClient struct {
 // fieldsLocked is the record of the session.
 func (s *Session) fieldsLocked() map[string][]byte {
 	said, _ := json.Marshal(sharedClient{s.client.Version, s.client.Capabilities}) // it was JSON
-	out := map[string][]byte{fieldClient: said, fieldSeen: []byte(s.seen)}
+	out := map[string][]byte{fieldClient: said}
+	if s.seen != "" {
+		out[fieldSeen] = []byte(s.seen)
+	}
 	if level := s.level.Load(); level != 0 {
 		out[fieldLevel] = []byte{byte(level)}
 	}
@@ -115,20 +122,42 @@ func (s *Session) load(r pool.Record) bool {
 // Share lets the other nodes of the pool serve the session, too. It is called when all is known
 // of it that was said in the handshake.
 func (s *Session) Share(ctx context.Context) {
-	t := s.table
-	if t.pool == nil {
-		return
+	if s.Pooled() {
+		_ = s.share(ctx) // else this node goes on alone, and shares it with the next request
 	}
+}
+
+// share makes the record of the session where there is none.
+func (s *Session) share(ctx context.Context) error {
 	s.mu.Lock()
 	fields := s.fieldsLocked()
 	s.mu.Unlock()
-	version, err := t.pool.Open(ctx, s.owner.String(), s.id, fields, idleTime+staySpare)
+	version, err := s.table.pool.Open(ctx, s.owner.String(), s.id, fields, idleTime+staySpare)
 	if err != nil {
-		return // this node goes on alone, and shares it with the next request
+		return err
 	}
 	s.mu.Lock()
 	s.shared.version, s.shared.touched = version, time.Now()
 	s.mu.Unlock()
+	return nil
+}
+
+// shareLost shares the sessions that the pool does not have, until one cannot be shared. They may
+// be idle for as long again.
+func (t *Table) shareLost(ctx context.Context) {
+	var all []*Session
+	t.mu.Lock()
+	for _, s := range t.byID {
+		if time.Since(s.lastUsed) < idleTime {
+			all = append(all, s)
+		}
+	}
+	t.mu.Unlock()
+	for _, s := range all {
+		if errors.Is(s.share(ctx), pool.ErrAway) {
+			return
+		}
+	}
 }
 
 // Pooled reports whether other nodes may serve the session, too.
@@ -158,6 +187,9 @@ func (t *Table) findShared(ctx context.Context, o Owner, id string, local *Sessi
 	case err != nil:
 		return local
 	case local != nil && local.catchUp():
+	case known != "" && r.Fields != nil && !follows(r.Version, known):
+		local.complete()
+		return t.findShared(ctx, o, id, local)
 	case r.Fields == nil:
 		local.mu.Lock()
 		local.shared.touched = time.Now()
@@ -189,6 +221,20 @@ func (s *Session) catchUp() bool {
 		s.set(name, value, name == fieldClient || name == fieldPinned || strings.HasPrefix(name, fieldLink))
 	}
 	return late
+}
+
+// complete tells the pool what is known here and lacking in a record that another node made anew,
+// after the server lost the one that this node knows or the key of the pool was rotated: that node
+// need not have known all. Then the record is to be read again.
+func (s *Session) complete() {
+	s.mu.Lock()
+	fields := s.fieldsLocked()
+	s.shared.version = ""
+	s.mu.Unlock()
+	listening := s.Listening()
+	for name, value := range fields {
+		s.set(name, value, name != fieldHome || !listening)
+	}
 }
 
 // elsewhere reports whether only another node can serve the session.
@@ -266,6 +312,17 @@ func next(version string) string {
 		b[i] = '0'
 	}
 	return "1" + string(b)
+}
+
+// follows reports whether the record of the version now is the one of which another version is
+// known, some changes later. Records begin at random numbers.
+func follows(now, known string) bool {
+	n, err := strconv.ParseInt(now, 10, 64)
+	if err != nil {
+		return false
+	}
+	k, err := strconv.ParseInt(known, 10, 64)
+	return err == nil && n >= k && n-k < maxChanges
 }
 
 func (s *Session) unset(name string, value []byte) {

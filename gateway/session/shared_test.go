@@ -86,11 +86,133 @@ func TestSharedSession(t *testing.T) {
 	}
 }
 
+// awaitState waits until the server answers all nodes.
+func awaitState(t *testing.T, all []*Table) {
+	t.Helper()
+	for _, one := range all {
+		for range 1000 {
+			if _, err := one.pool.Get(t.Context(), "nobody", "nothing"); errors.Is(err, pool.ErrNone) {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// TestResumeShares: when the server lost the sessions, those between two requests are at other
+// nodes again as well, but for those that were idle for too long or ended.
+func TestResumeShares(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 2, Options{})
+	ctx := t.Context()
+	var open []*Session
+	for range 3 {
+		s := all[0].Open(ada, Client{Version: "2025-06-18"})
+		s.Share(ctx)
+		open = append(open, s)
+	}
+	server.Kill()
+	server.Run()
+	awaitState(t, all)
+	old, over := open[1], open[2]
+	all[0].mu.Lock()
+	old.lastUsed = old.lastUsed.Add(-idleTime)
+	all[0].mu.Unlock()
+	if _, err := all[1].pool.End(ctx, ada.String(), over.id, 0, idleTime); err != nil {
+		t.Fatal(err)
+	}
+	all[0].resume(ctx)
+	for i, want := range []bool{true, false, false} {
+		if got := all[1].Find(ctx, ada, []byte(open[i].ID())); (got != nil) != want {
+			t.Errorf("session %d at another node: %v", i, got != nil)
+		}
+	}
+}
+
+// TestSharedAgain: when the server lost a session, and a node that did not follow it is the first
+// to share it again, what was done at other nodes is known to all again.
+func TestSharedAgain(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 4, Options{})
+	ctx := t.Context()
+	s := all[0].Open(ada, Client{Version: "2025-06-18"})
+	s.Share(ctx)
+	at := func(i int) *Session { return all[i].Find(ctx, ada, []byte(s.ID())) }
+	two := at(1)
+	two.Move(ctx)
+	two.SetLevel(3)
+	two.Saw("lists")
+	two.Follow("test://a")
+	two.Use("up")
+	two.KeepLink("up", []byte("one"))
+	at(2).KeepLink("other", []byte("two"))
+
+	server.Kill()
+	server.Run()
+	awaitState(t, all)
+	for range 2 { // each shares what it knows, then knows what the others shared
+		for i := range 3 {
+			if at(i) == nil {
+				t.Fatalf("node %d does not know it", i)
+			}
+		}
+	}
+	for i := range all {
+		got := at(i)
+		if got == nil {
+			t.Fatalf("node %d does not know it", i)
+		}
+		if string(got.Link("up")) != "one" || string(got.Link("other")) != "two" || !slices.Equal(got.Followed(), []string{"test://a"}) || got.Level() != 3 || got.Use("up") || got.Saw("lists") != "lists" {
+			t.Errorf("node %d knows %+v", i, got.shared)
+		}
+	}
+}
+
+// TestSharedAgainPinned: a node that learns from a record made anew that another one alone can serve
+// the session does not serve it.
+func TestSharedAgainPinned(t *testing.T) {
+	server := pooltest.Start(t)
+	all := tables(t, server, 2, Options{})
+	ctx := t.Context()
+	s := all[0].Open(ada, Client{Version: "2025-06-18"})
+	s.Share(ctx)
+	other := all[1].Find(ctx, ada, []byte(s.ID()))
+	s.Pin()
+	server.Kill()
+	server.Run()
+	awaitState(t, all)
+	if all[0].Find(ctx, ada, []byte(s.ID())) != s {
+		t.Fatal("its node does not know it")
+	}
+	if other == nil || all[1].Find(ctx, ada, []byte(s.ID())) != nil {
+		t.Error("another node serves it")
+	}
+}
+
 // TestVersions: the version behind each other one.
 func TestVersions(t *testing.T) {
 	for version, want := range map[string]string{"": "1", "0": "1", "9": "10", "199": "200", "999": "1000", "140737488355327": "140737488355328"} {
 		if got := next(version); got != want {
 			t.Errorf("behind %s comes %s", version, got)
+		}
+	}
+	for _, c := range []struct {
+		known, now string
+		want       bool
+	}{
+		{"5", "5", true},
+		{"5", "6", true},
+		{"6", "5", false},
+		{"99", "100", true},
+		{"7", "140737488355327", false},
+		{"7", strconv.Itoa(7 + maxChanges - 1), true},
+		{"7", strconv.Itoa(7 + maxChanges), false},
+		{"7", "x", false},
+		{"x", "7", false},
+		{"7", "", false},
+	} {
+		if got := follows(c.now, c.known); got != c.want {
+			t.Errorf("%q follows %q: %v", c.now, c.known, got)
 		}
 	}
 }
