@@ -188,3 +188,41 @@ func TestTokenOfAnotherClient(t *testing.T) {
 		t.Errorf("the token of the client after: %v", err)
 	}
 }
+
+// TestLoginOfMovedServer: nobody is sent to log in where the way back would be refused: the
+// metadata of the server names a token endpoint that the secret is not for.
+func TestLoginOfMovedServer(t *testing.T) {
+	w, as, evil := newWorld(t), newIssuer(t), newThief(t)
+	body := w.createBody("Pets", "pets.yaml")
+	body["deploy"] = map[string]any{"skip": true}
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", body), 201)
+	auth := "/v1/toolsets/" + ts.ID + "/authentication"
+	want[credential.Authentication](w, w.do("PUT", auth, map[string]any{
+		"authType": "oauth2", "grant": "authorization_code", "clientId": "me", "clientSecret": upstreamKey, "issuer": as.URL,
+	}), 200)
+	begin := func(status int) answer {
+		t.Helper()
+		a := w.do("POST", auth+"/authorize", nil, "Host", "localhost:7301")
+		if a.StatusCode != status {
+			t.Errorf("a login begins: %d %s, want %d", a.StatusCode, a.body, status)
+		}
+		return a
+	}
+	begin(200) // nothing is bound yet, and nothing gets bound by this
+	shown := want[credential.Authentication](w, w.do("GET", auth, nil), 200)
+	if len(shown.TokenOrigins) != 0 {
+		t.Errorf("bound to %v before anything was sent", shown.TokenOrigins)
+	}
+	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{as.URL}}), 200)
+	begin(200)
+	as.move(evil.URL + "/token")
+	w.later.Add(int64(24 * time.Hour)) // the metadata is read again
+	if a := begin(403); !strings.Contains(string(a.body), as.URL) || !strings.Contains(string(a.body), evil.URL) {
+		t.Errorf("refused with %s", a.body)
+	}
+	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
+	begin(200)
+	if requests, _ := evil.loot(); requests != 0 {
+		t.Errorf("%d requests of a login that only began", requests)
+	}
+}

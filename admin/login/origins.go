@@ -236,12 +236,38 @@ func (o *Origins) permitToken(row *store.Credential) func(ctx context.Context, u
 		if err != nil {
 			return err
 		}
-		if !b.Token.Has(origin) {
-			return problem.New(problem.Forbidden, "the secret of this OAuth client is for %s, and its authorization server now wants it at %s", b.Token, origin).
-				Fix("an administrator confirms the new address: sluice toolset origins TOOLSET --confirm-token %s   or somebody who has the secret sets it again", origin)
+		return tokenAt(b, origin)
+	}
+}
+
+// permitLogin decides whether a person is sent to log in: where the secret and the tokens
+// are bound, the code must go there too, or the login would be refused on its way back.
+// Nothing is bound here, because nothing is sent yet.
+func (o *Origins) permitLogin(row *store.Credential) func(ctx context.Context, use string) error {
+	return func(ctx context.Context, use string) error {
+		origin, err := registry.OriginOf(use)
+		if err != nil {
+			return err
 		}
+		current, err := o.Store.Workspace(row.WorkspaceID).CredentialByID(ctx, row.ID)
+		if err != nil {
+			return err
+		}
+		b, _, err := credential.ParseBound(current)
+		if err != nil || len(b.Token) == 0 {
+			return err
+		}
+		return tokenAt(b, origin)
+	}
+}
+
+// tokenAt refuses to send the secret of an OAuth client where it is not for.
+func tokenAt(b credential.Bound, origin string) error {
+	if b.Token.Has(origin) {
 		return nil
 	}
+	return problem.New(problem.Forbidden, "the secret of this OAuth client is for %s, and its authorization server now wants it at %s", b.Token, origin).
+		Fix("an administrator confirms the new address: sluice toolset origins TOOLSET --confirm-token %s   or somebody who has the secret sets it again", origin)
 }
 
 // ConnectorOrigins is where the credentials of a connector may be sent and where its

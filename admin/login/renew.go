@@ -230,7 +230,7 @@ func (s *Secrets) oauthConfig(row *store.Credential, sh *credential.Shape, found
 	cfg := &oauth.Config{
 		Issuer: sh.Issuer, AuthorizationURL: sh.AuthorizationURL, TokenURL: sh.TokenURL, ClientID: sh.ClientID, ClientSecret: secret,
 		AuthMethod: sh.TokenAuth, Scopes: sh.Asked(row.AuthType), Audience: sh.Audience, Resource: sh.Resource,
-		Permit: s.origins.permitToken(row),
+		Permit: s.origins.permitToken(row), PermitLogin: s.origins.permitLogin(row),
 	}
 	if found != nil {
 		found.Apply(cfg)

@@ -113,6 +113,27 @@ func named(p *problem.Error, path string) *problem.Error {
 	return p.At(path, 0, 0, "")
 }
 
+// Explain is err, or what is wrong with the file of the records when that is its cause and
+// nothing said so yet: for those who open what works on them.
+func (s *Store) Explain(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); !ok || problem.As(err) != nil {
+		return err
+	}
+	if p := Fault(err); p != nil {
+		return named(p, s.path)
+	}
+	return err
+}
+
+// unexpected is Explain for an error of SQLite that names no fault of the disk, where no
+// statement can be wrong: damage makes tables seem to be missing, or to be there twice.
+func (s *Store) unexpected(ctx context.Context, err error) error {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && Fault(err) == nil && problem.As(err) == nil && e.Code()&0xff == sqlitelib.SQLITE_ERROR && s.Check(ctx) != nil {
+		return named(sqliteFault(sqlitelib.SQLITE_CORRUPT).Because(err), s.path)
+	}
+	return s.Explain(err)
+}
+
 func tryWrite(dir string) error {
 	f, err := os.CreateTemp(dir, atomicfile.TempPrefix+"*")
 	if err != nil {

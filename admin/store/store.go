@@ -92,6 +92,7 @@ type Store struct {
 	usage    usage.Writer
 	watch    watcher
 	probe    *probe.Probe
+	path     string // of SQLite's file
 
 	// audited is notified of the newest audit record of each committed transaction; nil
 	// when nobody listens.
@@ -139,7 +140,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 
 // connect opens the database as it is.
 func connect(ctx context.Context, opts Options) (*Store, error) {
-	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0)}
+	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0), path: opts.Path}
 	s.usage = usage.Writer{Now: opts.Now, NewID: s.NewID, CallRows: opts.CallLogRows, CallAge: opts.CallLogAge}
 	open := func() error { return s.openSQLite(opts.Path) }
 	if opts.URL != "" {
@@ -194,6 +195,7 @@ func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
 		if p := Fault(err); p != nil && problem.As(err) == nil {
 			err = named(p, opts.Path)
 		}
+		err = s.unexpected(ctx, err)
 	}()
 	p, err := s.provider()
 	if err != nil {

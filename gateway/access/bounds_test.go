@@ -161,7 +161,9 @@ func TestRenewShortened(t *testing.T) {
 		t.Error("a token that ends later was not renewed")
 	}
 	// A JSON Web Token has its end with it.
-	p := &Policy{mode: registry.AccessJWT, jwt: &jwtPolicy{grant: &registry.JWTGrant{Issuer: "https://as.example"}}}
+	keys := &keySet{}
+	keys.state.Store(&keyState{fetched: time.Now()})
+	p := &Policy{mode: registry.AccessJWT, jwt: &jwtPolicy{grant: &registry.JWTGrant{Issuer: "https://as.example"}, keys: keys}}
 	for end, want := range map[time.Time]bool{past: false, later: true} {
 		g := &grant{principal: JWTPrincipal("https://as.example", "alice"), expires: end}
 		if _, valid, _ := p.Renew(Pass{policy: p, grant: g}); valid != want {
@@ -360,7 +362,7 @@ func TestVerifiedAtOnce(t *testing.T) {
 // that what is remembered may be of.
 func TestNoKeysYet(t *testing.T) {
 	now := time.Now()
-	s := &keySet{opts: &KeysOptions{}}
+	s := &keySet{fetching: make(chan struct{}, 1), opts: &KeysOptions{}}
 	s.asked = now // it is not asked again at once
 	if got := s.current(t.Context(), now); got != 0 {
 		t.Errorf("never fetched: generation %d", got)

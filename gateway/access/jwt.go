@@ -77,14 +77,10 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 	if why := inspect(token); why != "" {
 		return nil, p.bad(why, metadata)
 	}
-	var c claims
-	var generation uint64
-	_, err := p.parser.ParseWithClaims(string(token), &c, func(t *jwt.Token) (any, error) {
-		id, _ := t.Header["kid"].(string) // inspect saw that it is one
-		key, of, err := p.keys.find(ctx, id, t.Method.Alg())
-		generation = of
-		return key, err
-	})
+	c, signers, generation, err := p.parse(ctx, token)
+	if errors.Is(err, jwt.ErrTokenSignatureInvalid) && p.keys.changed(ctx, generation) {
+		c, signers, generation, err = p.parse(ctx, token)
+	}
 	why := ""
 	switch {
 	case errors.Is(err, errNoKeys):
@@ -114,18 +110,49 @@ func (p *jwtPolicy) verify(ctx context.Context, token []byte, resource, metadata
 	if why != "" {
 		return nil, p.bad(why, metadata)
 	}
-	g := &grant{principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: c.scopes, keys: generation}
-	g.all = len(p.grant.Scopes) == 0
-	for _, s := range p.grant.Scopes {
-		if slices.Contains(g.scopes, s.Scope) {
-			g.tools = append(g.tools, s.Tools...)
-		}
+	g := &grant{
+		principal: JWTPrincipal(c.Issuer, c.Subject), expires: c.ExpiresAt.Add(clockSkew), scopes: c.scopes, keys: generation, signers: signers,
 	}
+	p.open(g)
 	if l := p.grant.Limits; l != nil {
 		g.limits, g.bytes = p.limiterOf(c.Subject), l.RequestBytes
 	}
 	p.known.put(sum, g)
 	return g, nil
+}
+
+// parse reads a token and verifies its signature. signers are the keys of which one made
+// it, and generation is that of the keys.
+func (p *jwtPolicy) parse(ctx context.Context, token []byte) (c *claims, signers []jwt.VerificationKey, generation uint64, err error) {
+	c = new(claims)
+	_, err = p.parser.ParseWithClaims(string(token), c, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string) // inspect saw that it is one
+		set, of, err := p.keys.find(ctx, id, t.Method.Alg())
+		signers, generation = set.Keys, of
+		return set, err
+	})
+	return c, signers, generation, err
+}
+
+// open sets the tools that the scopes of a caller open.
+func (p *jwtPolicy) open(g *grant) {
+	g.all, g.tools = len(p.grant.Scopes) == 0, nil
+	for _, s := range p.grant.Scopes {
+		if slices.Contains(g.scopes, s.Scope) {
+			g.tools = append(g.tools, s.Tools...)
+		}
+	}
+}
+
+// renew is what a caller may do under this policy who was let in under another one; nil:
+// nothing, because another issuer signs now, or the key that signed was withdrawn.
+func (p *jwtPolicy) renew(g *grant) *grant {
+	if p == nil || p.grant.Issuer != g.principal.issuer || !p.keys.hold(context.Background(), g.signers) {
+		return nil
+	}
+	now := *g
+	p.open(&now)
+	return &now
 }
 
 // bad is the refusal of a token that was shown.

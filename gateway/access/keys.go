@@ -80,7 +80,25 @@ func NewKeys(o KeysOptions) (*Keys, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.HTTP = withoutDowngrade(o.HTTP)
 	return &Keys{opts: o, sets: map[[2]string]*keySet{}}, nil
+}
+
+// withoutDowngrade is a client that follows no redirect from https to http: keys that
+// came in the clear are those of whoever is on the way. A client that says nothing of
+// redirects follows none.
+func withoutDowngrade(c *http.Client) *http.Client {
+	out, next := *c, c.CheckRedirect
+	out.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		switch {
+		case via[len(via)-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+			return errDowngrade
+		case next == nil:
+			return http.ErrUseLastResponse
+		}
+		return next(r, via)
+	}
+	return &out
 }
 
 func (k *Keys) set(issuer, address string) *keySet {
@@ -89,7 +107,7 @@ func (k *Keys) set(issuer, address string) *keySet {
 	key := [2]string{issuer, address}
 	s := k.sets[key]
 	if s == nil {
-		s = &keySet{opts: &k.opts, issuer: issuer, address: address}
+		s = &keySet{opts: &k.opts, issuer: issuer, address: address, fetching: make(chan struct{}, 1)}
 		k.sets[key] = s
 	}
 	return s
@@ -101,8 +119,9 @@ type keySet struct {
 	issuer, address string
 	state           atomic.Pointer[keyState] // nil: never fetched
 
-	fetching sync.Mutex
-	asked    time.Time // guarded by fetching; of the last attempt
+	fetching chan struct{} // holds a value while somebody fetches
+	asked    time.Time     // guarded by fetching; of the last attempt
+	failing  atomic.Bool   // the last attempt failed
 }
 
 type keyState struct {
@@ -119,49 +138,94 @@ type key struct {
 }
 
 var (
-	errNoKeys  = errors.New("the keys of the authorization server cannot be fetched")
-	errNoKey   = errors.New("no key of the authorization server has this id and algorithm")
-	errWhich   = errors.New("too many keys of the authorization server have this id and algorithm")
-	errBadKeys = errors.New("the document is not a JSON Web Key Set with usable keys")
+	errNoKeys    = errors.New("the keys of the authorization server cannot be fetched")
+	errNoKey     = errors.New("no key of the authorization server has this id and algorithm")
+	errWhich     = errors.New("too many keys of the authorization server have this id and algorithm")
+	errDowngrade = errors.New("it redirects from https to http")
+	errBadKeys   = errors.New("the document is not a JSON Web Key Set with usable keys")
 )
 
 // current is the generation of the keys as they are now, which are fetched again when
 // they are old; 0: there are none, or they are too old to trust.
 func (s *keySet) current(ctx context.Context, now time.Time) uint64 {
+	if s.state.Load() == nil {
+		return 0 // and nothing was verified
+	}
+	if state := s.latest(ctx, now); state != nil {
+		return state.generation
+	}
+	return 0
+}
+
+// latest is the keys as they are now, which are fetched again when they are old; nil:
+// there are none, or they are too old to trust. A call waits for the server, unless it
+// did not answer the last time and there are keys: a server that is away would hold up
+// one call in every ten seconds.
+func (s *keySet) latest(ctx context.Context, now time.Time) *keyState {
 	state := s.state.Load()
-	if state != nil && now.Sub(state.fetched) > keysFresh {
-		state = s.refresh(ctx, state)
+	switch {
+	case state == nil || now.Sub(state.fetched) > keysStale:
+		state = s.refresh(ctx, state, true)
+	case now.Sub(state.fetched) > keysFresh && s.failing.Load():
+		s.refreshLater(ctx, state)
+	case now.Sub(state.fetched) > keysFresh:
+		state = s.refresh(ctx, state, false)
 	}
 	if state == nil || now.Sub(state.fetched) > keysStale {
-		return 0
+		return nil
 	}
-	return state.generation
+	return state
 }
 
 // find returns the key, or the set of keys when the token names none, that may
 // have signed, and the generation it is of. It fetches when nothing is known, when
 // what is known is old, and when the id is new.
-func (s *keySet) find(ctx context.Context, id, alg string) (any, uint64, error) {
-	state := s.state.Load()
-	if state == nil || time.Since(state.fetched) > keysFresh {
-		state = s.refresh(ctx, state)
-	}
-	if state == nil || time.Since(state.fetched) > keysStale {
-		return nil, 0, errNoKeys
+func (s *keySet) find(ctx context.Context, id, alg string) (jwt.VerificationKeySet, uint64, error) {
+	state := s.latest(ctx, time.Now())
+	if state == nil {
+		return jwt.VerificationKeySet{}, 0, errNoKeys
 	}
 	found := state.find(id, alg)
 	if found == nil {
-		if state = s.refresh(ctx, state); state != nil {
+		if state = s.refresh(ctx, state, true); state != nil {
 			found = state.find(id, alg)
 		}
 	}
 	if found == nil {
-		return nil, 0, errNoKey
+		return jwt.VerificationKeySet{}, 0, errNoKey
 	}
 	if len(found) > maxTried {
-		return nil, 0, errWhich
+		return jwt.VerificationKeySet{}, 0, errWhich
 	}
 	return jwt.VerificationKeySet{Keys: found}, state.generation, nil
+}
+
+// changed reports whether the keys are others than those of a generation, and asks for
+// them: a server may put another key under the id of one that is known.
+func (s *keySet) changed(ctx context.Context, generation uint64) bool {
+	state := s.state.Load()
+	if state != nil && state.generation == generation {
+		state = s.refresh(ctx, state, true)
+	}
+	return state != nil && state.generation != generation
+}
+
+// hold reports whether all of these keys are still those of the server, as far as is
+// known; it has them asked for when they are old, and does not wait.
+func (s *keySet) hold(ctx context.Context, signers []jwt.VerificationKey) bool {
+	state := s.state.Load()
+	if state == nil || time.Since(state.fetched) > keysStale {
+		return false
+	}
+	if time.Since(state.fetched) > keysFresh {
+		s.refreshLater(ctx, state)
+	}
+	for _, k := range signers {
+		if !slices.ContainsFunc(state.keys, func(now key) bool { return reflect.DeepEqual(now.public, k) }) {
+			return false
+		}
+	}
+	return true
 }
 
 func (k *keyState) find(id, alg string) (out []jwt.VerificationKey) {
@@ -188,14 +252,52 @@ func fits(public crypto.PublicKey, alg string) bool {
 	return false
 }
 
-// refresh fetches the keys, unless another call just did. It returns the newest state.
-func (s *keySet) refresh(ctx context.Context, known *keyState) *keyState {
-	if known != nil && !s.fetching.TryLock() {
-		return known // another call fetches; the known keys serve meanwhile
-	} else if known == nil {
-		s.fetching.Lock()
+// refresh fetches the keys, unless another call just did, and returns the newest state.
+// While another call fetches, it waits for what that one gets, or returns what is known.
+func (s *keySet) refresh(ctx context.Context, known *keyState, wait bool) *keyState {
+	switch {
+	case s.begin():
+	case !wait:
+		return known
+	default:
+		select {
+		case s.fetching <- struct{}{}:
+		case <-ctx.Done():
+			return known
+		}
 	}
-	defer s.fetching.Unlock()
+	defer s.end()
+	return s.refreshLocked(ctx, known)
+}
+
+// begin reports whether no other call fetches; end follows then.
+func (s *keySet) begin() bool {
+	select {
+	case s.fetching <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *keySet) end() { <-s.fetching }
+
+// refreshLater is refresh behind the back of the call.
+func (s *keySet) refreshLater(ctx context.Context, known *keyState) {
+	if !s.begin() {
+		return
+	}
+	if time.Since(s.asked) < keysPause {
+		s.end()
+		return
+	}
+	go func() {
+		defer s.end()
+		s.refreshLocked(context.WithoutCancel(ctx), known)
+	}()
+}
+
+func (s *keySet) refreshLocked(ctx context.Context, known *keyState) *keyState {
 	if now := s.state.Load(); now != known {
 		return now // another call was faster
 	}
@@ -204,6 +306,7 @@ func (s *keySet) refresh(ctx context.Context, known *keyState) *keyState {
 	}
 	s.asked = time.Now()
 	keys, err := s.fetch(ctx)
+	s.failing.Store(err != nil)
 	if err != nil {
 		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the keys of an authorization server cannot be fetched",
 			slog.String("issuer", s.issuer), slog.Any("error", err))

@@ -99,14 +99,14 @@ func TestKeysAge(t *testing.T) {
 		s.state.Store(faster)
 		time.Sleep(keysPause)
 		asked = 0
-		if got := s.refresh(t.Context(), known); got != faster || asked != 0 {
+		if got := s.refresh(t.Context(), known, false); got != faster || asked != 0 {
 			t.Errorf("%+v after %d requests", got, asked)
 		}
-		s.fetching.Lock()
-		if got := s.refresh(t.Context(), faster); got != faster || asked != 0 {
+		s.begin()
+		if got := s.refresh(t.Context(), faster, false); got != faster || asked != 0 {
 			t.Errorf("while another call fetches: %+v after %d requests", got, asked)
 		}
-		s.fetching.Unlock()
+		s.end()
 	})
 }
 

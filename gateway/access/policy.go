@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
@@ -34,8 +36,9 @@ type grant struct {
 	expires   time.Time // zero: never
 	tools     patterns  // nil: all
 	all       bool
-	scopes    []string // of a JWT
-	keys      uint64   // generation of the keys that verified a JWT
+	scopes    []string              // of a JWT
+	keys      uint64                // generation of the keys that verified a JWT
+	signers   []jwt.VerificationKey // of a JWT: one of them made it
 	limits    *limiter
 	bytes     int
 }
@@ -316,7 +319,10 @@ func (p *Policy) Renew(pass Pass) (now Pass, valid, same bool) {
 		}
 		return Pass{}, false, false
 	}
-	return Pass{policy: p, grant: g}, p.jwt != nil && p.jwt.grant.Issuer == g.principal.issuer, true
+	if g = p.jwt.renew(g); g == nil {
+		return Pass{}, false, false
+	}
+	return Pass{policy: p, grant: g}, true, true
 }
 
 // AppendMetadata appends the RFC 9728 document of a jwt policy; false for others,

@@ -235,11 +235,12 @@ func TestOneScope(t *testing.T) {
 	i := newIssuer(t)
 	key := ecKeyOf(t, elliptic.P256())
 	i.publish(publicJWK(t, "1", key))
+	keys := newKeys(t, i)
 	door := func(grant registry.JWTGrant, prev *Policy) *Policy {
 		if grant.Issuer == "" {
 			grant.Issuer = i.URL + "/tenant"
 		}
-		return compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &grant}, newKeys(t, i), prev)
+		return compile(t, &registry.AccessDocument{Mode: registry.AccessJWT, JWT: &grant}, keys, prev)
 	}
 	token := func(change map[string]any) string {
 		return signed(t, jwt.SigningMethodES256, "1", key, i.claims(change))

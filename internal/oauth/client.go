@@ -71,6 +71,9 @@ type Config struct {
 	// requests go to. Its error is that of the request. Default: every endpoint is
 	// permitted.
 	Permit func(ctx context.Context, use string, known []string) error
+	// PermitLogin is asked before a person is sent to log in: use is the endpoint that
+	// the code would go to. Default: every endpoint is permitted.
+	PermitLogin func(ctx context.Context, use string) error
 }
 
 // Token is what the server gave.

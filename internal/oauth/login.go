@@ -36,6 +36,11 @@ func (c *Client) AuthorizationURL(ctx context.Context, cfg *Config, state, verif
 	if ep.authorization == "" {
 		return "", problem.New(problem.InvalidArgument, "the authorization server names no page to log in at").Fix("set authorizationUrl")
 	}
+	if cfg.PermitLogin != nil {
+		if err := cfg.PermitLogin(ctx, ep.token); err != nil {
+			return "", err
+		}
+	}
 	u, err := url.Parse(ep.authorization)
 	if err != nil {
 		return "", problem.New(problem.InvalidArgument, "authorizationUrl is not a URL")

@@ -65,7 +65,12 @@ type control struct {
 }
 
 // open opens the records and what publishes them, then what serves.
-func (c *control) open(ctx context.Context) error {
+func (c *control) open(ctx context.Context) (err error) {
+	defer func() {
+		if c.store != nil {
+			err = c.store.Explain(err) // damage is met where it is, not when the file is opened
+		}
+	}()
 	if err := c.openData(); err != nil {
 		return err
 	}
