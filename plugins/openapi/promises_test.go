@@ -31,7 +31,7 @@ func TestPromises(t *testing.T) {
 	f(`{"type":"string","enum":["a"]}`, `/result [] [] [{ ["a"]}]`)
 	// Lists, maps, places of a list, patterns, numbers, alternatives of scalars and of objects.
 	f(`{"type":"object","properties":{"l":{"type":"array","items":{"enum":["a"]}},"m":{"type":"object","additionalProperties":{"type":"integer","enum":[1,2]}},"p":{"type":"array","prefixItems":[{"type":"string"}]},"r":{"type":"object","patternProperties":{"^x":{"type":"number"}},"additionalProperties":false},"s":{"oneOf":[{"type":"string"},{"type":"integer"}]},"n":{"oneOf":[{"const":1},{"const":2}]}}}`,
-		` [] [] [{n [1 2]}]; /l/items [] [] [{ ["a"]}]; /m [] [] [{* ["integer"]}]; /m/* [] [] [{ [1 2]}]; /p/0 [] [] [{? ["string"]}]; /r [] [] []; /r/^x [] [] [{? ["number"]}]; /s [] [] [{? ["integer" "string"]}]`)
+		` [] [] [{n [1 2]}]; /l/items [] [] [{ ["a"]}]; /m [] [] [{* ["integer"]}]; /m/* [] [] [{ [1 2]}]; /p/0 [] [] [{? ["string"]}]; /r/^x [] [] [{? ["number"]}]; /s [] [] [{? ["integer" "string"]}]; /n [] [] [{? ["integer"]}]`)
 	// Deeper than the output schema nothing is kept, and nothing of what holds itself.
 	level := `{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}`
 	for range outputDepth + 1 {
