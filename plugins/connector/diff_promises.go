@@ -17,11 +17,21 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 		p := &now[i]
 		j := slices.IndexFunc(before, func(q operation.Promise) bool { return q.At == p.At })
 		if j < 0 {
+			if k := itself(p.Values); k >= 0 && placed(was, before, p.At) {
+				d.add(ImpactSafe, "output"+p.At, "only %d values are answered now", len(p.Values[k].Texts))
+			}
 			continue
 		}
 		q := &before[j]
-		both := func(name string) bool { return answers(was, p.At, name) && answers(is, p.At, name) }
-		where := func(name string) string { return pointerTo("output"+p.At, name) }
+		both := func(name string) bool {
+			return name != operation.ItsTypes && (name == operation.Itself || answers(was, p.At, name) && answers(is, p.At, name))
+		}
+		where := func(name string) string {
+			if name == operation.Itself || name == operation.ItsTypes {
+				return "output" + p.At
+			}
+			return pointerTo("output"+p.At, strings.TrimPrefix(name, operation.Kinds))
+		}
 		less, more := gone(q.Required, p.Required, both)
 		for _, name := range less {
 			d.add(ImpactBreaking, where(name), "it may be missing now")
@@ -38,7 +48,7 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 		}
 		for _, v := range q.Values {
 			if k := slices.IndexFunc(p.Values, func(w operation.Values) bool { return w.Name == v.Name }); k >= 0 {
-				d.answered(where(v.Name), v.Texts, p.Values[k].Texts)
+				d.answered(where(v.Name), v.Name, v.Texts, p.Values[k].Texts)
 			} else if v.Name == operation.FreeMembers {
 				d.add(ImpactBreaking, where(v.Name), "members that no property names are not answered any more, or may be anything")
 			} else if both(v.Name) {
@@ -51,16 +61,35 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 			}
 		}
 	}
+	for i := range before {
+		q := &before[i]
+		if k := itself(q.Values); k >= 0 && placed(is, now, q.At) && !slices.ContainsFunc(now, func(p operation.Promise) bool { return p.At == q.At }) {
+			d.add(ImpactBreaking, "output"+q.At, "other values than the %d may be answered now", len(q.Values[k].Texts))
+		}
+	}
 }
 
-func (d *differ) answered(at string, o, n []string) {
+// itself is where the values of the value itself are, -1 without them.
+func itself(list []operation.Values) int {
+	return slices.IndexFunc(list, func(v operation.Values) bool { return v.Name == operation.Itself })
+}
+
+// answered compares the values of a name, or the types that it stands for.
+func (d *differ) answered(at, name string, o, n []string) {
 	const shown = 5 // enough to see what it is about
+	what, impact := "values", ImpactBreaking
+	if by, kinds := strings.CutPrefix(name, operation.Kinds); kinds && by != "" {
+		what, impact = "alternatives", ImpactSafe // an answer of a new one is safe
+	}
+	if name == operation.FreeMembers || name == operation.ItsTypes {
+		what = "types"
+	}
 	less, more := gone(o, n, func(string) bool { return true })
 	if len(more) > 0 {
-		d.add(ImpactBreaking, at, "values may be answered that were not: %s", strings.Join(more[:min(len(more), shown)], ", "))
+		d.add(impact, at, "%s may be answered that were not: %s", what, strings.Join(more[:min(len(more), shown)], ", "))
 	}
 	if len(less) > 0 {
-		d.add(ImpactSafe, at, "values are no longer answered: %s", strings.Join(less[:min(len(less), shown)], ", "))
+		d.add(ImpactSafe, at, "%s are no longer answered: %s", what, strings.Join(less[:min(len(less), shown)], ", "))
 	}
 }
 
@@ -81,18 +110,35 @@ func gone(o, n []string, counts func(string) bool) (less, more []string) {
 
 // answers tells that a published schema has a member where a promise is of.
 func answers(schema map[string]any, at, name string) bool {
-	if at != "" {
-		for _, token := range strings.Split(at, "/")[1:] {
-			token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-			if next := object(object(schema["properties"])[token]); next != nil {
-				schema = next
-			} else if schema = object(schema["items"]); token != "items" {
-				return false
-			}
+	_, there := object(spot(schema, at)["properties"])[name]
+	return there
+}
+
+// placed tells that a value is answered where a promise is of: a published schema says
+// something of it, or it is any free member of an object.
+func placed(schema map[string]any, list []operation.Promise, at string) bool {
+	if of, free := strings.CutSuffix(at, "/"+operation.FreeMembers); free {
+		return slices.ContainsFunc(list, func(p operation.Promise) bool {
+			return p.At == of && slices.ContainsFunc(p.Values, func(v operation.Values) bool { return v.Name == operation.FreeMembers })
+		})
+	}
+	return spot(schema, at) != nil
+}
+
+// spot is the part of a published schema where a promise is of, nil where it has none.
+func spot(schema map[string]any, at string) map[string]any {
+	if at == "" {
+		return schema
+	}
+	for _, token := range strings.Split(at, "/")[1:] {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		if next := object(object(schema["properties"])[token]); next != nil {
+			schema = next
+		} else if schema = object(schema["items"]); token != "items" {
+			return nil
 		}
 	}
-	_, there := object(schema["properties"])[name]
-	return there
+	return schema
 }
 
 func promisesOf(raw json.RawMessage) []operation.Promise {

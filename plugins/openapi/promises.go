@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/sluicegate/sluice/plugins/operation"
 )
@@ -25,10 +26,10 @@ func (c *compiler) promises(s *schema) []operation.Promise {
 	}
 	w := promiser{c: c}
 	at := ""
-	if s.types != operation.TypeObject {
+	if !w.isObject(s) {
 		at = "/result" // as the output schema has it
 	}
-	w.value(s, at, 0)
+	w.value(s, at, 0, toldType)
 	if id.s.name != "" {
 		c.promised[id] = w.out
 	}
@@ -42,16 +43,66 @@ type promiser struct {
 	stack []*schema
 }
 
-func (w *promiser) value(s *schema, at string, depth int) {
+// isObject tells an object from anything else: also one of several, which have the
+// members of all together.
+func (w *promiser) isObject(s *schema) bool {
+	return s.types == operation.TypeObject || s.types == 0 && len(s.alts) > 0 && (&outputWriter{c: w.c}).allObjects(s, 0)
+}
+
+// told is what is said elsewhere of what a value may be itself.
+type told int
+
+const (
+	toldMember told = iota // its values with the object that it is a member of
+	toldType               // its type
+	toldNot                // nothing
+)
+
+// value notes the promises of a value and of what is in it.
+func (w *promiser) value(s *schema, at string, depth int, is told) {
 	around := len(w.stack)
 	defer func() { w.stack = w.stack[:around] }()
-	for s.types == operation.TypeArray && s.items.exists() && len(s.items.more) == 0 && len(w.stack) < maxFold {
+	for s.types == operation.TypeArray && len(w.stack) < maxFold && !slices.Contains(w.stack, s) {
 		w.stack = append(w.stack, s)
-		s, at = w.c.normal(&s.items), at+"/items"
+		for i := range s.prefix {
+			w.value(w.c.normal(&s.prefix[i]), at+"/"+strconv.Itoa(i), depth+1, toldNot)
+		}
+		if !s.items.exists() || len(s.items.more) > 0 {
+			return
+		}
+		s, at, is = w.c.normal(&s.items), at+"/items", toldType
 	}
-	if s.types != operation.TypeObject || depth > outputDepth || slices.Contains(w.stack, s) {
-		return
+	switch {
+	case depth > outputDepth || slices.Contains(w.stack, s):
+	case w.isObject(s):
+		w.object(s, at, depth)
+	default:
+		w.itself(s, at, is)
 	}
+}
+
+// itself notes which values there are of a value that is no object, and of which types
+// they are where the output schema cannot say it.
+func (w *promiser) itself(s *schema, at string, is told) {
+	p := operation.Promise{At: at}
+	size := len(at)
+	if texts, only := w.values(s, 0); is != toldMember && only {
+		p.Values = append(p.Values, operation.Values{Name: operation.Itself, Texts: texts})
+		for _, t := range texts {
+			size += len(t)
+		}
+	}
+	if kinds := kindsOf(w.types(s, 0)); len(kinds) > 0 && (len(s.alts) > 0 || is == toldNot) {
+		p.Values = append(p.Values, operation.Values{Name: operation.ItsTypes, Texts: kinds})
+		size += len(kinds) * len(`"integer"`)
+	}
+	if len(p.Values) > 0 && w.size+size <= maxPromises {
+		w.size += size
+		w.out = append(w.out, p)
+	}
+}
+
+func (w *promiser) object(s *schema, at string, depth int) {
 	w.stack = append(w.stack, s)
 	w.c.tick()
 	u := union{p: &publisher{c: w.c}}
@@ -72,23 +123,24 @@ func (w *promiser) value(s *schema, at string, depth int) {
 			p.Null = append(p.Null, name)
 			size += len(name)
 		}
-		if q.hasEnum && len(q.enum) <= maxPromised {
-			v := operation.Values{Name: name}
-			for _, e := range q.enum {
-				if e.isString() {
-					v.Texts = append(v.Texts, string(appendLiteral(nil, e, q.types)))
-					size += len(v.Texts[len(v.Texts)-1])
-				}
-			}
-			if len(v.Texts) > 0 {
-				p.Values = append(p.Values, v)
-				size += len(name)
+		told := name
+		texts, only := w.values(q, 0)
+		if !only && q.types == operation.TypeString {
+			texts, told = w.kindsBy(s, name), operation.Kinds+name
+		}
+		if len(texts) > 0 {
+			p.Values = append(p.Values, operation.Values{Name: told, Texts: texts})
+			size += len(told)
+			for _, t := range texts {
+				size += len(t)
 			}
 		}
 	}
-	if kinds := w.kindsOf(s); len(kinds) > 0 {
-		p.Values = append(p.Values, operation.Values{Name: operation.FreeMembers, Texts: kinds})
-		size += len(kinds) * len(`"integer"`)
+	if s.hasAddl {
+		if kinds := kindsOf(w.types(w.c.normal(&s.addl), 0)); len(kinds) > 0 {
+			p.Values = append(p.Values, operation.Values{Name: operation.FreeMembers, Texts: kinds})
+			size += len(kinds) * len(`"integer"`)
+		}
 	}
 	if w.size += size; w.size > maxPromises {
 		return
@@ -98,24 +150,87 @@ func (w *promiser) value(s *schema, at string, depth int) {
 	}
 	for i := range u.props {
 		if q := w.c.normal(&u.props[i].child); !q.writeOnly && !q.never && len(u.props[i].name) <= maxPointerToken {
-			w.value(q, string(appendPointerToken([]byte(at+"/"), u.props[i].name)), depth+1)
+			w.value(q, string(appendPointerToken([]byte(at+"/"), u.props[i].name)), depth+1, toldMember)
 		}
+	}
+	for i := range s.pattern {
+		w.value(w.c.normal(&s.pattern[i].child), string(appendPointerToken([]byte(at+"/"), s.pattern[i].name)), depth+1, toldNot)
+	}
+	if s.hasAddl {
+		w.value(w.c.normal(&s.addl), at+"/"+operation.FreeMembers, depth+1, toldType)
 	}
 }
 
-// kindsOf are the types of an object's free members, where they are values; none where
-// they may be anything or there are none.
-func (w *promiser) kindsOf(s *schema) []string {
-	if !s.hasAddl {
+// values are the values of a scalar, as JSON, where there are only some.
+func (w *promiser) values(s *schema, depth int) (texts []string, only bool) {
+	switch {
+	case s.hasEnum && len(s.enum) <= maxPromised:
+		for _, e := range s.enum {
+			if !e.isObject() && !e.isArray() && e.kind() != kindNull {
+				texts = append(texts, string(appendLiteral(nil, e, s.types)))
+			}
+		}
+	case len(s.alts) == 1 && depth <= maxBranches:
+		for i := range s.alts[0].branches {
+			some, only := w.values(w.c.normal(&s.alts[0].branches[i]), depth+1)
+			if !only {
+				return nil, false
+			}
+			for _, t := range some {
+				if !slices.Contains(texts, t) {
+					texts = append(texts, t)
+				}
+			}
+		}
+	}
+	return texts, len(texts) > 0 && len(texts) <= maxPromised
+}
+
+// kindsBy are the values of the member that tells the alternatives of s apart, as JSON,
+// by its discriminator.
+func (w *promiser) kindsBy(s *schema, name string) []string {
+	var out []string
+	for i := range s.alts {
+		if discriminatorName(s.alts[i].disc) != name {
+			continue
+		}
+		for _, d := range w.c.discriminatorKeys(s.alts[i]) {
+			for _, k := range d.keys {
+				out = append(out, strconv.Quote(k))
+			}
+		}
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) > maxPromised {
 		return nil
 	}
-	q := w.c.normal(&s.addl)
+	return out
+}
+
+// types are the types of a value and of its alternatives; none where it may be anything.
+func (w *promiser) types(s *schema, depth int) operation.Type {
+	if s.types != 0 || len(s.alts) != 1 || depth > maxBranches {
+		return s.types
+	}
+	var all operation.Type
+	for i := range s.alts[0].branches {
+		t := w.types(w.c.normal(&s.alts[0].branches[i]), depth+1)
+		if t == 0 {
+			return 0
+		}
+		all |= t
+	}
+	return all
+}
+
+// kindsOf are the names of types, as JSON.
+func kindsOf(types operation.Type) []string {
 	var out []string
 	for _, k := range [...]struct {
 		t    operation.Type
 		text string
 	}{{operation.TypeBoolean, `"boolean"`}, {operation.TypeInteger, `"integer"`}, {operation.TypeNumber, `"number"`}, {operation.TypeString, `"string"`}, {operation.TypeArray, `"array"`}, {operation.TypeObject, `"object"`}} {
-		if q.types&k.t != 0 {
+		if types&k.t != 0 && !(k.t == operation.TypeInteger && types&operation.TypeNumber != 0) { // a number may be an integer
 			out = append(out, k.text)
 		}
 	}

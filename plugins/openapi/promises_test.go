@@ -28,7 +28,10 @@ func TestPromises(t *testing.T) {
 		` [a] [b] [{a ["x" "y"]}]`)
 	f(`{"type":"array","items":{"type":"object","properties":{"a/b":{"type":"object","required":["c"],"properties":{"c":{"type":"string"}}}}}}`,
 		`/result/items [] [] []; /result/items/a~1b [c] [] []`)
-	f(`{"type":"string","enum":["a"]}`, ``)
+	f(`{"type":"string","enum":["a"]}`, `/result [] [] [{ ["a"]}]`)
+	// Lists, maps, places of a list, patterns, numbers, alternatives of scalars and of objects.
+	f(`{"type":"object","properties":{"l":{"type":"array","items":{"enum":["a"]}},"m":{"type":"object","additionalProperties":{"type":"integer","enum":[1,2]}},"p":{"type":"array","prefixItems":[{"type":"string"}]},"r":{"type":"object","patternProperties":{"^x":{"type":"number"}},"additionalProperties":false},"s":{"oneOf":[{"type":"string"},{"type":"integer"}]},"n":{"oneOf":[{"const":1},{"const":2}]}}}`,
+		` [] [] [{n [1 2]}]; /l/items [] [] [{ ["a"]}]; /m [] [] [{* ["integer"]}]; /m/* [] [] [{ [1 2]}]; /p/0 [] [] [{? ["string"]}]; /r/^x [] [] [{? ["number"]}]; /s [] [] [{? ["integer" "string"]}]; /n [] [] [{? ["integer"]}]`)
 	// Deeper than the output schema nothing is kept, and nothing of what holds itself.
 	level := `{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}`
 	for range outputDepth + 1 {
@@ -36,7 +39,7 @@ func TestPromises(t *testing.T) {
 	}
 	f(level, ` [] [] []; /o [] [] []; /o/o [] [] []`)
 	// Every alternative must promise it.
-	f(`{"oneOf":[{"type":"object","required":["a","b"],"properties":{"a":{},"b":{}}},{"type":"object","required":["a"],"properties":{"a":{}}}]}`, ``)
+	f(`{"oneOf":[{"type":"object","required":["a","b"],"properties":{"a":{},"b":{}}},{"type":"object","required":["a"],"properties":{"a":{}}}]}`, ` [a] [] []`)
 	values := func(n int) string {
 		list := make([]string, n)
 		for i := range list {

@@ -69,9 +69,18 @@ type Promise struct {
 	Values   []Values `json:"enum,omitempty"` // members of which not every value is answered
 }
 
-// FreeMembers stands for the name of the members of an object that no property names;
-// its [Values] are their types.
-const FreeMembers = "*"
+// Names of [Values] that are no member's.
+const (
+	// FreeMembers are the members of an object that no property names; their types.
+	FreeMembers = "*"
+	// Itself is the value where the promise is of; its values.
+	Itself = ""
+	// ItsTypes are the types of the value where the promise is of.
+	ItsTypes = "?"
+	// Kinds stands before the name of the member that tells the alternatives of an object
+	// apart where a discriminator alone says it; the values that it says.
+	Kinds = "?"
+)
 
 // Values are the values of a member.
 type Values struct {
