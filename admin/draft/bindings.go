@@ -99,7 +99,7 @@ func (r *Room) bindPlugins(ctx context.Context, d *Draft, t *registry.Toolset) e
 		}
 		ref := plugin.RefOf(row)
 		ref.Method, ref.Path, ref.Config, ref.OnError, ref.Unbind = b.Method, b.Path, b.Config, b.OnError, b.Unbind
-		ref.Connector, ref.Calls, ref.Tool, ref.Grants = b.Connector, b.called(), edit, b.Grants
+		ref.Connector, ref.Calls, ref.Tool, ref.Grants = b.answersOf(), b.called(), edit, b.Grants
 		g, err := r.Publisher.OpenPlugin(ctx, ref)
 		if err != nil {
 			return err
@@ -112,9 +112,19 @@ func (r *Room) bindPlugins(ctx context.Context, d *Draft, t *registry.Toolset) e
 // Ref is a binding as a bundle has it, but for where the plugin is stored.
 func (b *Binding) Ref() registry.PluginRef {
 	return registry.PluginRef{
-		Name: b.Plugin, Version: b.Pinned, Digest: registry.Digest(b.Digest), Connector: b.Connector, Method: b.Method, Path: b.Path,
+		Name: b.Plugin, Version: b.Pinned, Digest: registry.Digest(b.Digest), Connector: b.answersOf(), Method: b.Method, Path: b.Path,
 		Config: b.Config, OnError: b.OnError, Grants: b.Grants, Unbind: b.Unbind, Calls: b.called(),
 	}
+}
+
+// answersOf is the connector on whose answers alone a plugin runs. A workflow runs on none:
+// the connector that it is bound to has the tools that it calls, which a bundle names one by
+// one.
+func (b *Binding) answersOf() string {
+	if len(b.Calls) > 0 {
+		return ""
+	}
+	return b.Connector
 }
 
 // BoundCall is a tool that a bound workflow calls.

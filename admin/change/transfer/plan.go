@@ -299,7 +299,7 @@ func (r *Room) bindDeclared(ctx context.Context, ws *store.Workspace, d *draft.D
 		}
 		// What the document says stands for itself, also where there is no such tool at
 		// present; for the rest it is as when a person binds it.
-		said := []draft.Binding{{Plugin: p.Plugin}}
+		said := []draft.Binding{{Plugin: p.Plugin, Connector: b.Connector}}
 		for name, op := range p.Calls {
 			c := draft.BoundCall{Name: name, Operation: names.Operation(op)}
 			said[0].Calls, in.Calls[name] = append(said[0].Calls, c), c.String()

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/admin/draft"
@@ -64,8 +65,12 @@ func TestResolveCalls(t *testing.T) {
 	if _, err := ResolveCalls(d, g, nil, in, ""); problem.As(err) == nil {
 		t.Errorf("a call that the workflow does not make: %v", err)
 	}
-	if _, err := ResolveCalls(d, g, nil, &PluginBinding{Plugin: "report", Connector: "shop"}, ""); problem.As(err) == nil {
-		t.Errorf("a workflow of one connector: %v", err)
+	if _, err := ResolveCalls(d, g, nil, &PluginBinding{Plugin: "report", Tool: "list_pets"}, ""); problem.As(err) == nil {
+		t.Errorf("a workflow of one tool: %v", err)
+	}
+	in = &PluginBinding{Plugin: "report", Connector: "pets", Calls: map[string]string{"list_pets": old.String()}}
+	if _, err := ResolveCalls(d, g, before, in, ""); problem.As(err) == nil || !strings.Contains(err.Error(), "the connector pets has no tool") {
+		t.Errorf("a call of another connector: %v", err)
 	}
 	g.Manifest.Kind = manifest.Filter
 	if _, err := ResolveCalls(d, g, nil, in, ""); problem.As(err) == nil {

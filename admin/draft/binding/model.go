@@ -12,7 +12,7 @@ type PluginBinding struct {
 	Plugin  string `json:"plugin" maxLength:"64" minLength:"1"`
 	Version string `json:"version,omitempty" maxLength:"80" doc:"Range: ^1.2.3, ~1.2.3, 1.2, 1.2.3 or *. Default: ^ of the newest version." example:"^1.0.0"`
 	// Of all tools; of a connector's; of one.
-	Connector string                  `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector."`
+	Connector string                  `json:"connector,omitempty" maxLength:"64" doc:"Only tools of this connector. A workflow calls no others then."`
 	Tool      string                  `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
 	Operation *toolset.Operation      `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
 	Config    json.RawMessage         `json:"config,omitempty" doc:"Validated against the plugin's schema."`
@@ -20,7 +20,7 @@ type PluginBinding struct {
 	OnError   string                  `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
 	Unbind    *plugin.PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
-	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name."`
+	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name, of its connector where it is bound to one."`
 	// Update and Decided are of requests.
 	Update  bool `json:"update,omitempty" doc:"Move this binding to the newest version of its range. One that asks for more than the version that is bound waits, unless grants has it or decided is true."`
 	Decided bool `json:"decided,omitempty" doc:"The grants are a new decision, about all that the version asks for which is moved to."`

@@ -23,8 +23,8 @@ import (
 )
 
 // ResolveCalls finds the tool that each name of a workflow stands for: the one that the
-// request gives it, else the tool of that name. What a binding had before may have no
-// tool at present.
+// request gives it, else the tool of that name; where it is bound to a connector, among the
+// tools of that one. What a binding had before may have no tool at present.
 func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *PluginBinding, at string) ([]draft.BoundCall, error) {
 	if g.Manifest.Kind != manifest.Workflow {
 		if len(in.Calls) > 0 {
@@ -32,8 +32,8 @@ func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *
 		}
 		return nil, nil
 	}
-	if in.Connector != "" || in.Tool != "" || in.Operation != nil {
-		return nil, request.FieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole", in.Plugin)
+	if in.Tool != "" || in.Operation != nil {
+		return nil, request.FieldFault(at, "plugin %s is a workflow, which is bound to the toolset as a whole or to a connector", in.Plugin)
 	}
 	wanted := g.Manifest.Capabilities.Tools
 	for _, name := range slices.Sorted(maps.Keys(in.Calls)) {
@@ -41,7 +41,11 @@ func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *
 			return nil, request.FieldFault(at+"/calls", "plugin %s does not call %.80q; it calls %s", in.Plugin, name, strings.Join(wanted, ", "))
 		}
 	}
-	all := d.Tools(false)
+	all, of := d.Tools(false), "the toolset"
+	if in.Connector != "" {
+		all = slices.DeleteFunc(all, func(t toolset.Tool) bool { return t.Operation.Connector != in.Connector })
+		of = "the connector " + in.Connector
+	}
 	calls := make([]draft.BoundCall, len(wanted))
 	for i, name := range wanted {
 		tool := in.Calls[name]
@@ -53,7 +57,7 @@ func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *
 		if t < 0 {
 			t = slices.IndexFunc(all, func(t toolset.Tool) bool { return t.OriginalName == tool })
 		}
-		switch old := calledBefore(before, in.Plugin, name, tool); {
+		switch old := calledBefore(before, in, name, tool); {
 		case t >= 0 && !all[t].Enabled:
 			return nil, problem.New(problem.InvalidArgument, "plugin %s calls %s, and the tool %s is disabled", in.Plugin, name, tool).
 				At("", 0, 0, at).Fix("enable it: sluice toolset tools %s enable %s", d.Toolset.Slug, tool)
@@ -62,7 +66,7 @@ func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *
 		case old != nil:
 			calls[i] = *old
 		default:
-			p := problem.New(problem.InvalidArgument, "plugin %s calls %s, and the toolset has no tool %.80q", in.Plugin, name, tool).At("", 0, 0, at)
+			p := problem.New(problem.InvalidArgument, "plugin %s calls %s, and %s has no tool %.80q", in.Plugin, name, of, tool).At("", 0, 0, at)
 			names := make([]string, len(all))
 			for i := range all {
 				names[i] = all[i].Name
@@ -77,10 +81,13 @@ func ResolveCalls(d *draft.Draft, g *guest.Package, before []draft.Binding, in *
 }
 
 // calledBefore finds a call whose operation had no tool when it was shown.
-func calledBefore(before []draft.Binding, plugin, name, shown string) *draft.BoundCall {
+func calledBefore(before []draft.Binding, in *PluginBinding, name, shown string) *draft.BoundCall {
 	for i := range before {
+		if before[i].Plugin != in.Plugin || before[i].Connector != in.Connector {
+			continue
+		}
 		for j := range before[i].Calls {
-			if c := &before[i].Calls[j]; before[i].Plugin == plugin && c.Name == name && c.String() == shown {
+			if c := &before[i].Calls[j]; c.Name == name && c.String() == shown && (in.Connector == "" || c.Connector == in.Connector) {
 				return c
 			}
 		}

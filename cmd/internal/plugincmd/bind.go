@@ -58,8 +58,8 @@ that one.
 With --shadow or --canary the draft is tested and rolled out beside what is live ("sluice
 toolset rollout").
 
-A workflow is bound to the toolset as a whole and offers a tool. It calls tools by names
-of its own: those of the toolset, unless --call says otherwise.`,
+A workflow offers a tool. It calls tools by names of its own: those of the toolset, or with
+--connector those of that connector, unless --call says otherwise.`,
 		Example: `  sluice plugin bind shop mask
   sluice plugin bind shop mask@~1.2.0 --tool list_orders --set '{"mask":"-"}' --on-error fail
   sluice plugin bind shop mask --update
@@ -442,7 +442,11 @@ func workflowText(b *binding.BoundPlugin) string {
 	if b.Offers != "" {
 		offers = "offers " + b.Offers
 	}
-	return offers + ", calls " + strings.Join(calls, ", ")
+	text := offers + ", calls " + strings.Join(calls, ", ")
+	if b.Connector != "" {
+		text += " of " + b.Connector
+	}
+	return text
 }
 
 // namedNothing makes a command that names a plugin, connector or tool that is not there end as

@@ -47,16 +47,24 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
   sluice toolset optimize shop --selection search`,
 		Args: command.Exactly(1, "a toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			if f.selection.given(cmd.Flags()) {
-				return e.optimizeSelection(cmd.Context(), &f.selection, cmd.Flags())
-			}
+			fs := cmd.Flags()
 			if err := f.checkLimits(); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("cache") && (f.tool != "" || f.connector != "") {
-				return exit.Usagef("--cache is of the whole toolset, not of a tool or connector")
+			selection := f.selection.given(fs)
+			if f.tool != "" || f.connector != "" {
+				if fs.Changed("cache") {
+					return exit.Usagef("--cache is of the whole toolset, not of a tool or connector")
+				}
+				if selection {
+					return exit.Usagef("which tools are listed, batches and scripts are of the whole toolset: leave --tool and --connector out")
+				}
 			}
-			return e.optimize(cmd.Context(), &f, cmd.Flags())
+			if selection {
+				patch, answers := f.toolsetPatch(fs)
+				return e.optimizeSelection(cmd.Context(), &f.selection, fs, patch, answers)
+			}
+			return e.optimize(cmd.Context(), &f, fs)
 		}),
 	}
 	fs := cmd.Flags()
@@ -143,19 +151,28 @@ func (e *edit) optimize(ctx context.Context, f *optimizeFlags, fs *pflag.FlagSet
 			printAnswers(w, out.Name, "", out.Answers)
 		})
 	}
-	in := draft.PatchToolset{Answers: patch}
+	in, some := f.toolsetPatch(fs)
+	return settle(ctx, e, e.path(), some, in, printToolsetAnswers)
+}
+
+// toolsetPatch is what the flags change of the answers of a whole toolset, and whether it is
+// anything.
+func (f *optimizeFlags) toolsetPatch(fs *pflag.FlagSet) (in draft.PatchToolset, some bool) {
+	in.Answers = f.patch(fs)
 	if fs.Changed("cache") {
 		in.Cache = &draft.PatchedTTL{TTLSeconds: f.cache}
 	}
 	if fs.Changed("profile") {
 		in.Profile = &f.profile
 	}
-	return settle(ctx, e, e.path(), patch != nil || in.Profile != nil || in.Cache != nil, in, func(w io.Writer, out *view.Toolset) {
-		printAnswers(w, out.Slug, out.Profile, out.Answers)
-		if out.Cache != nil {
-			fmt.Fprintf(w, "  %-12s %d s\n", "cache", out.Cache.TTLSeconds)
-		}
-	})
+	return in, in.Answers != nil || in.Profile != nil || in.Cache != nil
+}
+
+func printToolsetAnswers(w io.Writer, t *view.Toolset) {
+	printAnswers(w, t.Slug, t.Profile, t.Answers)
+	if t.Cache != nil {
+		fmt.Fprintf(w, "  %-12s %d s\n", "cache", t.Cache.TTLSeconds)
+	}
 }
 
 // printAnswers prints the settings that are set, one a line.

@@ -76,8 +76,9 @@ func (f *selectionFlags) scriptLimits(fs *pflag.FlagSet, have *registry.ScriptLi
 	return &out
 }
 
-func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet) error {
-	var patch draft.PatchToolset
+// optimizeSelection changes which tools are listed, together with the settings of answers that
+// patch has already; answers says that it has any.
+func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pflag.FlagSet, patch draft.PatchToolset, answers bool) error {
 	if fs.Changed("use-case") {
 		patch.UseCase = &f.useCase
 		if !fs.Changed("selection") && f.useCase != "" {
@@ -103,14 +104,17 @@ func (e *edit) optimizeSelection(ctx context.Context, f *selectionFlags, fs *pfl
 		patch.ScriptLimits = f.scriptLimits(fs, e.t.ScriptLimits)
 	}
 	if f.explain && patch.UseCase != nil {
+		if answers {
+			return exit.Usagef("--explain with --use-case changes nothing: leave it out, or set answers without it")
+		}
 		return e.previewSelection(ctx, f.useCase)
 	}
-	if patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Batch != nil || patch.Destructive != nil || patch.ScriptLimits != nil {
+	if answers || patch.UseCase != nil || patch.Selection != nil || patch.Learn != nil || patch.Batch != nil || patch.Destructive != nil || patch.ScriptLimits != nil {
 		if err := e.Client().Patch(ctx, e.path(), patch, e.t, client.IfMatch(e.etag)); err != nil {
 			return err
 		}
 	}
-	return e.showSelection(ctx)
+	return e.showSelection(ctx, answers)
 }
 
 func (e *edit) previewSelection(ctx context.Context, useCase string) error {
@@ -121,8 +125,11 @@ func (e *edit) previewSelection(ctx context.Context, useCase string) error {
 	})
 }
 
-func (e *edit) showSelection(ctx context.Context) error {
+func (e *edit) showSelection(ctx context.Context, answers bool) error {
 	return command.Get(ctx, e.Session, e.path("selection"), func(w io.Writer, s *advice.ToolSelection) {
+		if answers {
+			printToolsetAnswers(w, &e.t.Toolset)
+		}
 		printSelection(w, s)
 		if e.t.Batch {
 			fmt.Fprintln(w, "batch     on")
