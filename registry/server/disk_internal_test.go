@@ -2,13 +2,19 @@ package server
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -193,5 +199,78 @@ func TestUnreadableUploads(t *testing.T) {
 	}
 	if err := u.measure(); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestUploadsThatWentAway: an upload whose file is gone, or cannot be removed, is said to be so,
+// and what open uploads have is counted to the byte.
+func TestUploadsThatWentAway(t *testing.T) {
+	u := testUploads(t)
+	if _, err := u.appendFile("x-", filepath.Join(u.dir, "x-y"), -1, strings.NewReader("a")); !errors.Is(err, errUploadUnknown) {
+		t.Errorf("a file that is gone: %v", err)
+	}
+	id, err := u.start("a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.appendTo("a/b", id, -1, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if space := namespaceOf("a/b"); u.bytes[space] != 1 || u.total != 1 {
+		t.Errorf("one byte counts as %d of %d", u.bytes[space], u.total)
+	}
+	path, err := u.path("a/b", id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.free = func(string) (int64, bool) { return minFree - 1, true }
+	if n, err := u.appendTo("a/b", id, -1, strings.NewReader("y")); !problem.Is(err, problem.Unavailable) || n != 1 {
+		t.Errorf("a chunk on a full disk: %d, %v", n, err)
+	}
+	if err := u.cancel("a/b", id); err != nil || len(u.bytes) != 0 || u.total != 0 {
+		t.Errorf("cancelled: %v, %d bytes are counted", err, u.total)
+	}
+	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.cancel("a/b", id); err == nil || errors.Is(err, errUploadUnknown) {
+		t.Errorf("what cannot be removed: %v", err)
+	}
+}
+
+// TestBodiesThatBreakOff: a body that ends early is the client's fault, and all else is not.
+func TestBodiesThatBreakOff(t *testing.T) {
+	store, err := Open(Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := NewHandler(HandlerOptions{Store: store, Authorize: func(*http.Request, string, Action) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		method, path string
+	}{
+		{http.MethodPost, "/v2/a/b/blobs/uploads/?digest=" + string(registry.DigestOf(nil))},
+		{http.MethodPut, "/v2/a/b/manifests/v1"},
+	} {
+		for cause, want := range map[error]string{io.ErrUnexpectedEOF: `400 {"errors":[{"code":"SIZE_INVALID","message":"the body ended early"}]}`, errors.New("secret"): `500 {"errors":[{"code":"UNKNOWN","message":"internal error"}]}`} {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, iotest.ErrReader(cause)))
+			if got := fmt.Sprintf("%d %s", w.Code, strings.TrimSpace(w.Body.String())); got != want {
+				t.Errorf("%s %s, %v: %s, want %s", c.method, c.path, cause, got, want)
+			}
+		}
+	}
+}
+
+// TestTagsOfReleases: only two numbers are the place of a release.
+func TestTagsOfReleases(t *testing.T) {
+	for tag, want := range map[string][2]uint64{
+		"1.2": {1, 2}, "18446744073709551615.0": {1<<64 - 1, 0}, "latest": {}, "1": {}, "1.": {}, ".2": {}, "1.x": {}, "x.1": {}, "1.2.3": {}, "-1.2": {}, "1.18446744073709551616": {}, "": {},
+	} {
+		if e, r := position(tag); e != want[0] || r != want[1] {
+			t.Errorf("%q: %d, %d", tag, e, r)
+		}
 	}
 }
