@@ -96,3 +96,16 @@ func TestBrokenDocumentsAreWithheld(t *testing.T) {
 		}
 	}
 }
+
+// TestMendedDocuments: what is nearly JSON is mended; where settings redact, what
+// they could not read is withheld first.
+func TestMendedDocuments(t *testing.T) {
+	for _, redact := range []bool{false, true} {
+		x := exchangeOf(t, nil)
+		x.ready.Answer, x.ready.JSON = &answer.Plan{Redact: redact, Profile: registry.ProfileOff, Program: &answer.Program{}}, true
+		a := x.render(received{status: 200, contentType: typeJSON, body: []byte(`{"password":"hunter2",}`), header: answered{}})
+		if err := a.transform(); (err != nil) != redact || a.broken != redact || !redact && string(a.body) != `{"password":"hunter2"}` {
+			t.Errorf("redacts %v: %v, broken %v, body %q", redact, err, a.broken, a.body)
+		}
+	}
+}

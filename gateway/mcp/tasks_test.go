@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -312,12 +313,69 @@ func TestStatusOfATaskIsHeard(t *testing.T) {
 		}
 	}
 	for params, want := range map[string]string{
-		`{"_meta":[{"io.modelcontextprotocol/related-task":1}],"a":1}`:                        `{"_meta":[{"io.modelcontextprotocol/related-task":1}],"a":1}`,
-		`{"_meta":{"x":1},"b":{"taskId":"own"}}`:                                              `{"_meta":{"x":1},"b":{"taskId":"own"}}`,
-		`{"a":{"x":1},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":7}},"b":[1]}`: `{"a":{"x":1},"_meta":{},"b":[1]}`,
+		`{"_meta":[{"io.modelcontextprotocol/related-task":1}],"a":1}`: `{"_meta":[{"io.modelcontextprotocol/related-task":1}],"a":1}`,
+		`{"_meta":{"x":1},"b":{"taskId":"own"}}`:                       `{"_meta":{"x":1},"b":{"taskId":"own"}}`,
+		`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"own"}},"b":{"io.modelcontextprotocol/related-task":{"taskId":"own"}}}`: `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"ours"}},"b":{"io.modelcontextprotocol/related-task":{"taskId":"own"}}}`,
+		`{"a":{"x":1},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":7}},"b":[1]}`:                                               `{"a":{"x":1},"_meta":{},"b":[1]}`,
 	} {
 		if got := string(names.rename(jsonscan.Trusted([]byte(params))).Raw()); got != want {
 			t.Errorf("%s is %s, want %s", params, got, want)
+		}
+	}
+}
+
+// TestNamesOfTasks: a task has a name only where the server's own is a string.
+func TestNamesOfTasks(t *testing.T) {
+	all := TaskNames(func(string) (string, bool) { return "ours", true })
+	for task, want := range map[string]bool{`{"taskId":"own"}`: true, `{"taskId":7}`: false, `{"taskId":null}`: false, `{"taskId":["own"]}`: false, `{}`: false, `7`: false} {
+		if _, ok := all.of(jsonscan.Trusted([]byte(task))); ok != want {
+			t.Errorf("%s has a name: %v", task, ok)
+		}
+	}
+	for m := range methodCount {
+		want := m == MethodTasksGet || m == MethodTasksUpdate || m == MethodTasksCancel || m == MethodTasksResult
+		if m.OfTask() != want {
+			t.Errorf("%s is about a task: %v", m, !want)
+		}
+	}
+}
+
+// TestStreamThatCannotBeResumed: a client whose session keeps as many streams as it may reads the
+// next one without a way back.
+func TestStreamThatCannotBeResumed(t *testing.T) {
+	opened := session.New(session.Options{}).Open(session.Owner{}, session.Client{Version: "2025-11-25"})
+	for opened.Replay([]byte("1"), "") != nil { // until there is no room
+		continue
+	}
+	s := &Stream{wake: make(chan struct{}, 1), session: opened, level: LevelInfo}
+	s.Log(LevelError, "x", []byte(`"said"`))
+	if got := string(s.pending); !strings.Contains(got, `"data":"said"`) || strings.Contains(got, "id:") {
+		t.Errorf("it reads %q", got)
+	}
+}
+
+// TestAnswersOfClients: what a client answers is given to who asked in its session, a result or an
+// error, and names none of its tasks; what answers nothing is dropped.
+func TestAnswersOfClients(t *testing.T) {
+	for answer, want := range map[string]string{
+		`"result":{"action":"accept","_meta":{"` + MetaRelatedTask + `":{"taskId":"t"}}}`: `"result":{"action":"accept","_meta":{}}`,
+		`"error":{"code":-1,"message":"no"}`:                                              `"error":{"code":-1,"message":"no"}`,
+	} {
+		ts := newTasking(t, Info{Name: "a", Version: "1"})
+		opened := ts.OpenSession(session.Client{Version: "2025-11-25"})
+		q := opened.Ask()
+		for _, id := range []string{`"x"`, "99", strconv.FormatUint(q.ID, 10)} {
+			if rc := legacy(t, ts, `{"jsonrpc":"2.0","id":`+id+`,`+answer+`}`, opened.ID()); rc.Response.StatusCode() != fasthttp.StatusAccepted {
+				t.Errorf("%s: %d %s", id, rc.Response.StatusCode(), rc.Response.Body())
+			}
+		}
+		select {
+		case got := <-q.Answer():
+			if string(got) != want {
+				t.Errorf("answered %s, want %s", got, want)
+			}
+		default:
+			t.Errorf("%s was not given to who asked", answer)
 		}
 	}
 }
