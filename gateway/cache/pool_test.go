@@ -2,7 +2,9 @@ package cache
 
 import (
 	"bytes"
+	"context"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -65,6 +67,18 @@ func TestPool(t *testing.T) {
 	}
 	if n := two.pooled.Get(); n != 1 {
 		t.Errorf("%d answers of the pool are counted", n)
+	}
+	begin, ran := make(chan struct{}), false
+	one.pool.Later(0, func(context.Context) {
+		<-begin
+		for range 1000 {
+			runtime.Gosched()
+		}
+		ran = true
+	})
+	close(begin)
+	if one.Wait(); !ran {
+		t.Error("what was given to the pool is not waited for")
 	}
 	server.Kill()
 	f, _ := one.Join([]byte("key"))

@@ -27,7 +27,7 @@ func ofServer(t *testing.T, request *mcp.CallParams) *exchange {
 	t.Helper()
 	x := exchangeOf(t, nil)
 	x.tool.Binding, x.tool.Toolset = &snapshot.Binding{Name: "files"}, x.ts
-	x.ready.Answer = &answer.Plan{}
+	x.ready.Answer = &answer.Plan{Program: &answer.Program{}}
 	x.request = request
 	return x
 }
