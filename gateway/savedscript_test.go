@@ -155,14 +155,23 @@ func TestSavedScriptsAreOfTheirCaller(t *testing.T) {
 	}
 }
 
-// TestScriptLimitsOfTheOperator: a script makes as many calls as the operator allows, and
-// run_code says how many that are.
+// TestScriptLimitsOfTheOperator: a script, one that is a tool too, makes as many calls as the
+// operator allows, and run_code says how many that are.
 func TestScriptLimitsOfTheOperator(t *testing.T) {
-	s, _ := serveCode(t, nil, func(b *registry.Toolset) {
-		b.ScriptLimits = &registry.ScriptLimits{Calls: 3, AtOnce: 2, Milliseconds: 100}
-	})
 	script := func(n int) string {
 		return fmt.Sprintf(`for (let i = 0; i < %d; i++) await tools.api.get_item({id: 1}); return "all"`, n)
+	}
+	s, _ := serveCode(t, nil, func(b *registry.Toolset) {
+		b.ScriptLimits = &registry.ScriptLimits{Calls: 3, AtOnce: 2, Milliseconds: 100}
+		b.Workflows = []registry.Workflow{
+			savedScript("reads_three", script(3), `{"type":"object"}`, "", callsItem), savedScript("reads_four", script(4), `{"type":"object"}`, "", callsItem),
+		}
+	})
+	if _, got := post(t, s.URL("acme"), callBody("reads_three", `{}`)); !strings.Contains(got, "all") {
+		t.Error(got)
+	}
+	if _, got := post(t, s.URL("acme"), callBody("reads_four", `{}`)); !strings.Contains(got, "too many calls") {
+		t.Error(got)
 	}
 	if _, got := post(t, s.URL("acme"), callBody("run_code", codeArgs(script(3)))); !strings.Contains(got, "all") {
 		t.Error(got)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestShared(t *testing.T) {
 			t.Errorf("after %v, kept for %v: %+v", c.after, c.ttl, got)
 		}
 	}
-	for _, b := range []string{"", "\n", "{}", "{}\n", "null\nx", "[]\nx", string(b[:20]), strings.Repeat("[", 1<<16) + "\n"} {
+	for _, b := range []string{"", "\n", "{}", "{}\n", "null\nx", "[]\nx", string(b[:20]), string(b[:bytes.IndexByte(b, '\n')]), strings.Repeat("[", 1<<16) + "\n"} {
 		if got := readShared([]byte(b), nil, now, time.Hour); got != nil {
 			t.Errorf("%.20q is %+v", b, got)
 		}

@@ -145,7 +145,7 @@ func (a *rendering) appendNotes() {
 	seen := strings.HasPrefix(a.media, "image/") || strings.HasPrefix(a.media, "audio/")
 	a.notes = a.notes[:0]
 	a.noteStream()
-	if len(a.remark) > 0 && !a.redacts() && !a.isError { // filters did not see it
+	if len(a.remark) > 0 && !a.redacts() { // filters did not see it
 		a.openNote()
 		a.notes = append(a.notes, a.remark...)
 	}

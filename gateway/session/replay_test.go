@@ -211,6 +211,11 @@ func TestUnder(t *testing.T) {
 			t.Errorf("%s is forgotten where nothing redacts", id)
 		}
 	}
+	standing := &stream{}
+	if s.Attach(standing, "0-0"); !strings.Contains(standing.got.String(), `"n":1`) {
+		t.Errorf("outside of calls it reads %q where nothing redacts", standing.got.String())
+	}
+	s.Detach(standing)
 	back := &stream{}
 	s.Resume(back, "2-0")
 	s.Under("three", true)

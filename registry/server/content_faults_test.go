@@ -123,6 +123,15 @@ func TestFaultsOfContents(t *testing.T) {
 		}
 	}
 	content.fail = ""
+	x.push("a/c", "lost")
+	if err := os.Remove(filepath.Join(dir, "blobs", "sha256", strings.TrimPrefix(digest("lost"), "sha256:"))); err != nil {
+		t.Fatal(err)
+	}
+	content.fail = "Size" // asked of what is linked and was not listed
+	if _, err := store.Collect(t.Context(), server.CollectOptions{Before: time.Now().Add(-time.Hour), Releases: 1}); !errors.Is(err, errDisk) {
+		t.Errorf("Size: %v", err)
+	}
+	content.fail = ""
 	x.want(x.do("GET", "/v2/a/b/blobs/"+digest("blob"), ""), 200, "")
 	x.want(x.do("GET", "/v2/a/b/blobs/"+digest("new"), ""), 404, "BLOB_UNKNOWN")
 	x.want(x.do("GET", "/v2/a/b/manifests/"+digest(m), ""), 200, "")

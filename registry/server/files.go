@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,9 +92,13 @@ func (f *Files) path(repository string, parts ...string) string {
 	return filepath.Join(append([]string{filepath.FromSlash(repository)}, parts...)...)
 }
 
-func (f *Files) exists(path string) bool {
+// exists tells what is not there from what cannot be looked at.
+func (f *Files) exists(path string) (bool, error) {
 	_, err := f.root.Stat(path)
-	return err == nil
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (f *Files) remove(path string) error {
@@ -109,27 +114,30 @@ func (f *Files) write(path string, data []byte) error {
 }
 
 func (f *Files) read(path, what string) ([]byte, error) {
-	info, err := f.root.Stat(path)
+	file, err := f.root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", what, registry.ErrNotFound)
-	}
-	if err == nil && info.Size() > maxIndexFileBytes {
-		err = fmt.Errorf("the index file has %d bytes", info.Size())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
-	data, err := f.root.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", what, registry.ErrNotFound)
+	defer func() { _ = file.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(file, maxIndexFileBytes+1))
+	if err == nil && len(data) > maxIndexFileBytes {
+		err = fmt.Errorf("the index file has more than %d bytes", maxIndexFileBytes)
 	}
-	return data, err
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return data, nil
 }
 
 // LinkBlob records that the repository has the blob.
 func (f *Files) LinkBlob(_ context.Context, repository string, d registry.Digest) error {
 	path := f.path(repository, dirBlobs, d.Hex())
-	if f.exists(path) {
+	if has, err := f.exists(path); err != nil {
+		return fmt.Errorf("look for blob %s of %s: %w", d, repository, err)
+	} else if has {
 		return f.sys.SyncDir(filepath.Join(f.dir, filepath.Dir(path))) // another writer may not have synced it yet
 	}
 	return f.write(path, nil)
@@ -137,20 +145,12 @@ func (f *Files) LinkBlob(_ context.Context, repository string, d registry.Digest
 
 // HasBlob reports whether the repository has the blob.
 func (f *Files) HasBlob(_ context.Context, repository string, d registry.Digest) (bool, error) {
-	_, err := f.root.Stat(f.path(repository, dirBlobs, d.Hex()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return f.exists(f.path(repository, dirBlobs, d.Hex()))
 }
 
 // UnlinkBlob removes a blob from the repository.
 func (f *Files) UnlinkBlob(_ context.Context, repository string, d registry.Digest) error {
-	path := f.path(repository, dirBlobs, d.Hex())
-	if !f.exists(path) {
-		return nil
-	}
-	return f.remove(path)
+	return f.remove(f.path(repository, dirBlobs, d.Hex()))
 }
 
 // LinkManifest records a manifest, and what it refers to before that: whoever
@@ -244,10 +244,13 @@ func (f *Files) DeleteTag(ctx context.Context, repository, tag string) error {
 func (f *Files) Tags(_ context.Context, repository, after string, limit int) ([]string, error) {
 	names, err := f.list(f.path(repository, dirTags))
 	if errors.Is(err, fs.ErrNotExist) {
-		if !f.exists(f.path(repository, dirManifests)) {
+		var has bool
+		if has, err = f.exists(f.path(repository, dirManifests)); has {
+			return []string{}, nil
+		}
+		if err == nil {
 			return nil, fmt.Errorf("%s: %w", repository, registry.ErrNotFound)
 		}
-		return []string{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the tags of %s: %w", repository, err)

@@ -49,7 +49,12 @@ func (f *Files) Unlink(_ context.Context, repository string, facts Facts) error 
 }
 
 func (f *Files) removeIn(dir string, names ...string) error {
-	if len(names) == 0 || !f.exists(dir) {
+	if len(names) == 0 {
+		return nil
+	}
+	if has, err := f.exists(dir); err != nil {
+		return fmt.Errorf("look for %s: %w", dir, err)
+	} else if !has {
 		return nil
 	}
 	return atomicfile.RemoveIn(f.sys, filepath.Join(f.dir, dir), names...)

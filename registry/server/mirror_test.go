@@ -38,8 +38,8 @@ func TestMirror(t *testing.T) {
 	if string(got.body) != string(a.Manifest()) || got.Header.Get("Content-Type") != manifestType || got.Header.Get("Docker-Content-Digest") != string(a.Digest()) {
 		t.Errorf("%s %v", got.body, got.Header)
 	}
-	if got := x.want(x.do("GET", at+"blobs/"+string(a.LayerDigest()), "", "Range: bytes=1-2"), 206, ""); string(got.body) != "od" {
-		t.Errorf("%q", got.body)
+	if got := x.want(x.do("GET", at+"blobs/"+string(a.LayerDigest()), "", "Range: bytes=1-2"), 206, ""); string(got.body) != "od" || got.Header.Get("Content-Type") != "application/octet-stream" || got.Header.Get("ETag") != `"`+string(a.LayerDigest())+`"` {
+		t.Errorf("%q, %v", got.body, got.Header)
 	}
 	x.want(x.do("HEAD", at+"blobs/"+string(a.LayerDigest()), ""), 200, "")
 	x.want(x.do("GET", at+"blobs/"+digest("none"), ""), 404, "BLOB_UNKNOWN")
