@@ -217,7 +217,7 @@ func TestLoginOfMovedServer(t *testing.T) {
 	begin(200)
 	as.move(evil.URL + "/token")
 	w.later.Add(int64(24 * time.Hour)) // the metadata is read again
-	if a := begin(403); !strings.Contains(string(a.body), as.URL) || !strings.Contains(string(a.body), evil.URL) {
+	if a := begin(403); !strings.Contains(a.body, as.URL) || !strings.Contains(a.body, evil.URL) {
 		t.Errorf("refused with %s", a.body)
 	}
 	want[admin.List[login.ConnectorOrigins]](w, w.do("POST", "/v1/toolsets/"+ts.ID+"/origins", map[string]any{"tokenOrigins": []string{evil.URL}}), 200)
