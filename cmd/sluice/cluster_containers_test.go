@@ -24,6 +24,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/cmd/internal/systemd"
+	"github.com/sluicegate/sluice/internal/freeport"
 )
 
 // pod is one of the containers of a cluster, started on this machine.
@@ -97,12 +98,7 @@ func (p *pod) end(t *testing.T) {
 
 func freeLocalPort(t *testing.T) string {
 	t.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
+	_, port, err := net.SplitHostPort(freeport.Addr(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sluicegate/sluice/internal/freeport"
 )
 
 // ports finds addresses for nodes whose own cannot be asked for: an edge has no admin
@@ -23,18 +25,17 @@ func (s *scripts) ports(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: ports VAR…")
 	}
-	var open []net.Listener // all of them until each has its own
+	taken := map[string]bool{}
 	for _, name := range args {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		addr, err := freeport.Find()
+		for ; err == nil && taken[addr]; addr, err = freeport.Find() {
+		}
 		ts.Check(err)
-		open = append(open, l)
-		ts.Setenv(name, l.Addr().String())
-		_, port, err := net.SplitHostPort(l.Addr().String())
+		taken[addr] = true
+		ts.Setenv(name, addr)
+		_, port, err := net.SplitHostPort(addr)
 		ts.Check(err)
 		ts.Setenv(name+"_PORT", port)
-	}
-	for _, l := range open {
-		ts.Check(l.Close())
 	}
 }
 

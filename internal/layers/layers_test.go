@@ -37,6 +37,7 @@ var within = map[string][]string{
 	"internal/safedial":                  {"internal/problem"},
 	"internal/safehttp":                  {"internal/problem", "internal/safedial"},
 	"internal/secrets":                   {"internal/problem"},
+	"internal/freeport":                  {},
 	"internal/secrets/secretstest":       {},
 	"internal/selection/evaluate":        {"internal/selection", "internal/problem"},
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},

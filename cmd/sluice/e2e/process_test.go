@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/freeport"
 )
 
 // readyTimeout bounds the start of a server: Prism needs ten seconds for GitHub's
@@ -142,22 +142,7 @@ func last(s string, n int) string {
 	return s
 }
 
-// freePort returns an address of the loopback interface that nobody listens on, and that
-// the system gives to nobody who asks for any: until a process listens on it, a client's
-// connection could take it.
-func freePort(t *testing.T) string {
-	t.Helper()
-	const first, ports = 12_000, 20_000 // below those for any: 32,768 on Linux, 49,152 elsewhere
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports)))
-		if err == nil {
-			_ = l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
+func freePort(t *testing.T) string { t.Helper(); return freeport.Addr(t) }
 
 // node is one running sluice, with the addresses of its two listeners.
 type node struct {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/freeport"
 )
 
 // StartCluster starts a cluster of three servers, each with a third of the keys.
@@ -17,7 +19,7 @@ func StartCluster(t testing.TB) []*Server {
 	var all []*Server
 	args := []string{"--cluster", "create"}
 	for range 3 {
-		_, bus, err := net.SplitHostPort(freeAddr(t))
+		_, bus, err := net.SplitHostPort(freeport.Addr(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func StartWatched(t testing.TB) *Watched {
 	}
 	w.Replica = startWith(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
 	await(t, w.Replica, "master_link_status:up", "info", "replication")
-	s := &Server{Addr: freeAddr(t), t: t, dir: t.TempDir()}
+	s := &Server{Addr: freeport.Addr(t), t: t, dir: t.TempDir()}
 	_, own, err := net.SplitHostPort(s.Addr)
 	if err != nil {
 		t.Fatal(err)

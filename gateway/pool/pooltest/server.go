@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/freeport"
 )
 
 // Server is a server on a port of 127.0.0.1, of the test's own.
@@ -31,7 +33,7 @@ func Start(t testing.TB) *Server {
 // StartTLS is Start of a server that speaks TLS with the certificate of two files.
 func StartTLS(t testing.TB, cert, key string) *Server {
 	t.Helper()
-	s := &Server{Addr: freeAddr(t), t: t, dir: t.TempDir(), cert: cert, key: key}
+	s := &Server{Addr: freeport.Addr(t), t: t, dir: t.TempDir(), cert: cert, key: key}
 	s.Run()
 	t.Cleanup(s.Kill)
 	return s
@@ -40,23 +42,10 @@ func StartTLS(t testing.TB, cert, key string) *Server {
 // startWith starts a server with more arguments.
 func startWith(t testing.TB, more ...string) *Server {
 	t.Helper()
-	s := &Server{Addr: freeAddr(t), t: t, dir: t.TempDir(), more: more}
+	s := &Server{Addr: freeport.Addr(t), t: t, dir: t.TempDir(), more: more}
 	s.Run()
 	t.Cleanup(s.Kill)
 	return s
-}
-
-// freeAddr is an address of 127.0.0.1 that nobody listens on.
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().String()
 }
 
 // URL is where nodes find the server.
