@@ -28,25 +28,26 @@ var (
 func bad(text string) *Error { return &Error{http.StatusBadRequest, text} }
 
 var (
-	errLine          = bad("a line of the request does not end in CRLF")
-	errRequestLine   = bad("the request line is not METHOD SP TARGET SP HTTP/1.1")
-	errMethod        = bad("the method is not a token")
-	errTarget        = bad("the request target is not valid")
-	errFold          = bad("a header is folded over several lines")
-	errName          = bad("the name of a header is not a token")
-	errValue         = bad("the value of a header has control characters")
-	errHost          = bad("the Host header is missing, is there twice or is not a host")
-	errAuthority     = bad("the request target and the Host header name different hosts")
-	errLength        = bad("Content-Length is there twice or is not a number")
-	errCoding        = bad("Transfer-Encoding is there twice, is malformed, or is sent with HTTP/1.0")
-	errBoth          = bad("Content-Length and Transfer-Encoding are both there")
-	errChunk         = bad("the chunked body is malformed")
-	errTrailer       = bad("a trailer is malformed, or is one that may not be a trailer")
-	errUnknownCoding = &Error{http.StatusNotImplemented, "no other transfer coding than chunked is implemented"}
-	errConnect       = &Error{http.StatusNotImplemented, "CONNECT is not implemented"}
-	errVersion       = &Error{http.StatusHTTPVersionNotSupported, "the protocol version is neither HTTP/1.1 nor HTTP/1.0"}
-	errExpect        = &Error{http.StatusExpectationFailed, "no other expectation than 100-continue can be met"}
-	errLarge         = &Error{http.StatusRequestHeaderFieldsTooLarge, "the request headers are too large"}
+	errLine           = bad("a line of the request does not end in CRLF")
+	errRequestLine    = bad("the request line is not METHOD SP TARGET SP HTTP/1.1")
+	errMethod         = bad("the method is not a token")
+	errTarget         = bad("the request target is not valid")
+	errFold           = bad("a header is folded over several lines")
+	errName           = bad("the name of a header is not a token")
+	errValue          = bad("the value of a header has control characters")
+	errHost           = bad("the Host header is missing, is there twice or is not a host")
+	errAuthority      = bad("the request target and the Host header name different hosts")
+	errTwoCredentials = bad("the Authorization header is there twice")
+	errLength         = bad("Content-Length is there twice or is not a number")
+	errCoding         = bad("Transfer-Encoding is there twice, is malformed, or is sent with HTTP/1.0")
+	errBoth           = bad("Content-Length and Transfer-Encoding are both there")
+	errChunk          = bad("the chunked body is malformed")
+	errTrailer        = bad("a trailer is malformed, or is one that may not be a trailer")
+	errUnknownCoding  = &Error{http.StatusNotImplemented, "no other transfer coding than chunked is implemented"}
+	errConnect        = &Error{http.StatusNotImplemented, "CONNECT is not implemented"}
+	errVersion        = &Error{http.StatusHTTPVersionNotSupported, "the protocol version is neither HTTP/1.1 nor HTTP/1.0"}
+	errExpect         = &Error{http.StatusExpectationFailed, "no other expectation than 100-continue can be met"}
+	errLarge          = &Error{http.StatusRequestHeaderFieldsTooLarge, "the request headers are too large"}
 )
 
 // errUnread is a server that asks for the next request without the body of this one.

@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"math"
 	"strings"
 )
 
@@ -77,15 +78,16 @@ type head struct {
 	blank  bool // an empty line came before the request line
 	begun  bool // the request line was read
 
-	start     int  // of the request line
-	old       bool // HTTP/1.0
-	authority span // of a target in absolute form
-	host      span
-	hosts     int
-	length    int64 // of the body; chunked
-	sized     bool  // Content-Length was there
-	coded     bool  // Transfer-Encoding was there
-	expects   bool  // 100-continue
+	start      int  // of the request line
+	old        bool // HTTP/1.0
+	authority  span // of a target in absolute form
+	host       span
+	hosts      int
+	length     int64 // of the body; chunked
+	sized      bool  // Content-Length was there
+	coded      bool  // Transfer-Encoding was there
+	expects    bool  // 100-continue
+	authorized bool  // has the header Authorization
 
 	framing [3]span // lines that say how the body is framed
 	framed  int
@@ -225,12 +227,16 @@ func host(b []byte) bool {
 	if len(name) == 0 || len(b) > len(":65535") {
 		return false
 	}
+	port := 0
 	for i, c := range b {
 		if i == 0 && c != ':' || i > 0 && !digit(c) {
 			return false
 		}
+		if i > 0 {
+			port = port*10 + int(c-'0')
+		}
 	}
-	return true
+	return port <= math.MaxUint16
 }
 
 // field reads one header line (RFC 9112 §5), which is at in the buffer.
@@ -265,6 +271,11 @@ func (h *head) field(line []byte, at span) error {
 		}
 		h.expects = true
 		h.frames(at)
+	case len(name) == 13 && bytes.EqualFold(name, []byte("Authorization")):
+		if h.authorized { // whoever stands in front may have judged the other one
+			return errTwoCredentials
+		}
+		h.authorized = true
 	case len(name) == 14 && bytes.EqualFold(name, []byte("Content-Length")):
 		if h.sized || len(value) == 0 || len(value) > maxLengthDigits {
 			return errLength

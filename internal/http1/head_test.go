@@ -50,7 +50,7 @@ func TestHeadIsRefused(t *testing.T) {
 	f(errHost, "GET / HTTP/1.1\r\nX: h\r\n\r\n")
 	f(errHost, "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n")
 	f(errHost, "GET / HTTP/1.0\r\nHost: h\r\nHOST: h\r\n\r\n")
-	for _, h := range []string{"", ":", ":80", "[]", "[]:80", "[", "[::1", "[::1]80", "[::1]x", "[::g]", "[v1.x]", "h:655350", "h:x", "h:8x", "h::1", "h/", "h,h", "h h", "u@h", "h%41", "h_x/", "é", "h\\"} {
+	for _, h := range []string{"", ":", ":80", "[]", "[]:80", "[", "[::1", "[::1]80", "[::1]x", "[::g]", "[v1.x]", "h:655350", "h:65536", "h:99999", "h:x", "h:8x", "h::1", "h/", "h,h", "h h", "u@h", "h%41", "h_x/", "é", "h\\"} {
 		f(errHost, "GET / HTTP/1.1\r\nHost: "+h+"\r\n\r\n")
 	}
 	f(errAuthority, "GET http://other/ HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -58,6 +58,8 @@ func TestHeadIsRefused(t *testing.T) {
 	f(errAuthority, "GET http://h/ HTTP/1.1\r\nHost: h:80\r\n\r\n")
 	f(errAuthority, "GET https://h/ HTTP/1.1\r\nHost: g\r\n\r\n")
 	field(errFold, " folded: x")
+	field(errTwoCredentials, "Authorization: Bearer a\r\nauthorization: Bearer a")
+	field(errTwoCredentials, "AUTHORIZATION: \r\nX: y\r\nAuthorization: Basic eDp5")
 	field(errFold, "\tfolded: x")
 	for _, l := range []string{"name", ": x", "na me: x", "name : x", "na\x00me: x", "(name): x", "n\xc3\xa9: x"} {
 		field(errName, l)
@@ -129,10 +131,11 @@ func TestHeadIsRead(t *testing.T) {
 	f("GET http://a/ HTTP/1.0\r\n\r\n", "", 0, false) // nothing that it could contradict
 	f("GET / HTTP/1.0\r\n\r\n", "", 0, false)
 	f("GET / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n", "", 3, false)
-	for _, h := range []string{"h", "H.example-1_2~", "1.2.3.4", "h:", "h:0", "h:65535", "h:99999", "[::1]", "[::1]:", "[::ffff:1.2.3.4]:80", "[AbCdEf::]"} {
+	for _, h := range []string{"h", "H.example-1_2~", "1.2.3.4", "h:", "h:0", "h:65535", "[::1]", "[::1]:", "[::ffff:1.2.3.4]:80", "[AbCdEf::]"} {
 		f("GET / HTTP/1.1\r\nHost:\t "+h+" \t\r\n\r\n", h, 0, false)
 	}
 	lines("Hosts: x\r\nHos: y\r\nContent-Lengths: x\r\nTransfer-Encodings: x\r\nExpects: x", 0, false)
+	lines("Authorization: Bearer a\r\nAuthorizations: x\r\nProxy-Authorization: Basic eDp5", 0, false)
 	lines("X:\r\nX: \xff \x80\t~\r\nA: b", 0, false)
 	for _, l := range []string{"Content-Length: 12", "content-length:12", "CONTENT-LENGTH: \t012 \t"} {
 		lines(l, 12, false)

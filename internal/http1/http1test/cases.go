@@ -120,6 +120,8 @@ func Cases() []Case {
 		{"empty name", with(": 1\r\nContent-Length: 2\r\n", "{}"), 400, false},
 		{"no colon", with("Content-Length\r\nContent-Length: 2\r\n", "{}"), 400, false},
 		{"a quoted name", with("\"X\": 1\r\nContent-Length: 2\r\n", "{}"), 400, false},
+		{"two credentials", with("Authorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n", "{}"), 400, false},
+		{"port of a host too high", "POST {path} HTTP/1.1\r\nHost: {host}:65536\r\nContent-Length: 2\r\n\r\n{}" + next, 400, false},
 		// The request line (RFC 9112 §3).
 		{"HTTP/0.9", "GET {next-path}\r\n", 400, false},
 		{"HTTP/0.9 with more", "GET {next-path}\r\nHost: {host}\r\n\r\n" + next, 400, false},
