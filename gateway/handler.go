@@ -40,6 +40,8 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 		return
 	}
 	switch path := rc.Path(); {
+	case !bytes.Equal(path, rc.URI().PathOriginal()) && len(rc.URI().PathOriginal()) > 0:
+		notFound(rc) // /x/../t/a, //t/a, /t%2fa: a proxy in front may have judged another path
 	case len(path) > 3 && string(path[:3]) == "/t/", len(path) == 1 && s.ownHost(rc):
 		s.serveToolset(rc, path)
 	case len(path) > len(PreviewPath) && string(path[:len(PreviewPath)]) == PreviewPath:

@@ -48,6 +48,41 @@ func TestSmuggling(t *testing.T) {
 	})
 }
 
+// TestPathAsItIs: a toolset has one path. What a proxy in front would have to clean up
+// first, to see which toolset is meant, is nobody's.
+func TestPathAsItIs(t *testing.T) {
+	_, _, addr := door(t, gatewaytest.Options{}, nil)
+	status := func(target string) int {
+		t.Helper()
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		body := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\n%sAccept: application/json, text/event-stream\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", target, addr, jsonHead, len(body), body)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", target, err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, target := range []string{"/t/acme", "/t/acme?a=/../b", "http://" + addr + "/t/acme"} {
+		if got := status(target); got != http.StatusOK {
+			t.Errorf("%s: %d", target, got)
+		}
+	}
+	for _, target := range []string{
+		"//t/acme", "/t//acme", "/t/x/../acme", "/x/../t/acme", "/./t/acme", "/t/./acme", "/t%2facme", "/t%2Facme", "/%74/acme", "/t/%61cme", "/t/acme/..%2facme", "/t/x%2f..%2facme", "/t/%2e/acme",
+		"http://" + addr + "//t/acme",
+	} {
+		if got := status(target); got != http.StatusNotFound && got != http.StatusBadRequest {
+			t.Errorf("%s: %d", target, got)
+		}
+	}
+}
+
 // peer is one connection to a gateway, from an address of this machine.
 type peer struct {
 	t testing.TB
