@@ -30,7 +30,7 @@ func find(ctx context.Context) (string, error) {
 	var err error
 	for range 100 {
 		var l net.Listener
-		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))); err == nil {
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(ports))); err == nil { //nolint:gosec // any will do
 			return l.Addr().String(), l.Close()
 		}
 	}
