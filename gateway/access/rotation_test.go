@@ -52,6 +52,13 @@ func (s *turning) set(slow time.Duration, status int, keys ...map[string]any) {
 	s.slow, s.status, s.keys = slow, status, keys
 }
 
+// count is how often the server was asked.
+func (s *turning) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
 const turningIssuer = "https://as.example"
 
 func (s *turning) door(t *testing.T, prev *Policy, scopes ...registry.ScopeGrant) *Policy {
@@ -106,8 +113,8 @@ func TestKeyReplacedUnderItsName(t *testing.T) {
 			for range 20 { // nobody makes this node ask for each
 				refused(t, "a forged signature", p, next[:len(next)-8]+"AAAAAAAA", 401)
 			}
-			if s.asked != 2 {
-				t.Errorf("id %q: asked %d times, want 2", id, s.asked)
+			if n := s.count(); n != 2 {
+				t.Errorf("id %q: asked %d times, want 2", id, n)
 			}
 		})
 	}
@@ -130,8 +137,8 @@ func TestRotationUnderLoad(t *testing.T) {
 			wg.Go(func() { refused(t, "one of many with the new key", p, next, 0) })
 		}
 		wg.Wait()
-		if s.asked != 2 {
-			t.Errorf("asked %d times, want 2", s.asked)
+		if n := s.count(); n != 2 {
+			t.Errorf("asked %d times, want 2", n)
 		}
 	})
 }
@@ -157,8 +164,8 @@ func TestSlowKeysHoldUpOneCall(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if held != 1 || s.asked < 8 {
-			t.Errorf("%d of 100 calls were held up, asked %d times", held, s.asked)
+		if n := s.count(); held != 1 || n < 8 {
+			t.Errorf("%d of 100 calls were held up, asked %d times", held, n)
 		}
 		s.set(0, 200, publicJWK(t, "2", second))
 		time.Sleep(keysPause)

@@ -38,6 +38,9 @@ const claimKey = `hashtextextended('sluice control plane ' || current_schema(), 
 // takeClaim takes the lock for as long as the session lives.
 const takeClaim = `SELECT pg_try_advisory_lock(` + claimKey + `)`
 
+// giveClaim gives it back at once: the server sees the end of a session a moment later.
+const giveClaim = `SELECT pg_advisory_unlock(` + claimKey + `)`
+
 // claimHolder finds the session that has the lock. A lock of one bigint key shows as
 // its two halves, with objsubid 1 (PostgreSQL documentation, pg_locks).
 const claimHolder = `SELECT COALESCE(a.application_name, ''), COALESCE(host(a.client_addr), ''), COALESCE(a.backend_start, now())
@@ -166,6 +169,9 @@ func (c *Claim) takeLocked(ctx context.Context) (err error) {
 		err = c.stillLocked(ctx, conn)
 	}
 	if err != nil {
+		if mine {
+			_, _ = conn.Exec(ctx, giveClaim) // else the end of the session gives it back
+		}
 		return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 	}
 	c.conn, c.why = conn, nil
@@ -285,6 +291,7 @@ func (c *Claim) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), claimTimeout)
 	defer cancel()
+	_, _ = c.conn.Exec(ctx, giveClaim) // else the end of the session gives it back
 	return c.conn.Close(ctx)
 }
 
