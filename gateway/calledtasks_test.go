@@ -31,18 +31,7 @@ func serveCalledTasks(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, edi
 	u.served++
 	in := gatewaytest.Toolset("acme", u.served, c, edit)
 	doc := tokens(tokenGrant("ada"), tokenGrant("bob"))
-	doc.Workspace, doc.Toolset = "test", in.ID
-	b, err := doc.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Access, in.AccessDigest = doc, registry.DigestOf(b)
-	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Serve(in); err != nil {
-		t.Fatal(err)
-	}
+	serveBehind(t, s, in, doc)
 }
 
 // taskClient is a session of a caller.

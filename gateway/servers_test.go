@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -111,6 +112,12 @@ func serveServerTo(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, doc *r
 	}
 	u.served++
 	in := gatewaytest.Toolset("acme", u.served, c, edit)
+	serveBehind(t, s, in, doc)
+}
+
+// serveBehind serves a toolset behind an access document; nil: it is open.
+func serveBehind(t testing.TB, s *gatewaytest.Stack, in snapshot.ToolsetInput, doc *registry.AccessDocument) {
+	t.Helper()
 	if doc != nil {
 		doc.Workspace, doc.Toolset = "test", in.ID
 		b, err := doc.Encode()
@@ -119,6 +126,7 @@ func serveServerTo(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, doc *r
 		}
 		in.Access, in.AccessDigest = doc, registry.DigestOf(b)
 	}
+	var err error
 	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
 		t.Fatal(err)
 	}

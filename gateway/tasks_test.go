@@ -32,18 +32,7 @@ func serveTasks(t testing.TB, s *gatewaytest.Stack, u *upstreamServer, edit func
 	eve := tokenGrant("eve")
 	eve.Tools = []string{"look"}
 	doc := tokens(tokenGrant("ada"), tokenGrant("bob"), eve)
-	doc.Workspace, doc.Toolset = "test", in.ID
-	b, err := doc.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Access, in.AccessDigest = doc, registry.DigestOf(b)
-	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Serve(in); err != nil {
-		t.Fatal(err)
-	}
+	serveBehind(t, s, in, doc)
 }
 
 // askTask posts a request of 2026-07-28; with declared its client can ask for tasks.
