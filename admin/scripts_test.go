@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -151,6 +152,24 @@ func TestScriptSavedAgain(t *testing.T) {
 		a := w.do("GET", at+"/scripts/a_pet", nil)
 		if err := json.Unmarshal([]byte(a.body), &stored); err != nil || !reflect.DeepEqual(stored[change.member], change.value) {
 			t.Errorf("%s: %d %v, want %v (%v)", change.member, a.StatusCode, stored[change.member], change.value, err)
+		}
+	}
+}
+
+// TestScriptInputs: a script without an input schema gets one of what it reads.
+func TestScriptInputs(t *testing.T) {
+	w := newWorld(t)
+	ts := w.create("Pets", "pets.yaml")
+	at := "/v1/toolsets/" + ts.ID
+	get := "tools." + strings.ReplaceAll(ts.Connectors[0].Name, "-", "_") + ".get_pet"
+	for i, tt := range []struct{ code, want string }{
+		{"return " + get + "({petId: args.pet ?? 1, x: args.owner})", `{"additionalProperties":false,"properties":{"owner":{},"pet":{}},"required":["owner"],"type":"object"}`},
+		{"async ({pet, n = 2}) => " + get + "({petId: pet + n})", `{"additionalProperties":false,"properties":{"n":{},"pet":{}},"required":["pet"],"type":"object"}`},
+		{"return " + get + "(args)", `{"additionalProperties":true,"properties":{},"type":"object"}`},
+	} {
+		body := map[string]any{"name": fmt.Sprintf("a_pet_%d", i), "code": tt.code, "description": "Reads a pet.", "dryRun": true}
+		if saved := want[workflow.ToolsetScript](w, w.do("POST", at+"/scripts", body), 200); string(saved.Inputs) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.code, saved.Inputs, tt.want)
 		}
 	}
 }

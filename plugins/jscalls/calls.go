@@ -33,8 +33,12 @@ type Script struct {
 	// Own says that the script has something of its own that is called tools: nothing is
 	// known of its calls then.
 	Own bool
-	// Arguments are the names behind args, in their order, each once.
-	Arguments []string
+	// Arguments are those that it reads, in their order, each once. OpenArguments: it may
+	// read others too, as it uses args as a whole.
+	Arguments     []Argument
+	OpenArguments bool
+
+	own string // what a script that is one function calls its arguments
 }
 
 // Find reads a script.
@@ -50,15 +54,21 @@ func Find(code string) *Script {
 func (o *Script) find(code string, from, to, depth int) {
 	s := scan(code, from, to)
 	r := &reading{code: code, tokens: s.tokens, out: o}
+	if depth == 0 {
+		o.own, r.parameterAt = r.parameter()
+	} else {
+		r.parameterAt = -1
+	}
 	for i, t := range s.tokens {
 		if t.kind != word || i > 0 && r.is(i-1, ".", "?.") || r.key(i) {
 			continue
 		}
-		switch t.text {
-		case "tools":
+		switch {
+		case t.text == "tools":
 			r.tools(i)
-		case "args":
-			r.argument(i)
+		case i == r.parameterAt:
+		case t.text == "args" || t.text == o.own:
+			r.use(i)
 		}
 	}
 	if depth >= maxTemplates {
@@ -74,6 +84,8 @@ type reading struct {
 	code   string
 	tokens []token
 	out    *Script
+
+	parameterAt int // where the parameter of a script that is one function stands; or -1
 }
 
 // is reports whether a token is one of some punctuation.
@@ -177,14 +189,6 @@ func (r *reading) skip(i int) int {
 		}
 	}
 	return i
-}
-
-// argument reads args.NAME.
-func (r *reading) argument(i int) {
-	name, _, ok := r.member(i + 1)
-	if ok && !slices.Contains(r.out.Arguments, name) {
-		r.out.Arguments = append(r.out.Arguments, name)
-	}
 }
 
 func position(code string, offset int) (line, column int) {

@@ -66,8 +66,77 @@ func TestFind(t *testing.T) {
 	if c := s.Calls[0]; c.Line != 2 || c.Column != 3 {
 		t.Errorf("the call stands at %d:%d", c.Line, c.Column)
 	}
-	if !reflect.DeepEqual(s.Arguments, []string{"id", "long name"}) {
-		t.Errorf("arguments %q", s.Arguments)
+	if !reflect.DeepEqual(s.Arguments, []Argument{{"id", false}, {"long name", false}}) {
+		t.Errorf("arguments %v", s.Arguments)
+	}
+}
+
+// TestFindArguments: what a script reads of its arguments, and what it can do without.
+func TestFindArguments(t *testing.T) {
+	for _, tt := range []struct{ code, want string }{
+		{`return args.id`, "id"},
+		{`return args.n ?? 2`, "n?"},
+		{`return args.n || 2`, "n?"},
+		{`args.n && f(args.n)`, "n?"},
+		{`args.n | 2`, "n"},
+		{`args.n ? 1 : 2`, "n?"},
+		{`args?.n`, "n?"},
+		{`args.o?.p`, "o?"},
+		{`if (args.n) f()`, "n?"},
+		{`if (!args["n"]) f()`, "n?"},
+		{`typeof args.n === 'string'`, "n?"},
+		{`args.n === undefined`, "n?"},
+		{`args.n != null`, "n?"},
+		{`args.n === 2`, "n"},
+		{`f(args.n); const n = args.n ?? 1`, "n?"},
+		{"`${args.a}${args.b ?? ''}`", "a b?"},
+		{`const {id, n = 2, c: d, 'e f': g = [1, {h: 2}], i: {j}} = args`, "id n? c e f? i"},
+		{`const {id, ...rest} = args`, "id …"},
+		{`async ({id, n = 2} = {}) => tools.a.b({id, n})`, "id n?"},
+		{`({id}) => id`, "id"},
+		{`export default async function main({id}) { return id }`, "id"},
+		{`async (input) => input.id + input.args`, "id args"},
+		{`(args) => args.id`, "id"},
+		{`(args, _) => args.id`, "id"},
+		{`input => input?.id`, "id?"},
+		{`function f(x) { return x.id }`, "id"},
+		{"(x) => `${x.id}`", "id"},
+		{`(async () => args.id)()`, "id"},
+		{`tools.a.b(args)`, "…"},
+		{`tools.a.b({...args, id: args.id})`, "… id"},
+		{`const args = {a: 1}; args.a`, "a"},
+		{`x.args.id; y = {args: 1}`, ""},
+		{`[{id: 1}].map(({id}) => id)`, ""},
+		{`= args`, "…"},
+		{`}= args`, "…"},
+		{`{a`, ""},
+		{`({a`, ""},
+	} {
+		s, got := Find(tt.code), []string{}
+		if s.OpenArguments {
+			got = append(got, "…")
+		}
+		for _, a := range s.Arguments {
+			if a.Optional {
+				a.Name += "?"
+			}
+			got = append(got, a.Name)
+		}
+		want := strings.Fields(strings.ReplaceAll(tt.want, "e f?", "e_f?"))
+		for i := range got {
+			got[i] = strings.ReplaceAll(got[i], " ", "_")
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", tt.code, got, want)
+		}
+	}
+	for n, open := range map[int]bool{maxPattern: false, maxPattern + 1: true} {
+		// {a,a,…} = args, with n tokens between the braces and the first of them
+		if s := Find("const {" + strings.Repeat("a,", n/2) + strings.Repeat("a", n%2) + "} = args"); s.OpenArguments != open {
+			t.Errorf("%d tokens: open %t", n, s.OpenArguments)
+		}
 	}
 }
 
@@ -113,7 +182,7 @@ func TestReplace(t *testing.T) {
 
 // FuzzFind: a script is untrusted.
 func FuzzFind(f *testing.F) {
-	for _, s := range []string{"tools.a.b({c:1})", "`${`${tools.a.b()}`}`", "/[/]/", "'\\", "tools[", "args.x"} {
+	for _, s := range []string{"tools.a.b({c:1})", "`${`${tools.a.b()}`}`", "/[/]/", "'\\", "tools[", "args.x", "({a = 1}) => a", "const {a, ...b} = args ?? args.c"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(_ *testing.T, code string) {

@@ -223,13 +223,15 @@ func parameters(s *registry.Script, in *NewScript, found *jscalls.Script) error 
 	}
 	if len(in.Inputs) == 0 {
 		required := []string{}
-		for _, name := range found.Arguments { // that the script reads by itself: of what kind they are it does not say
-			if _, has := properties[name]; !has {
-				properties[name] = map[string]any{}
-				required = append(required, name)
+		for _, a := range found.Arguments { // that the script reads by itself: of what kind they are it does not say
+			if _, has := properties[a.Name]; !has {
+				properties[a.Name] = map[string]any{}
+				if !a.Optional {
+					required = append(required, a.Name)
+				}
 			}
 		}
-		schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+		schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": found.OpenArguments}
 		if len(required) > 0 {
 			schema["required"] = required
 		}
