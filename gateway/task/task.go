@@ -1,7 +1,6 @@
-// Package task keeps which tasks MCP servers made for whom: those that a server makes of a call
-// (extension io.modelcontextprotocol/tasks), and those that clients of 2025-11-25 ask for. A client knows a task by a name that this node gave it
-// and that nobody can guess; the server's own name never leaves the node, and another caller
-// or toolset finds no task by it.
+// Package task records which caller owns each task of an MCP server: those that a server makes of a call (extension
+// io.modelcontextprotocol/tasks), and those that clients of 2025-11-25 ask for. A client knows a task by a name that this node gave it and that
+// nobody can guess; the server's own name never leaves the node, and another caller or toolset finds no task by it.
 //
 // It runs nothing and asks nobody: the server keeps the task, and package call asks for it.
 package task
