@@ -22,7 +22,7 @@ type listAlertRulesInput struct {
 // AlertRuleInput is the path of a rule.
 type AlertRuleInput struct {
 	Name    string `path:"name" maxLength:"64"`
-	Toolset string `query:"toolset" maxLength:"128" doc:"Of a preset: as it is for this toolset, by id or slug."`
+	Toolset string `query:"toolset" maxLength:"128" doc:"Of a preset: its settings for this toolset, by id or slug."`
 }
 
 type createAlertRuleInput struct{ Body alert.NewRule }
@@ -65,7 +65,7 @@ func registerAlertRules(s *Server) {
 	tags := []string{"alerts"}
 	register(s, huma.Operation{
 		OperationID: "list-alert-rules", Method: http.MethodGet, Path: "/v1/alert-rules", Summary: "List the rules over usage", Tags: tags,
-		Description: "Presets first, then own rules by name, unless orderBy says otherwise. Presets are there from the start; each is listed for the workspace, and once more for every toolset that has settings of its own.",
+		Description: "Presets first, then own rules by name, unless orderBy says otherwise. Presets always exist; each is listed for the workspace, and once more for every toolset that overrides its settings.",
 	}, of(s, listAlertRules))
 	register(s, huma.Operation{
 		OperationID: "create-alert-rule", Method: http.MethodPost, Path: "/v1/alert-rules", Summary: "Add a rule over usage", Tags: tags, DefaultStatus: http.StatusCreated,
@@ -87,7 +87,7 @@ func registerAlertRules(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-alert-rule", Method: http.MethodPatch, Path: "/v1/alert-rules/{name}", Summary: "Change a rule, or switch it off and on", Tags: tags,
-		Description: "What is absent stays; null makes it as it is from the start: a filter such as tool is gone then. A preset is changed for all toolsets, or with toolset for one.",
+		Description: "Absent members stay unchanged; null restores the default: a filter such as tool is removed. A preset is changed for all toolsets, or with toolset for one.",
 	}, func(ctx context.Context, in *changeAlertRuleInput) (*alertRuleOutput, error) {
 		ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
 		if err != nil {
@@ -97,7 +97,7 @@ func registerAlertRules(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "delete-alert-rule", Method: http.MethodDelete, Path: "/v1/alert-rules/{name}", Summary: "Remove a rule, or the settings of a preset", Tags: tags,
-		DefaultStatus: http.StatusNoContent, Description: "Its alerts are resolved. A preset is as it was from the start then.",
+		DefaultStatus: http.StatusNoContent, Description: "Its alerts are resolved. A preset gets its default settings again.",
 	}, func(ctx context.Context, in *deleteAlertRuleInput) (*struct{}, error) {
 		ts, err := usage.ToolsetID(ctx, s.workspace(ctx), in.Toolset)
 		if err != nil {

@@ -16,7 +16,7 @@ type verifyAuditInput struct{ Body *audit.VerifyAudit }
 func registerAudit(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-audit", Method: http.MethodGet, Path: "/v1/audit", Summary: "Read the audit log, newest first", Tags: []string{"audit"},
-		Description: "Every write, every deploy and every refused one; requests that were refused for who sent them are sampled. " +
+		Description: "Every write, every deploy and every refused one; requests that failed authentication or authorization are sampled. " +
 			"Records are chained by hashes and never changed.",
 	}, paged(s, "/v1/audit", func(ws *store.Workspace, ctx context.Context, p store.Page) ([]audit.AuditRecord, string, error) {
 		return audit.Page(ctx, ws, p)

@@ -26,7 +26,7 @@ func registerCatalog(s *Server) {
 	tags := []string{"catalog"}
 	register(s, huma.Operation{
 		OperationID: "list-catalog", Method: http.MethodGet, Path: "/v1/catalog", Summary: "List the pre-built connectors", Tags: tags,
-		Description: "A toolset is made of one with POST /v1/toolsets and source.catalog.",
+		Description: "POST /v1/toolsets with source.catalog creates a toolset from one.",
 	}, func(ctx context.Context, in *listCatalogInput) (*bodyOutput[List[catalog.EntryOutline]], error) {
 		q, err := listing.Parse(&catalog.EntryList.Spec, "", in.Filter, in.OrderBy, s.now())
 		if err != nil {

@@ -26,7 +26,7 @@ type updateEntryInput struct {
 func registerEntryUpdates(s *Server) {
 	const path = "/v1/toolsets/{id}/catalog-update"
 	register(s, huma.Operation{
-		OperationID: "update-toolset-entry", Method: http.MethodPost, Path: path, Summary: "Take over the entry of the catalog as it is now", Tags: []string{"catalog"},
+		OperationID: "update-toolset-entry", Method: http.MethodPost, Path: path, Summary: "Update a connector to the current version of its catalog entry", Tags: []string{"catalog"},
 		Description: "For a connector that was made of an entry: tools, names, descriptions, answers, authentication header and addresses that are as the older version of the entry said become " +
 			"what the newer says; everything the operator edited stays. Changes that break nothing are tested and deployed when the toolset is live; breaking ones wait in the draft, " +
 			"and so does a new address of calls until its credential may be sent there. With If-Match, nothing is done when the toolset was changed since it was read.",

@@ -107,7 +107,7 @@ func registerConnectorRequests(s *Server) {
 		return connectorRequest(ctx, s)(s.workspace(ctx).ConnectorRequest(ctx, in.ID))
 	})
 	register(s, huma.Operation{
-		OperationID: "patch-connector-request", Method: http.MethodPatch, Path: path + "/{id}", Summary: "Say what becomes of a request", Tags: tags,
+		OperationID: "patch-connector-request", Method: http.MethodPatch, Path: path + "/{id}", Summary: "Set the state of a request", Tags: tags,
 		Description: "When it is published, a notice request.published goes to the channels, which names those who asked and voted.",
 	}, func(ctx context.Context, in *changeConnectorRequestInput) (*connectorRequestOutput, error) {
 		return connectorRequest(ctx, s)(s.wanted.Change(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body))

@@ -65,7 +65,7 @@ type rollbackInput struct {
 func registerLifecycle(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "rollback-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/rollback", Summary: "Go back to an older revision", Tags: []string{"toolsets"},
-		Description: "Publishes the digest of an older revision as a new revision. The draft becomes what is live; what it was is kept aside under a name (see list-kept-drafts).",
+		Description: "Publishes the digest of an older revision as a new revision. The draft becomes identical to it; its earlier state is set aside under a name (see list-kept-drafts).",
 	}, of(s, rollback))
 	register(s, huma.Operation{
 		OperationID: "collect-garbage", Method: http.MethodPost, Path: "/v1/registry/collect", Summary: "Remove what nothing needs from the registry", Tags: []string{"registry"},

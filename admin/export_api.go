@@ -47,7 +47,7 @@ type importInput struct {
 }
 
 type importOutput struct {
-	ETag string `header:"ETag" doc:"Of the workspace as it is now."`
+	ETag string `header:"ETag" doc:"Of the present state of the workspace."`
 	Body declare.ImportPlan
 }
 

@@ -20,8 +20,8 @@ const streamPatience = 10 * time.Second
 
 // watchInput asks for changes.
 type watchInput struct {
-	Since string `query:"lastEventId" maxLength:"400" doc:"As Last-Event-ID, which counts where both are sent: for a stream that a page begins anew."`
-	After string `header:"Last-Event-ID" maxLength:"400" doc:"id of the last event that was received: what changed after it is told first. Browsers send it when they connect again."`
+	Since string `query:"lastEventId" maxLength:"400" doc:"As Last-Event-ID, which takes precedence: for a stream that a page opens again."`
+	After string `header:"Last-Event-ID" maxLength:"400" doc:"id of the last received event: later changes are sent first. Browsers send it when they reconnect."`
 }
 
 // ChangedRecords says which records are to be read again.

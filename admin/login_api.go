@@ -148,7 +148,7 @@ func registerUsers(s *Server, path string, tags []string) {
 	register(s, huma.Operation{
 		OperationID: "revoke-user-login", Method: http.MethodDelete, Path: path + "/{user}", Summary: "Forget the login of a caller", Tags: tags,
 		DefaultStatus: http.StatusNoContent,
-		Description:   "Their tokens are destroyed here and forgotten by every gateway at once; their next call is answered with a link to log in again. The authorization server is told where it says where (RFC 7009).",
+		Description:   "Their tokens are destroyed here and on every gateway at once; their next call is answered with a link to log in again. The tokens are revoked at the authorization server where it has a revocation endpoint (RFC 7009).",
 	}, func(ctx context.Context, in *userLoginInput) (*struct{}, error) {
 		ws := s.workspace(ctx)
 		ts, err := ws.FindToolset(ctx, in.ID)

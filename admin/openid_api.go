@@ -33,7 +33,7 @@ type OpenIDConnect struct {
 	Secret      bool              `json:"clientSecretSet" doc:"The client has a secret, which is never shown."`
 	Scopes      []string          `json:"scopes,omitempty"`
 	GroupsClaim string            `json:"groupsClaim,omitempty" doc:"The claim that names the groups." example:"groups"`
-	Roles       map[string]string `json:"roles,omitempty" doc:"Roles of groups. With some, each login sets the role of its member, and makes a member of who is none. Without any, only those who are members sign in, and keep their role."`
+	Roles       map[string]string `json:"roles,omitempty" doc:"Roles of groups. With some, each login sets the role of the member, and adds those who are not members yet. Without any, only members can sign in, and they keep their role."`
 	RedirectURL string            `json:"redirectUrl" doc:"What the client at the provider must allow." example:"https://sluice.example.com/openid/callback"`
 }
 

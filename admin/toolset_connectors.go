@@ -83,7 +83,7 @@ func registerToolsetConnectors(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset-connector", Method: http.MethodPatch, Path: one, Summary: "Change a connector of a toolset", Tags: tags,
-		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
+		Description: "A change makes a new draft; the live revision stays until the draft is tested or deployed. Needs If-Match.",
 	}, func(ctx context.Context, in *patchConnectorInput) (*connectorOutput, error) {
 		ws := s.workspace(ctx)
 		d, err := s.drafts.PatchConnector(ctx, ws, in.ID, in.Connector, &in.MatchInput, &in.Body)
@@ -99,7 +99,7 @@ func registerToolsetConnectors(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "remove-toolset-connector", Method: http.MethodDelete, Path: one, Summary: "Take a connector out of a toolset", Tags: tags,
-		Description: "Its edits, its examples and its credential go with it; what is live stays until the draft is tested or deployed, but its tools answer with an error " +
+		Description: "Its edits, its examples and its credential are deleted with it; the live revision stays until the draft is tested or deployed, but its tools answer with an error " +
 			"where they need the credential. The other tools keep their names. The last connector stays. Needs If-Match.",
 	}, func(ctx context.Context, in *deleteConnectorInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)

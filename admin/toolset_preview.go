@@ -20,9 +20,9 @@ func registerPreviews(s *Server) {
 	tags := []string{"toolsets"}
 	const path = "/v1/toolsets/{id}/preview"
 	register(s, huma.Operation{
-		OperationID: "create-draft-preview", Method: http.MethodPost, Path: path, Summary: "Serve the draft at a URL of its own for a while", Tags: tags,
+		OperationID: "create-draft-preview", Method: http.MethodPost, Path: path, Summary: "Serve the draft at a temporary URL", Tags: tags,
 		DefaultStatus: http.StatusCreated,
-		Description: "The gateway of this node serves the draft as it is now at an address that is listed nowhere, to whoever shows the token of this answer. " +
+		Description: "The gateway of this node serves the current draft at an unlisted address, to callers with the token in this answer. " +
 			"What is live does not change, and nothing is counted. A new preview takes the place of the one before. Edges serve no previews.",
 	}, func(ctx context.Context, in *createPreviewInput) (*bodyOutput[rollout.DraftPreview], error) {
 		return pointed(s.rollouts.PreviewDraft(ctx, s.workspace(ctx), in.ID, &in.MatchInput, in.Body))

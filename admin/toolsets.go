@@ -78,7 +78,7 @@ func registerToolsets(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "patch-toolset", Method: http.MethodPatch, Path: "/v1/toolsets/{id}", Summary: "Change a toolset", Tags: tags,
-		Description: "A change makes a new draft; what is live stays until the draft is tested or deployed. Needs If-Match.",
+		Description: "A change makes a new draft; the live revision stays until the draft is tested or deployed. Needs If-Match.",
 	}, func(ctx context.Context, in *patchInput) (*toolsetOutput, error) {
 		ws := s.workspace(ctx)
 		d, err := s.drafts.Patch(ctx, ws, in.ID, &in.MatchInput, &in.Body)

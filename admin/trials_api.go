@@ -61,8 +61,8 @@ func registerTrials(s *Server) {
 		return answer(s.trials.List(ctx, ws, ts))
 	})
 	register(s, huma.Operation{
-		OperationID: "start-rollout", Method: http.MethodPost, Path: path, Summary: "Roll the draft out beside what is live", Tags: tags, DefaultStatus: http.StatusCreated,
-		Description: "The draft as it is now becomes a candidate: in the shadow of all calls, or as a canary for a share of the callers. What is live stays live. " +
+		OperationID: "start-rollout", Method: http.MethodPost, Path: path, Summary: "Roll the draft out beside the live revision", Tags: tags, DefaultStatus: http.StatusCreated,
+		Description: "The current draft becomes a candidate: in the shadow of all calls, or as a canary for a share of the callers. The live revision stays live. " +
 			"It needs a passed test of the draft, or a reason. While it runs, the draft may change and is not deployed; going back to an older revision ends it.",
 	}, func(ctx context.Context, in *startRolloutInput) (*startedOutput, error) {
 		ws := s.workspace(ctx)
@@ -91,7 +91,7 @@ func registerTrials(s *Server) {
 		Description: "It becomes the next revision, as if its draft had been deployed.",
 	}, endRollout(s, (*trial.Room).Promote))
 	register(s, huma.Operation{
-		OperationID: "abort-rollout", Method: http.MethodPost, Path: path + "/{rollout}/abort", Summary: "End a roll-out: what is live goes on", Tags: tags, DefaultStatus: http.StatusOK,
+		OperationID: "abort-rollout", Method: http.MethodPost, Path: path + "/{rollout}/abort", Summary: "End a roll-out; the live revision stays", Tags: tags, DefaultStatus: http.StatusOK,
 	}, endRollout(s, (*trial.Room).Abort))
 }
 

@@ -90,7 +90,7 @@ func registerCalls(s *Server) {
 	})
 	register(s, huma.Operation{
 		OperationID: "set-capture", Method: http.MethodPut, Path: path, Summary: "Set what the call log keeps of calls", Tags: tags,
-		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; what does not look like a secret is kept as it is. " +
+		Description: "In force at once, without a new revision of the toolset. Texts are redacted on the node that served the call; text that does not look like a secret is kept. " +
 			"If-Match: the ETag of the toolset's access.",
 	}, func(ctx context.Context, in *setCaptureInput) (*bodyOutput[access.CaptureSettings], error) {
 		ws := s.workspace(ctx)

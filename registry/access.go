@@ -112,7 +112,7 @@ func (d *AccessDocument) Validate() error {
 	f.check((d.JWT != nil) == (d.Mode == AccessJWT), "/jwt", "mode jwt, and only it, needs an issuer")
 	f.check(len(d.Tokens) <= MaxAccessTokens, "/tokens", "%d tokens are more than %d", len(d.Tokens), MaxAccessTokens)
 	d.Limits.validate(f, "/limits")
-	f.check(ValidCapture(d.Capture), "/capture", "capture %.80q is none of off, errors, all", d.Capture)
+	f.check(validCapture(d.Capture), "/capture", "capture %.80q is none of off, errors, all", d.Capture)
 	ids, hashes := make(map[string]bool, len(d.Tokens)), make(map[string]bool, len(d.Tokens))
 	for i := range d.Tokens {
 		if f.full() {

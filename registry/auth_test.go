@@ -19,7 +19,7 @@ func TestAuthShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ParseToolset(b); err != nil {
+			if _, err := parseToolset(b); err != nil {
 				t.Errorf("%+v is not read again: %v", a, err)
 			}
 			return nil

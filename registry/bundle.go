@@ -21,10 +21,10 @@ func (t *Toolset) Encode() ([]byte, error) {
 	return encode(t, MaxToolsetBytes, problem.InvalidArgument, "toolset")
 }
 
-// ParseToolset reads a toolset document. It refuses unknown fields, duplicate
+// parseToolset reads a toolset document. It refuses unknown fields, duplicate
 // fields, trailing bytes, more than [MaxToolsetBytes] and whatever Validate
 // refuses, as *problem.Error. It does not keep b.
-func ParseToolset(b []byte) (*Toolset, error) {
+func parseToolset(b []byte) (*Toolset, error) {
 	t := new(Toolset)
 	if err := decode(b, t, MaxToolsetBytes, problem.InvalidPlugin, "toolset"); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func OpenBundle(module []byte) (*Toolset, [][]byte, error) {
 	if m.Kind != manifest.Toolset {
 		return nil, nil, problem.New(problem.InvalidPlugin, "the plugin is a %s, not a toolset", m.Kind)
 	}
-	t, err := ParseToolset(m.Toolset)
+	t, err := parseToolset(m.Toolset)
 	if err != nil {
 		return nil, nil, err
 	}

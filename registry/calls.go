@@ -37,8 +37,8 @@ const (
 	CaptureAll = "all"
 )
 
-// ValidCapture reports whether s is one of those above, or empty.
-func ValidCapture(s string) bool {
+// validCapture reports whether s is one of those above, or empty.
+func validCapture(s string) bool {
 	return s == "" || s == CaptureOff || s == CaptureErrors || s == CaptureAll
 }
 

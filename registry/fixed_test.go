@@ -61,7 +61,7 @@ func TestFixedOver(t *testing.T) {
 
 // TestFixedTwice: a document that has a value twice says two things.
 func TestFixedTwice(t *testing.T) {
-	_, err := ParseToolset([]byte(`{"workspace":"w","id":"i","slug":"s","name":"n","connectors":[{"name":"c","fixed":{"a":1,"\u0061":2}}]}`))
+	_, err := parseToolset([]byte(`{"workspace":"w","id":"i","slug":"s","name":"n","connectors":[{"name":"c","fixed":{"a":1,"\u0061":2}}]}`))
 	if err == nil || !strings.Contains(err.Error(), `"a" twice`) {
 		t.Errorf("%v", err)
 	}

@@ -32,7 +32,7 @@ func TestToolsetRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ParseToolset(b)
+	got, err := parseToolset(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestStrictReading(t *testing.T) {
 		if in == string(b) {
 			t.Fatalf("%q is not in %s", old, b)
 		}
-		p := problem.As(errOf(ParseToolset([]byte(in))))
+		p := problem.As(errOf(parseToolset([]byte(in))))
 		if p == nil || p.Kind != problem.InvalidPlugin || p.Place.Pointer != pointer {
 			t.Fatalf("%s -> %s: %+v; want a refusal at %q", old, replacement, p, pointer)
 		}
@@ -156,15 +156,15 @@ func TestStrictReading(t *testing.T) {
 	f(`"method":`, `"METHOD":`, "/tools/0")
 	f(`"ttlSeconds":60`, `"ttlSeconds":"60"`, "")
 	for _, in := range []string{"", "null", "[]", "1", string(b) + "x", string(b) + "{}", string(b[:len(b)-1]), "\xef\xbb\xbf" + string(b)} {
-		if _, err := ParseToolset([]byte(in)); err == nil {
+		if _, err := parseToolset([]byte(in)); err == nil {
 			t.Errorf("%.40q is accepted", in)
 		}
 	}
 	space := bytes.Repeat([]byte{' '}, MaxToolsetBytes-len(b))
-	if _, err := ParseToolset(append(space, b...)); err != nil {
+	if _, err := parseToolset(append(space, b...)); err != nil {
 		t.Errorf("%d bytes: %v", MaxToolsetBytes, err)
 	}
-	if _, err := ParseToolset(append(append(space, ' '), b...)); err == nil {
+	if _, err := parseToolset(append(append(space, ' '), b...)); err == nil {
 		t.Errorf("%d bytes are accepted", MaxToolsetBytes+1)
 	}
 }
@@ -270,7 +270,7 @@ func FuzzParseToolset(f *testing.F) {
 	}
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		toolset, err := ParseToolset(b)
+		toolset, err := parseToolset(b)
 		if err != nil {
 			return
 		}
@@ -278,7 +278,7 @@ func FuzzParseToolset(f *testing.F) {
 		if err != nil {
 			t.Fatalf("parsed and cannot be encoded: %v", err)
 		}
-		again, err := ParseToolset(first)
+		again, err := parseToolset(first)
 		if err != nil {
 			t.Fatalf("encoded and cannot be parsed: %v", err)
 		}

@@ -25,9 +25,9 @@ func (s *sinceLive) why() string {
 	case len(s.moved) > 0:
 		return s.moved[0].Why()
 	case s.breaking == 1:
-		return "a tool changes in a breaking way since what is live"
+		return "a tool changes in a breaking way since the live revision"
 	case s.breaking > 1:
-		return fmt.Sprintf("%d tools change in a breaking way since what is live", s.breaking)
+		return fmt.Sprintf("%d tools change in a breaking way since the live revision", s.breaking)
 	}
 	return ""
 }
@@ -40,7 +40,7 @@ func (c *change) sinceLive(ctx context.Context) (out sinceLive, err error) {
 	}
 	live, err := r.Publisher.Toolset(ctx, d.Toolset.LiveRepository, registry.Digest(d.Toolset.LiveDigest))
 	if err != nil {
-		return out, fmt.Errorf("reading what is live of toolset %s: %w", d.Toolset.ID, err)
+		return out, fmt.Errorf("reading the live revision of toolset %s: %w", d.Toolset.ID, err)
 	}
 	for i := range live.Connectors {
 		ref := &live.Connectors[i]
@@ -58,7 +58,7 @@ func (c *change) sinceLive(ctx context.Context) (out sinceLive, err error) {
 		}
 		tools, err := connector.Diff(conn.Opened, part.Conn.Opened)
 		if err != nil {
-			return out, fmt.Errorf("comparing connector %s with what is live: %w", ref.Name, err)
+			return out, fmt.Errorf("comparing connector %s with the live revision: %w", ref.Name, err)
 		}
 		for i := range tools {
 			if breaks(&tools[i]) {

@@ -31,7 +31,7 @@ type CreateToolset struct {
 	Auth         *credential.SetAuth  `json:"authentication,omitempty"`
 	Login        string               `json:"login,omitempty" maxLength:"64" doc:"A finished login at the MCP server (POST /v1/mcp/logins), whose configuration and tokens the toolset takes over. Of authentication only perUser counts then."`
 	Policy       string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. pin: the change waits until it is accepted; warn: what is added is deployed, everything else waits; follow: it is deployed, unless it has new text that is written for a model. Default: pin."`
-	Stateless    bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Stateless    bool                 `json:"stateless,omitempty" doc:"The operator declares that the MCP server keeps no state of a caller between calls: all callers of the toolset share one session, unauthenticated ones included. Default: a session for each caller, unless the server has no sessions."`
 	Access       string               `json:"access,omitempty" enum:"none,token" doc:"Who may open the URL of a new toolset. none: everybody who reaches it; token: who has the access token that the answer shows once. Default: token where others than this machine reach the gateway, and on a control plane without one; else none."`
 	Test         *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one."`
 	Deploy       *CreateDeploy        `json:"deploy,omitempty"`
@@ -54,7 +54,7 @@ type MCPSource struct {
 type RefreshRequest struct {
 	Connector      string               `json:"connector,omitempty" maxLength:"63" doc:"Which one, of a toolset with several."`
 	DryRun         bool                 `json:"dryRun,omitempty" doc:"Say what would change, and change nothing."`
-	Force          bool                 `json:"force,omitempty" doc:"Read it even when the server says that it is as it was."`
+	Force          bool                 `json:"force,omitempty" doc:"Read it even when the server reports it as unchanged."`
 	Hold           bool                 `json:"hold,omitempty" doc:"As on a schedule: what breaks something waits outside of the draft until it is accepted, and so does everything while the draft has changes that are not live."`
 	Accept         bool                 `json:"accept,omitempty" doc:"Take over what an MCP server changed though the policy is pin; breaking changes too."`
 	AcceptBreaking bool                 `json:"acceptBreaking,omitempty" doc:"Test and deploy breaking changes too; without it they wait in the draft."`
@@ -84,7 +84,7 @@ type AddConnector struct {
 	Auth      *credential.SetAuth  `json:"authentication,omitempty"`
 	Policy    string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools. Default: pin."`
 	Test      *rollout.TestRequest `json:"test,omitempty" doc:"Which tool to test with. Default: the first safe one of this connector."`
-	Stateless bool                 `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Stateless bool                 `json:"stateless,omitempty" doc:"The operator declares that the MCP server keeps no state of a caller between calls: all callers of the toolset share one session, unauthenticated ones included. Default: a session for each caller, unless the server has no sessions."`
 	Deploy    *CreateDeploy        `json:"deploy,omitempty"`
 }
 

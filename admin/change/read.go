@@ -41,7 +41,7 @@ func (r *Reader) adopt(ctx context.Context, in *CreateToolset) (err error) {
 		return nil
 	}
 	if in.Source.MCP == nil {
-		return problem.New(problem.InvalidArgument, "a login belongs to an MCP server").At("", 0, 0, "/login")
+		return problem.New(problem.InvalidArgument, "a login is for MCP servers only").At("", 0, 0, "/login")
 	}
 	u, err := mcpserver.CheckURL(in.Source.MCP.URL)
 	if err != nil {

@@ -181,7 +181,7 @@ func (r *Room) checkSpecification(ctx context.Context, row *store.ToolsetSource)
 		return nil
 	}
 	text, failures := request.Detail(fault), int64(0)
-	r.Log.LogAttrs(ctx, slog.LevelWarn, "a specification could not be read again, its toolset stays as it is",
+	r.Log.LogAttrs(ctx, slog.LevelWarn, "a specification could not be read again, and its toolset stays unchanged",
 		slog.String("toolset", ts.Slug), slog.String("connector", row.Connector), slog.Any("error", fault))
 	err = ws.Update(ctx, func(tx *store.Tx) (err error) {
 		if failures, err = tx.SourceFailed(ctx, ts.ID, row.Connector, text); err != nil || failures > 1 {

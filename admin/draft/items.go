@@ -96,9 +96,9 @@ func (d *Draft) PatchItem(before []toolset.Item, in *ItemUpdate, at string) erro
 	return nil
 }
 
-// CheckPrompts refuses a name chosen for a prompt that another one has: gateways would give
+// checkPrompts refuses a name chosen for a prompt that another one has: gateways would give
 // it a longer one.
-func CheckPrompts(items []toolset.Item) error {
+func checkPrompts(items []toolset.Item) error {
 	for i := range items {
 		it := &items[i]
 		if it.Kind != "prompt" || !it.Enabled || it.Name == it.OriginalName {
@@ -127,7 +127,7 @@ func (r *Room) UpdateItems(ctx context.Context, ws *store.Workspace, id string, 
 		}
 	}
 	after := d.Items()
-	if err := CheckPrompts(after); err != nil {
+	if err := checkPrompts(after); err != nil {
 		return nil, err
 	}
 	if d.Empty() {

@@ -23,16 +23,16 @@ type PatchToolset struct {
 	BaseURL      *string                `json:"baseUrl,omitempty" maxLength:"2048"`
 	Profile      *string                `json:"profile,omitempty" enum:"off,lossless,concise" null:"\"lossless\""`
 	Cache        *PatchedTTL            `json:"cache,omitempty" doc:"ttlSeconds 0 turns the cache off."`
-	UseCase      *string                `json:"useCase,omitempty" maxLength:"4096" doc:"What the toolset is for. Setting it chooses tools anew."`
+	UseCase      *string                `json:"useCase,omitempty" maxLength:"4096" doc:"Use case of the toolset. Setting it chooses the tools again."`
 	Selection    *string                `json:"selection,omitempty" enum:"all,use-case,search,code" null:"\"all\"" doc:"Which tools clients list; use-case needs useCase."`
 	Batch        *bool                  `json:"batch,omitempty" doc:"Offer the tool batch, which makes many calls at once."`
 	Destructive  *bool                  `json:"scriptsMayDestroy,omitempty" doc:"Scripts and batches may call tools that may destroy data. Only with the selection code or batch."`
 	ScriptLimits *registry.ScriptLimits `json:"scriptLimits,omitempty" doc:"What each script may use, all of it; {} restores the defaults."`
 	Learn        *bool                  `json:"learn,omitempty" doc:"Keep the searches of agents, redacted, that a successful call of a tool they found follows, as examples of that tool. Only with the selection search."`
 	Policy       *string                `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
-	Stateless    *bool                  `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Stateless    *bool                  `json:"stateless,omitempty" doc:"The operator declares that the MCP server keeps no state of a caller between calls: all callers of the toolset share one session, unauthenticated ones included. Default: a session for each caller, unless the server has no sessions."`
 
-	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of answers."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"Settings of answers."`
 }
 
 // UnmarshalJSON decodes a merge patch.
@@ -50,10 +50,10 @@ type PatchedTTL struct {
 type PatchConnector struct {
 	BaseURL *string               `json:"baseUrl,omitempty" maxLength:"2048"`
 	Policy  *string               `json:"upstreamPolicy,omitempty" enum:"pin,warn,follow" doc:"What happens when the MCP server changes its tools."`
-	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its tools' answers."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"Settings of its tools' answers."`
 
 	Fixed     map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, of each tool that takes an argument of that name; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
-	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator's word that the MCP server keeps nothing of a caller between calls: all callers of the toolset share one session, those whom nobody knows, too. Default: a session for each caller, unless the server gives none."`
+	Stateless *bool                      `json:"stateless,omitempty" doc:"The operator declares that the MCP server keeps no state of a caller between calls: all callers of the toolset share one session, unauthenticated ones included. Default: a session for each caller, unless the server has no sessions."`
 
 	unfix bool // fixed is null: no argument has a fixed value any more
 }

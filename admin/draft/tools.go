@@ -252,7 +252,7 @@ type PatchTool struct {
 	Description *string `json:"description,omitempty" maxLength:"16384"`
 	Enabled     *bool   `json:"enabled,omitempty" null:"true"`
 
-	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"What is made of its answers."`
+	Answers *toolset.PatchAnswers `json:"answers,omitempty" doc:"Settings of its answers."`
 
 	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, where what was generated is wrong. Absent members stay; {} restores what was generated."`
 
@@ -283,7 +283,7 @@ type BatchUpdate struct {
 
 // ToolUpdate is one change of a batch.
 type ToolUpdate struct {
-	Tool string `json:"tool" doc:"Name as it is now." minLength:"1" maxLength:"64"`
+	Tool string `json:"tool" doc:"Present name." minLength:"1" maxLength:"64"`
 	PatchTool
 }
 

@@ -41,7 +41,7 @@ func (r *Room) FollowKeys(ctx context.Context, signAccess func(context.Context, 
 	if err != nil {
 		return fmt.Errorf("making a release with the new release key: %w", err)
 	}
-	r.o.Log.LogAttrs(ctx, slog.LevelInfo, "the release key was replaced, edges are told", slog.Int("access_documents", documents),
+	r.o.Log.LogAttrs(ctx, slog.LevelInfo, "the release key was replaced, and edges are notified", slog.Int("access_documents", documents),
 		slog.Uint64("revision", rel.Release().Revision), slog.String("key", rel.Signer().KeyID[:16]))
 	return nil
 }

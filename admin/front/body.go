@@ -73,7 +73,7 @@ func bodyError(r *http.Request, err error) error {
 		}
 		return p
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return StatusProblem(http.StatusRequestTimeout, fmt.Sprintf("the request body did not arrive within %v", bodyTimeout))
+		return statusProblem(http.StatusRequestTimeout, fmt.Sprintf("the request body did not arrive within %v", bodyTimeout))
 	}
 	return problem.New(problem.InvalidArgument, "the request body ended early").Because(err)
 }

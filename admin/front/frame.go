@@ -86,7 +86,7 @@ func (f *Room) Framed(next http.HandlerFunc) http.Handler {
 			f.WriteProblem(w, r, ProblemOf(errors.New("panic")))
 		}()
 		if !f.Hosts[hostName(r.Host)] && !cluster.HostChecked(r.Context()) {
-			f.WriteProblem(w, r, problem.New(problem.Forbidden, "this listener does not answer for that host name").
+			f.WriteProblem(w, r, problem.New(problem.Forbidden, "this listener does not serve that host name").
 				Fix("use the address it listens on, or allow the name in the configuration"))
 			return
 		}

@@ -156,7 +156,7 @@ func TestEnumFault(t *testing.T) {
 		{message, 7, "the value is not one of off, lossless, concise"},
 		{"expected string", "losless", "expected string"},
 	} {
-		p := StatusProblem(422, "validation failed", &huma.ErrorDetail{Message: row.message, Location: "body.profile", Value: row.value})
+		p := statusProblem(422, "validation failed", &huma.ErrorDetail{Message: row.message, Location: "body.profile", Value: row.value})
 		if len(p.Errors) != 1 || p.Errors[0].Detail != row.want || p.Errors[0].Location != "body.profile" {
 			t.Errorf("%v: %+v, want %q", row.value, p.Errors, row.want)
 		}

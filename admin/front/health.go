@@ -65,7 +65,7 @@ func (h *Health) Serve(w http.ResponseWriter, r *http.Request) {
 // toolsets of every workspace.
 func (h *Health) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	if request.Of(r.Context()).Token.WorkspaceID != request.Operator {
-		h.Front.WriteProblem(w, r, problem.New(problem.Forbidden, "metrics are of all workspaces, and the token is of one").
+		h.Front.WriteProblem(w, r, problem.New(problem.Forbidden, "metrics cover all workspaces, and the token belongs to one").
 			Fix("use a token of workspace %q; the role viewer is enough", request.Operator))
 		return
 	}

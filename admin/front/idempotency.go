@@ -65,7 +65,7 @@ func (f *Room) Idempotent(next http.HandlerFunc) http.HandlerFunc {
 		case old == nil:
 			f.first(w, r, row, next)
 		case !f.Keyring.HasFingerprint(identity, old.Fingerprint):
-			f.WriteProblem(w, r, StatusProblem(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request"))
+			f.WriteProblem(w, r, statusProblem(http.StatusUnprocessableEntity, "this Idempotency-Key was used for another request"))
 		case old.State != store.KeyDone:
 			w.Header().Set("Retry-After", "1")
 			f.WriteProblem(w, r, problem.New(problem.Conflict, "the first request with this Idempotency-Key still runs").Fix("repeat it in a moment"))

@@ -131,8 +131,8 @@ func fragment(pointer string) string {
 	return b.String()
 }
 
-// StatusProblem makes the problem of an error that huma or the router found.
-func StatusProblem(status int, detail string, errs ...error) *Problem {
+// statusProblem makes the problem of an error that huma or the router found.
+func statusProblem(status int, detail string, errs ...error) *Problem {
 	p := &Problem{Status: status, Title: http.StatusText(status), Detail: detail, Code: codeInvalidRequest}
 	switch status {
 	case http.StatusNotFound:
@@ -198,10 +198,10 @@ func withoutValue(message string) string {
 // repeats the values it was sent.
 var Adapt = sync.OnceFunc(func() {
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
-		return StatusProblem(status, msg, errs...)
+		return statusProblem(status, msg, errs...)
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		p := StatusProblem(status, msg, errs...)
+		p := statusProblem(status, msg, errs...)
 		if ctx != nil {
 			p.Instance = instanceOf(ctx.Context())
 		}
@@ -250,5 +250,5 @@ func (f *Room) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 
 // NotAllowed is the problem of a method that a resource does not know.
 func NotAllowed(r *http.Request) *Problem {
-	return StatusProblem(http.StatusMethodNotAllowed, "the resource does not support the method "+request.SafeMethod(r.Method))
+	return statusProblem(http.StatusMethodNotAllowed, "the resource does not support the method "+request.SafeMethod(r.Method))
 }

@@ -124,7 +124,7 @@ func (f *Room) withSession(next http.HandlerFunc) http.HandlerFunc {
 func (f *Room) FromConsole(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !session.SameOrigin(r.Method, r.Header, request.Of(r.Context()).Base, f.PublicURL) {
-			f.WriteProblem(w, r, problem.New(problem.Forbidden, "the request does not come from a page of the console").
+			f.WriteProblem(w, r, problem.New(problem.Forbidden, "the request was not sent by a page of the console").
 				Fix("programs use an API token: Authorization: Bearer slu_…"))
 			return
 		}

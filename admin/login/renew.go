@@ -194,7 +194,7 @@ func (s *Secrets) ask(ctx context.Context, row *store.Credential, sh *credential
 		return nil, nil, problem.New(problem.Unauthenticated, "this tool works with your own account at %s, and you are not logged in there", credential.Host(cmp.Or(sh.Resource, sh.Issuer, sh.AuthorizationURL))).
 			Fix("%s", toLogin)
 	default:
-		return nil, nil, problem.New(problem.Unauthenticated, "nobody is logged in at the authorization server").Fix("%s", toLogin)
+		return nil, nil, problem.New(problem.Unauthenticated, "no user is logged in at the authorization server").Fix("%s", toLogin)
 	}
 	ctx = safedial.WithHolder(ctx, row.ToolsetID)
 	client := have.Client

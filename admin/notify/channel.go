@@ -46,7 +46,7 @@ const (
 // Routes say which notices a channel gets. Absent fields do not restrict.
 type Routes struct {
 	Kinds       []string `json:"kinds,omitempty" maxItems:"50" doc:"Kinds of alerts and types of notices, with globs: upstream.*, key.rotation_due."`
-	MinSeverity string   `json:"minSeverity,omitempty" enum:"info,warning,critical" doc:"Nothing that is less severe; that an alert is over is told where it was reported."`
+	MinSeverity string   `json:"minSeverity,omitempty" enum:"info,warning,critical" doc:"Least severity that is reported. The end of an alert is reported to the channels that reported the alert."`
 	Toolsets    []string `json:"toolsets,omitempty" maxItems:"200" doc:"Only of these toolsets, by id."`
 }
 

@@ -135,7 +135,7 @@ func pack(workspace string, made *connector.Artifact, opened *connector.Connecto
 }
 
 func noTools(name string, spec *openapi.Result) error {
-	e := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", spec.Operations)
+	e := problem.New(problem.InvalidSpec, "none of its %d operations can be made a tool", spec.Operations)
 	e.Place.File = name
 	if spec.Operations == 0 {
 		e.Detail, e.Remedy = "the specification has no operations", "add operations below paths"

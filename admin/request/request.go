@@ -177,7 +177,7 @@ func (in *MatchInput) Check(version uint64, needed bool) error {
 	switch {
 	case in.IfMatch == "" && needed:
 		return problem.New(problem.PreconditionNeed, "the request needs If-Match").
-			Fix("read it first and send its ETag, now %s, so that nobody's change is lost", ETag(version))
+			Fix("read it first and send its ETag, now %s, so that no concurrent change is lost", ETag(version))
 	case in.IfMatch != "" && !Matches(in.IfMatch, version):
 		return Stale(problem.New(problem.Precondition, "it was changed meanwhile; its ETag is %s", ETag(version)).
 			Fix("read it again and repeat the change"), ETag(version))

@@ -133,7 +133,7 @@ func (t *Tx) keepAdministrators(ctx context.Context, change func() error) error 
 		return err
 	}
 	if tokens > 0 && left == 0 {
-		return problem.New(problem.Conflict, "nobody could administer the workspace any more: this member has its last token of an administrator").
+		return problem.New(problem.Conflict, "the workspace would be left without an administrator: this member has its last administrator token").
 			Fix("make a token of another administrator first")
 	}
 	return nil

@@ -85,7 +85,7 @@ func (c *scope) limit(ctx context.Context, now time.Time, row *Token) error {
 	if err != nil {
 		return err
 	}
-	row.Role = LowerRole(row.Role, m.Role)
+	row.Role = lowerRole(row.Role, m.Role)
 	return nil
 }
 

@@ -54,8 +54,8 @@ func RoleAllows(have, need string) bool {
 	return roleRank[need] > 0 && roleRank[have] >= roleRank[need]
 }
 
-// LowerRole returns the one of two roles that may do less.
-func LowerRole(a, b string) string {
+// lowerRole returns the one of two roles that may do less.
+func lowerRole(a, b string) string {
 	if RoleAllows(a, b) {
 		return b
 	}

@@ -28,7 +28,7 @@ type Answers struct {
 	Structured  bool   `json:"structured,omitempty" doc:"Of a toolset or a connector: send outputSchema and structuredContent."`
 	KeepHidden  bool   `json:"keepHidden,omitempty" doc:"Leave control, zero-width, bidirectional and private use characters in answers, which are removed otherwise."`
 
-	TimeoutMs        int   `json:"timeoutMs,omitempty" doc:"Milliseconds an answer may take. Each report of progress of an MCP server begins them anew, up to an hour in all. Default: 30,000."`
+	TimeoutMs        int   `json:"timeoutMs,omitempty" doc:"Milliseconds an answer may take. Each progress report of an MCP server restarts them, up to an hour in all. Default: 30,000."`
 	MaxResponseBytes int64 `json:"maxResponseBytes,omitempty" doc:"The largest answer of the API or server, compressed or not. Default: 16 MiB."`
 }
 

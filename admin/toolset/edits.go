@@ -17,7 +17,7 @@ func EditOf(e *store.ToolEdit) (*registry.ToolEdit, error) {
 	if out.Annotations, err = AnnotationsOf(e.Annotations); err != nil {
 		return nil, err
 	}
-	if out.Arguments, err = ArgumentsOf(e.Arguments); err != nil {
+	if out.Arguments, err = argumentsOf(e.Arguments); err != nil {
 		return nil, err
 	}
 	out.Fixed, err = FixedOf(e.Fixed)

@@ -9,8 +9,8 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// ArgumentsOf reads the names of listed arguments of a record; nil: all are listed.
-func ArgumentsOf(record string) (names []string, err error) {
+// argumentsOf reads the names of listed arguments of a record; nil: all are listed.
+func argumentsOf(record string) (names []string, err error) {
 	if record == "" {
 		return nil, nil
 	}
@@ -22,7 +22,7 @@ func ArgumentsOf(record string) (names []string, err error) {
 
 // ShowArguments are those names, as the API shows them.
 func ShowArguments(record string) []string {
-	names, err := ArgumentsOf(record)
+	names, err := argumentsOf(record)
 	if err != nil {
 		return nil // the record was checked when it was written
 	}

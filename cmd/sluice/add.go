@@ -232,7 +232,7 @@ func (a *app) add(ctx context.Context, c *client.Client, source string, f *addFl
 		return exit.Usagef("the specification and the key cannot both come from stdin")
 	}
 	if f.to != "" && (f.slug != "" || f.selection != "" || f.useCase != "" || f.cacheSeconds != 0) {
-		return exit.Usagef("--slug, --selection, --use-case and --cache are of the whole toolset, not of what is added with --to")
+		return exit.Usagef("--slug, --selection, --use-case and --cache are settings of a whole toolset and cannot be used with --to")
 	}
 	if f.mcp || looksLikeMCP(source) {
 		return a.addServer(ctx, c, source, f)

@@ -64,7 +64,7 @@ says it otherwise. At an MCP server whose entry names a login, you log in.`,
 // addEntry makes a toolset of an entry of the catalog.
 func (a *app) addEntry(ctx context.Context, c *client.Client, f *addFlags) error {
 	if f.to != "" && f.slug != "" {
-		return exit.Usagef("--slug is of the whole toolset, not of what is added with --to")
+		return exit.Usagef("--slug names a whole toolset and cannot be used with --to")
 	}
 	var e catalog.EntryDetail
 	if err := c.Get(ctx, catalogcmd.EntryPath(f.entry.Entry), &e); err != nil {

@@ -99,7 +99,7 @@ func (a *app) serveNode(ctx context.Context, o node.Options) error {
 		case o.Records.Cluster == nil || ctx.Err() != nil:
 			return err
 		case errors.Is(err, node.ErrReplaced):
-			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another control plane has taken over: this one follows it")
+			o.Logger.LogAttrs(ctx, slog.LevelWarn, "another control plane has taken over; this one is a standby now")
 			continue
 		case !joined || err == nil || problem.Is(err, problem.Conflict) || problem.Is(err, problem.InvalidArgument):
 			return err
@@ -132,7 +132,7 @@ func (a *app) serveOnce(ctx context.Context, o node.Options, joined *bool) error
 	case err != nil:
 		o.Logger.LogAttrs(ctx, slog.LevelWarn, "no login link was made; make one with: sluice session link", slog.Any("error", err))
 	case login != "":
-		o.Logger.LogAttrs(ctx, slog.LevelInfo, "nobody can sign in to the console yet: open this link, once and within ten minutes; make another with: sluice session link",
+		o.Logger.LogAttrs(ctx, slog.LevelInfo, "the console has no login yet: open this link within ten minutes (it works once); make another with: sluice session link",
 			slog.String("link", login))
 	}
 	return a.serve(ctx, n, o.Logger)

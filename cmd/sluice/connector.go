@@ -161,7 +161,7 @@ func (a *app) compileConnector(ctx context.Context, spec *specification.Document
 		return connector.Artifact{}, nil, err
 	}
 	if result.Tools == 0 {
-		p := problem.New(problem.InvalidSpec, "none of its %d operations can become a tool", result.Operations)
+		p := problem.New(problem.InvalidSpec, "none of its %d operations can be made a tool", result.Operations)
 		p.Place.File = spec.Name
 		if result.Operations == 0 {
 			p.Detail, p.Remedy = "the specification has no operations", "add operations below paths"

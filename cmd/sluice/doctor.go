@@ -293,7 +293,7 @@ func (d *doctor) toolset(ctx context.Context, name string) {
 		d.url(ctx, t.URL, t.Slug)
 	}
 	if t.Changed && t.Revision > 0 {
-		d.warn("draft", "differs from what is live", "sluice toolset test "+t.Slug)
+		d.warn("draft", "differs from the live revision", "sluice toolset test "+t.Slug)
 	}
 	if t.Authentication == nil && len(t.Methods) > 0 {
 		d.warn("authentication", "the specification asks for "+describe.Methods(t.Methods)+", none is set", setAuthentication(&t.Toolset))

@@ -114,7 +114,7 @@ func showPlan(w io.Writer, p *declare.ImportPlan, d *declared, dryRun bool) {
 			fmt.Fprintln(w)
 			changes(s.Changes)
 			for _, m := range s.Missing {
-				fmt.Fprintf(w, "  ! /%s is missing: the channel is left as it is. Give it in the document, or set the channel up with sluice notify channel add and import again\n", terminal.Printable(m))
+				fmt.Fprintf(w, "  ! /%s is missing: the channel is not changed. Give it in the document, or set the channel up with sluice notify channel add and import again\n", terminal.Printable(m))
 			}
 		}
 	}

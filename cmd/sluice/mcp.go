@@ -257,6 +257,6 @@ func printUpstream(w io.Writer, t *view.ToolsetDetail, c *view.ToolsetConnector)
 		fmt.Fprintf(w, "! it could not be reached then: %s\n", terminal.Printable(u.Fault))
 	}
 	if u.Quarantined {
-		fmt.Fprintf(w, "! it changed its tools, and the change waits\n  next   sluice toolset diff %s%s   then: sluice toolset accept %s%s\n", t.Slug, of, t.Slug, of)
+		fmt.Fprintf(w, "! it changed its tools, and the change is pending\n  next   sluice toolset diff %s%s   then: sluice toolset accept %s%s\n", t.Slug, of, t.Slug, of)
 	}
 }

@@ -17,9 +17,9 @@ func (f *nodeFlags) registerOpenID(fs *pflag.FlagSet) {
 	fs.StringVar(&f.openID.Issuer, "oidc-issuer", "", "OpenID provider at which members sign in to the console, such as https://id.example.com/realms/main")
 	fs.StringVar(&f.openID.ClientID, "oidc-client-id", "", "client that is registered there for the console; it may come back to /openid/callback of the admin listener")
 	fs.StringVar(&f.openID.SecretFile, "oidc-client-secret-file", "", "file with its secret, if it has one (or SLUICE_OIDC_CLIENT_SECRET)")
-	fs.StringVar(&f.openID.Name, "oidc-name", "", "what the sign-in page calls the provider (default: its host)")
+	fs.StringVar(&f.openID.Name, "oidc-name", "", "name of the provider on the sign-in page (default: its host)")
 	fs.StringVar(&f.openID.GroupsClaim, "oidc-groups-claim", "", "claim that names the groups of a person (default groups)")
-	fs.StringArrayVar(&f.openIDRoles, "oidc-role", nil, "role of a group, GROUP=viewer, editor, publisher or admin; each login sets the role of its member, and makes a member of who is none")
+	fs.StringArrayVar(&f.openIDRoles, "oidc-role", nil, "role of a group, GROUP=viewer, editor, publisher or admin; each login sets the role of the member, and adds those who are not members yet")
 }
 
 // openIDOf is the provider: flags win over the environment, that over the configuration file.

@@ -100,7 +100,7 @@ func (a *app) addProgram(ctx context.Context, c *client.Client, argv []string, f
 	err = a.Object(made, func(w io.Writer) {
 		a.printMade(w, made)
 		if !f.stateless {
-			fmt.Fprintf(w, "  each session has a process of its own; one for all: sluice toolset upstream %s --stateless\n", made.Slug)
+			fmt.Fprintf(w, "  each session has its own process; one for all: sluice toolset upstream %s --stateless\n", made.Slug)
 		}
 		fmt.Fprintf(w, "  what it writes: sluice logs %s --stderr\n", made.Slug)
 	})

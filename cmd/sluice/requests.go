@@ -30,7 +30,7 @@ func (f *nodeFlags) requestPage(a *app, of *node.Options) (o node.RequestsOption
 	for what, at := range map[string]string{"the gateway": cmp.Or(of.Gateway.Listen, node.DefaultListen), "the admin API": cmp.Or(of.Admin.Listen, node.DefaultAdminListen)} {
 		_, port, err := net.SplitHostPort(at)
 		if _, own, _ := net.SplitHostPort(o.Listen); err == nil && own == port && port != "0" {
-			return o, exit.Usagef("--requests-listen %s has the port of %s: the page has a listener of its own", terminal.Printable(o.Listen), what)
+			return o, exit.Usagef("--requests-listen %s has the port of %s: the page needs its own listener", terminal.Printable(o.Listen), what)
 		}
 	}
 	if o.URL != "" {

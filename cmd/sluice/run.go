@@ -83,7 +83,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.adminListen, "admin-listen", "", "address of the admin API (default "+node.DefaultAdminListen+")")
 	fs.StringVar(&f.tls.Certificate, "tls-cert", "", "certificate file of the gateway, in PEM with its chain; it is followed when it changes")
 	fs.StringVar(&f.tls.Key, "tls-key", "", "key file of the gateway")
-	fs.StringVar(&f.tls.ClientCA, "tls-client-ca", "", "file of the authorities whose client certificates the gateway asks for; without one clients are not let in")
+	fs.StringVar(&f.tls.ClientCA, "tls-client-ca", "", "file of the authorities that issue client certificates; clients without a certificate of one are refused")
 	fs.StringVar(&f.adminTLS.Certificate, "admin-tls-cert", "", "certificate file of the admin API, needed beyond loopback")
 	fs.StringVar(&f.adminTLS.Key, "admin-tls-key", "", "key file of the admin API")
 	fs.StringSliceVar(&f.proxies, "behind-proxy", nil, "networks of the reverse proxies in front, such as 10.0.0.0/8, or private: what they say of their clients is believed, and listeners beyond loopback need no certificate")

@@ -107,7 +107,7 @@ func (x *exchange) patch(req *fasthttp.Request, answer []byte, keys *guest.Keys)
 	for _, names := range [...]iter.Seq[string]{maps.Keys(p.Headers), maps.Keys(p.Tokens)} {
 		for name := range names {
 			if reserved(name) || overrides(name) {
-				return fmt.Errorf("its patch sets the header %.80q, which is the connection's, or stands for the method, the path or the host", name)
+				return fmt.Errorf("its patch sets the header %.80q, which belongs to the connection or gives the method, the path or the host", name)
 			}
 		}
 	}

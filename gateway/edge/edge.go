@@ -155,7 +155,7 @@ func New(opts Options) (*Follower, error) {
 	remembered, err := f.cache.remembered(opts.Group)
 	f.setCache(err)
 	if err != nil && remembered == nil {
-		f.log.LogAttrs(context.Background(), slog.LevelWarn, "cache cannot be used as it is", slog.Any("error", err))
+		f.log.LogAttrs(context.Background(), slog.LevelWarn, "the cache cannot be used", slog.Any("error", err))
 	}
 	f.notes = remembered != nil
 	var state *sign.State

@@ -128,7 +128,7 @@ func (a *answered) problem(t *Target) *problem.Error {
 	case a.html:
 		p.Remedy = "the address is that of a web page; look up the endpoint in the documentation of the server, often /mcp or /sse"
 	case a.status >= 300 && a.status < 400:
-		p.Remedy = "it redirects in a way that is not followed (to another origin, or with a status that leaves open what becomes of a POST): use the address that it leads to"
+		p.Remedy = "its redirect is not followed (to another origin, or with a status that does not preserve a POST): use the address that it leads to"
 	case a.status >= 500:
 		p.Remedy = "look at the log of the server, or try again later"
 	default:

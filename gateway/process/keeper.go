@@ -147,7 +147,7 @@ func look(name string, env []string) (string, error) {
 // refusal says why a command could not be started.
 func refusal(o *order, err error) string {
 	if o.NetworkOff && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EACCES)) {
-		return "this system gives no process a network of its own (user namespaces are not permitted here), so the command cannot be started without a network"
+		return "this system does not allow network namespaces (user namespaces are not permitted), so the command cannot be started without a network"
 	}
 	return fmt.Sprintf("the program %q cannot be started: %v", o.Argv[0], errnoOf(err))
 }

@@ -23,9 +23,9 @@ type Context struct {
 // valid reports whether neither id is all zero.
 func (c *Context) valid() bool { return c.Trace != [16]byte{} && c.Span != [8]byte{} }
 
-// ParseTraceparent reads a traceparent; false when it is none. Later versions are read as
+// parseTraceparent reads a traceparent; false when it is none. Later versions are read as
 // far as this one knows them, as the recommendation wants.
-func ParseTraceparent(b []byte) (c Context, ok bool) {
+func parseTraceparent(b []byte) (c Context, ok bool) {
 	const length = len("00-00000000000000000000000000000000-0000000000000000-00")
 	if len(b) < length || b[2] != '-' || b[35] != '-' || b[52] != '-' {
 		return c, false
@@ -91,8 +91,8 @@ func (t *Tracer) Server(r *Request, meta, header []byte, start time.Time) *Span 
 	if t == nil {
 		return nil
 	}
-	parent, given := ParseTraceparent(meta)
-	link, linked := ParseTraceparent(header)
+	parent, given := parseTraceparent(meta)
+	link, linked := parseTraceparent(header)
 	if !given {
 		parent, given, link, linked = link, linked, Context{}, false
 	}

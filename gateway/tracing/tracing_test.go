@@ -352,7 +352,7 @@ func TestLongReply(t *testing.T) {
 func TestParseTraceparent(t *testing.T) {
 	f := func(text string, want bool) {
 		t.Helper()
-		if _, ok := ParseTraceparent([]byte(text)); ok != want {
+		if _, ok := parseTraceparent([]byte(text)); ok != want {
 			t.Errorf("%q: %v", text, ok)
 		}
 	}
@@ -372,12 +372,12 @@ func TestParseTraceparent(t *testing.T) {
 func FuzzParseTraceparent(f *testing.F) {
 	f.Add([]byte(parentOf))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, ok := ParseTraceparent(b)
+		c, ok := parseTraceparent(b)
 		if !ok {
 			return
 		}
 		s := &Span{context: c}
-		if again, ok := ParseTraceparent(s.Traceparent(nil)); !ok || again.Trace != c.Trace || again.Span != c.Span {
+		if again, ok := parseTraceparent(s.Traceparent(nil)); !ok || again.Trace != c.Trace || again.Span != c.Span {
 			t.Fatalf("%q is read as %v and then as %v", b, c, again)
 		}
 	})

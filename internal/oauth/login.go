@@ -21,8 +21,8 @@ func NewVerifier() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// CodeChallenge is the S256 challenge of a verifier (RFC 7636 §4.2).
-func CodeChallenge(verifier string) string {
+// codeChallenge is the S256 challenge of a verifier (RFC 7636 §4.2).
+func codeChallenge(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
@@ -50,7 +50,7 @@ func (c *Client) AuthorizationURL(ctx context.Context, cfg *Config, state, verif
 	q.Set("client_id", cfg.ClientID)
 	q.Set("redirect_uri", cfg.RedirectURL)
 	q.Set("state", state)
-	q.Set("code_challenge", CodeChallenge(verifier))
+	q.Set("code_challenge", codeChallenge(verifier))
 	q.Set("code_challenge_method", "S256")
 	cfg.describe(q)
 	for _, s := range cfg.Scopes {

@@ -466,7 +466,7 @@ func TestLoginPage(t *testing.T) {
 	for scopes, consent := range map[string]bool{"offline_access": true, "a offline_access": true, "a": false, "": false} {
 		got, err := s.client().AuthorizationURL(t.Context(), &Config{AuthorizationURL: "https://as.example/a?tenant=1", TokenURL: "https://as.example/t", Scopes: strings.Fields(scopes)}, "st", "ver")
 		u, perr := url.Parse(got)
-		if err != nil || perr != nil || u.Query().Get("tenant") != "1" || u.Query().Get("state") != "st" || u.Query().Get("code_challenge") != CodeChallenge("ver") || (u.Query().Get("prompt") == "consent") != consent || u.Query().Has("scope") != (scopes != "") {
+		if err != nil || perr != nil || u.Query().Get("tenant") != "1" || u.Query().Get("state") != "st" || u.Query().Get("code_challenge") != codeChallenge("ver") || (u.Query().Get("prompt") == "consent") != consent || u.Query().Has("scope") != (scopes != "") {
 			t.Errorf("%q: %s, %v", scopes, got, err)
 		}
 	}

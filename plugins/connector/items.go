@@ -62,9 +62,9 @@ func (s *MCPServer) appendItems(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// KeyMCP is what names a prompt, resource or resource template: the member of its
+// keyMCP is what names a prompt, resource or resource template: the member of its
 // definition that calls have; "" when it has none.
-func KeyMCP(kind manifest.ItemKind, definition []byte) string {
+func keyMCP(kind manifest.ItemKind, definition []byte) string {
 	v := jsonscan.Trusted(definition).Get(kind.KeyName())
 	if v.Kind() != jsonscan.String {
 		return ""
@@ -86,7 +86,7 @@ func (s *MCPServer) items(m *manifest.Manifest) (refused []Refused) {
 				err = fmt.Errorf("the server has more than %d", manifest.MaxMCPItems)
 			}
 			if err != nil {
-				refused = append(refused, Refused{kind.List(), i, cut(KeyMCP(kind, raw), manifest.MaxText), err.Error()})
+				refused = append(refused, Refused{kind.List(), i, cut(keyMCP(kind, raw), manifest.MaxText), err.Error()})
 				continue
 			}
 			known[item.Key] = true
@@ -110,7 +110,7 @@ func readItem(kind manifest.ItemKind, raw []byte) (manifest.Item, error) {
 			}
 		}
 	}
-	item := manifest.Item{Key: KeyMCP(kind, raw), Hash: HashMCP(raw), Definition: jsonscan.AppendMinified(nil, raw)}
+	item := manifest.Item{Key: keyMCP(kind, raw), Hash: hashMCP(raw), Definition: jsonscan.AppendMinified(nil, raw)}
 	switch {
 	case item.Key == "" || len(item.Key) >= manifest.MaxPath:
 		return item, fmt.Errorf("its %s is missing, or longer than %d bytes", kind.KeyName(), manifest.MaxPath-1)
@@ -145,7 +145,7 @@ func (a *acceptor) items(s *MCPServer) (refused []Refused) {
 			a.at = "/" + kind.List() + "/" + strconv.Itoa(i)
 			clean, err := a.item(kind, raw)
 			if err != nil {
-				refused = append(refused, Refused{kind.List(), i, textfilter.Visible(KeyMCP(kind, raw), MaxServerTitle), err.Error()})
+				refused = append(refused, Refused{kind.List(), i, textfilter.Visible(keyMCP(kind, raw), MaxServerTitle), err.Error()})
 				continue
 			}
 			kept = append(kept, clean)

@@ -61,7 +61,7 @@ func TestItems(t *testing.T) {
 		manifest.Templates: `{"uriTemplate":"file:///{path}","name":"files"}`,
 	} {
 		items := c.Items(kind)
-		if len(items) != 1 || string(items[0].Definition) != want || items[0].Hash != HashMCP([]byte(want)) || items[0].Key != KeyMCP(kind, []byte(want)) {
+		if len(items) != 1 || string(items[0].Definition) != want || items[0].Hash != hashMCP([]byte(want)) || items[0].Key != keyMCP(kind, []byte(want)) {
 			t.Errorf("%s: %+v", kind, items)
 		}
 	}

@@ -179,8 +179,8 @@ func NameMCP(raw []byte) string {
 	return cut(string(v.AppendText(nil)), manifest.MaxText)
 }
 
-// HashMCP is what pins a definition: the SHA-256 of its minified form.
-func HashMCP(definition []byte) string {
+// hashMCP is what pins a definition: the SHA-256 of its minified form.
+func hashMCP(definition []byte) string {
 	sum := sha256.Sum256(jsonscan.AppendMinified(nil, definition))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
@@ -200,7 +200,7 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 		Name: name, Method: manifest.MethodMCP, Program: -1,
 		// MCP "ToolAnnotations": what a server does not say is the careful value.
 		Annotations: manifest.Annotations{Destructive: true, OpenWorld: true},
-		MCP:         &manifest.MCPTool{Name: string(upstream.AppendText(nil)), Hash: HashMCP(raw)},
+		MCP:         &manifest.MCPTool{Name: string(upstream.AppendText(nil)), Hash: hashMCP(raw)},
 	}
 	t.Path = "/" + t.MCP.Name
 	if title := v.Get("title"); title.Kind() == jsonscan.String {

@@ -33,8 +33,8 @@ type Grants struct {
 
 var hostPattern = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:[1-9][0-9]{0,4})?$`).MatchString
 
-// ValidHost reports whether a host can be asked for and granted.
-func ValidHost(s string) bool { return len(s) <= MaxHost && hostPattern(s) }
+// validHost reports whether a host can be asked for and granted.
+func validHost(s string) bool { return len(s) <= MaxHost && hostPattern(s) }
 
 // Asks is what a plugin asks an operator for.
 func (m *Manifest) Asks() Grants {
@@ -141,7 +141,7 @@ func ParseGrants(items []string) (Grants, error) {
 			if !has {
 				value = item
 			}
-			if value = strings.ToLower(value); !ValidHost(value) {
+			if value = strings.ToLower(value); !validHost(value) {
 				return g, fmt.Errorf("%.80q is not a host: write a.example, *.example.com or a.example:8443", value)
 			}
 			if !slices.Contains(g.Hosts, value) {
@@ -163,7 +163,7 @@ func (g *Grants) Check() error {
 		return fmt.Errorf("%d hosts are more than %d", len(g.Hosts), MaxHosts)
 	}
 	for i, h := range g.Hosts {
-		if !ValidHost(h) {
+		if !validHost(h) {
 			return fmt.Errorf("%.80q is not a host: write a.example, *.example.com or a.example:8443", h)
 		}
 		if slices.Contains(g.Hosts[:i], h) {

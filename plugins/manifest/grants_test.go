@@ -38,8 +38,8 @@ func TestParseGrants(t *testing.T) {
 	if _, err := ParseGrants(hosts(MaxHosts + 1)); err == nil {
 		t.Errorf("%d hosts are granted", MaxHosts+1)
 	}
-	if long := strings.Repeat("a.", MaxHost/2) + "b"; len(long) != MaxHost || !ValidHost(long) || ValidHost(long+"b") {
-		t.Errorf("a host of %d bytes: %v, one more: %v", len(long), ValidHost(long), ValidHost(long+"b"))
+	if long := strings.Repeat("a.", MaxHost/2) + "b"; len(long) != MaxHost || !validHost(long) || validHost(long+"b") {
+		t.Errorf("a host of %d bytes: %v, one more: %v", len(long), validHost(long), validHost(long+"b"))
 	}
 }
 

@@ -335,7 +335,7 @@ func (d *decoder) capabilities(v jsonscan.Value) *Capabilities {
 // hosts are those that a plugin asks for.
 func (d *decoder) hosts(v jsonscan.Value) []string {
 	hosts := list(d, v, func(v jsonscan.Value) string {
-		return d.match(v, MaxHost, ValidHost, "a host name in lower case, *.example.com, or either with a port")
+		return d.match(v, MaxHost, validHost, "a host name in lower case, *.example.com, or either with a port")
 	})
 	if len(hosts) > MaxHosts {
 		d.fail("%d hosts are more than %d", len(hosts), MaxHosts)

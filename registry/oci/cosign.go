@@ -28,15 +28,15 @@ const (
 	maxCosignPayload = 16 << 10
 )
 
-// CosignTag is the tag of the signatures of a manifest.
-func CosignTag(manifest registry.Digest) string {
+// cosignTag is the tag of the signatures of a manifest.
+func cosignTag(manifest registry.Digest) string {
 	return strings.ReplaceAll(string(manifest), ":", "-") + ".sig"
 }
 
 // CosignSignatures returns what cosign stored beside a manifest; none when there is
 // nothing. What they say is not checked.
 func (s *Store) CosignSignatures(ctx context.Context, repository string, manifest registry.Digest) ([]sign.CosignSignature, error) {
-	d, err := s.Resolve(ctx, repository, CosignTag(manifest))
+	d, err := s.Resolve(ctx, repository, cosignTag(manifest))
 	if errors.Is(err, registry.ErrNotFound) {
 		return nil, nil
 	}
@@ -91,7 +91,7 @@ func (s *Store) PushCosign(ctx context.Context, repository string, manifest regi
 			return fmt.Errorf("push the signature of %s: %w", manifest.Short(), err)
 		}
 	}
-	if err := s.backend.PutManifest(ctx, repository, CosignTag(manifest), registry.DigestOf(raw), MediaTypeManifest, raw); err != nil {
+	if err := s.backend.PutManifest(ctx, repository, cosignTag(manifest), registry.DigestOf(raw), MediaTypeManifest, raw); err != nil {
 		return fmt.Errorf("push the signature of %s: %w", manifest.Short(), err)
 	}
 	return nil

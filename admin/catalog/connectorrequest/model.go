@@ -85,7 +85,7 @@ type Request struct {
 	Comments       []Comment `json:"comments,omitempty" doc:"Of those who manage requests, oldest first."`
 	Votes          int64     `json:"votes"`
 	Voted          bool      `json:"voted" doc:"You voted for it."`
-	RequestedBy    string    `json:"requestedBy" doc:"Member, or API token that is nobody's."`
+	RequestedBy    string    `json:"requestedBy" doc:"Member, or API token without a member."`
 	ByName         string    `json:"requestedByName,omitempty" doc:"What requestedBy is called now: the e-mail address of a member, the name of a token. Absent once it is gone, and of people of the public page." example:"ann@example.com"`
 	CreatedAt      time.Time `json:"createdAt"`
 	UpdatedAt      time.Time `json:"updatedAt"`
@@ -93,7 +93,7 @@ type Request struct {
 
 // Comment is a remark on a request.
 type Comment struct {
-	By     string    `json:"by" doc:"Member, or API token that is nobody's."`
+	By     string    `json:"by" doc:"Member, or API token without a member."`
 	ByName string    `json:"byName,omitempty" doc:"What it is called now; absent once it is gone." example:"ann@example.com"`
 	At     time.Time `json:"at"`
 	Text   string    `json:"text"`

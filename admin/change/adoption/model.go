@@ -24,7 +24,7 @@ type EntryChange struct {
 	From     string             `json:"from" doc:"Version that the connector had."`
 	To       string             `json:"to"`
 	Settings []connector.Detail `json:"settings,omitempty" doc:"Changes of the connector and the toolset: address, authentication, instructions."`
-	Yours    []Kept             `json:"yours,omitempty" doc:"What the entry changed and the operator had edited: it stays as it is."`
+	Yours    []Kept             `json:"yours,omitempty" doc:"Changes of the entry that the operator's own edits override."`
 }
 
 // Kept is an edit of the operator that an update did not touch.

@@ -33,7 +33,7 @@ type DeclaredToolset struct {
 	Name           string                 `json:"name" minLength:"1" maxLength:"200"`
 	Description    string                 `json:"description,omitempty" maxLength:"16384"`
 	Instructions   string                 `json:"instructions,omitempty" maxLength:"32768"`
-	Live           bool                   `json:"live" doc:"true: the toolset is published as it is here; false: it is a draft, and what is live of it stays."`
+	Live           bool                   `json:"live" doc:"true: this state of the toolset is published; false: it is a draft, and the live revision stays."`
 	Source         *DeclaredSource        `json:"source,omitempty" doc:"Absent with connectors."`
 	BaseURL        string                 `json:"baseUrl,omitempty" maxLength:"2048"`
 	Profile        string                 `json:"profile" enum:"off,lossless,concise"`
@@ -61,7 +61,7 @@ type DeclaredSource struct {
 	URL      string                 `json:"url,omitempty" maxLength:"2048" doc:"Where a refresh reads it again. Absent: it was uploaded."`
 	FileName string                 `json:"fileName,omitempty" maxLength:"2048" doc:"Name for messages."`
 	Digest   string                 `json:"digest,omitempty" maxLength:"80" doc:"Of the content; import checks it when it is there."`
-	Document string                 `json:"document,omitempty" doc:"The specification, as it was; of an MCP server what it said of itself and its tools."`
+	Document string                 `json:"document,omitempty" doc:"The specification, unchanged; of an MCP server its description of itself and of its tools."`
 	Files    map[string]string      `json:"files,omitempty" doc:"Instead of document: a specification in several files, by path or address."`
 	Main     string                 `json:"main,omitempty" maxLength:"2048" doc:"The main one of files."`
 	Overlays []source.OverlaySource `json:"overlays,omitempty" maxItems:"16"`
@@ -72,7 +72,7 @@ type DeclaredSource struct {
 type DeclaredSelection struct {
 	Mode     string             `json:"mode" enum:"all,use-case,search,code"`
 	UseCase  string             `json:"useCase,omitempty" maxLength:"4096"`
-	Tools    []DeclaredChoice   `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen anew."`
+	Tools    []DeclaredChoice   `json:"tools,omitempty" maxItems:"2000" doc:"use-case: the chosen ones, in order. Absent: they are chosen again."`
 	Examples []DeclaredExamples `json:"examples,omitempty" maxItems:"20000" doc:"Requests that the operator wrote; learned ones are no part of it."`
 	Learn    bool               `json:"learn,omitempty" doc:"search: learn examples from calls."`
 	Batch    bool               `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
@@ -106,7 +106,7 @@ type DeclaredTool struct {
 	Disabled    bool             `json:"disabled,omitempty"`
 	Answers     *toolset.Answers `json:"answers,omitempty"`
 
-	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"What the tool does, instead of what was generated."`
+	Annotations *registry.AnnotationEdit `json:"annotations,omitempty" doc:"Description of the tool, instead of the generated one."`
 
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
 
@@ -122,12 +122,12 @@ type DeclaredPlugin struct {
 	Digest    string                  `json:"digest" maxLength:"80" doc:"Of its module."`
 	Connector string                  `json:"connector,omitempty" maxLength:"63" doc:"Every tool of this connector. Absent: of all."`
 	Operation *toolset.Operation      `json:"operation,omitempty" doc:"Absent: every tool."`
-	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"What it may do of what it asks for; {}: nothing. More than was granted before takes the role admin."`
+	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"Permissions granted, of those it requests; {}: none. Granting more than before needs the role admin."`
 	OnError   string                  `json:"onError,omitempty" maxLength:"16"`
 	Unbind    *plugin.PluginUnbinding `json:"unbind,omitempty"`
 	Config    json.RawMessage         `json:"config,omitempty"`
 	// Calls is of a workflow.
-	Calls map[string]toolset.Operation `json:"calls,omitempty" doc:"Of a workflow: the operation that each name stands for that it calls. Default: the tool of that name."`
+	Calls map[string]toolset.Operation `json:"calls,omitempty" doc:"Of a workflow: for each name that it calls, the operation. Default: the tool of that name."`
 }
 
 // DeclaredAuth is one credential. Its secret is sealed, given (by a client that opened
@@ -153,7 +153,7 @@ type PlannedSetting struct {
 	Toolset string          `json:"toolset,omitempty" doc:"Of a rule: the slug of its toolset."`
 	Action  string          `json:"action" enum:"create,update,none,extra,delete" doc:"extra: it is not in the document and stays; delete: the same with prune."`
 	Changes []PlannedChange `json:"changes,omitempty"`
-	Missing []string        `json:"missing,omitempty" doc:"Members of a channel that are secret and neither given nor stored: it is left as it is."`
+	Missing []string        `json:"missing,omitempty" doc:"Secret members of a channel that are neither given nor stored: the channel is not changed."`
 }
 
 // PlannedToolset is what becomes of one toolset.

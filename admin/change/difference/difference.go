@@ -37,7 +37,7 @@ type Changes struct {
 	Origins  *credential.OriginChange `json:"origins,omitempty" doc:"The new version sends calls to another address. That waits, and nothing is sent there."`
 	Kept     []draft.KeptName         `json:"keptNames" doc:"Tools that the new version would name otherwise: they keep the name that agents know."`
 	Tools    []connector.ToolChange   `json:"tools"`
-	Entry    *adoption.EntryChange    `json:"entry,omitempty" doc:"The change is of the entry of the catalog that the connector was made of; the specification is as it was."`
+	Entry    *adoption.EntryChange    `json:"entry,omitempty" doc:"The change is in the catalog entry of the connector; the specification is unchanged."`
 	// Workflows are not compared in what they are, but in what they can call.
 	Workflows []workflow.WorkflowChange `json:"workflows,omitempty" doc:"Workflows and scripts of the toolset that call what is gone, new or changed in a breaking way."`
 	At        time.Time                 `json:"at"`
@@ -229,7 +229,7 @@ func Waiting(ctx context.Context, ws *store.Workspace, ts *store.Toolset, connec
 		return SpecRef{}, err
 	}
 	if last == nil || last.ID != id || !last.Waits {
-		return SpecRef{}, problem.New(problem.Conflict, "change %.64q does not wait to be accepted", id).Fix("see what does: sluice toolset diff %s", ts.Slug)
+		return SpecRef{}, problem.New(problem.Conflict, "change %.64q is not pending", id).Fix("list the pending ones: sluice toolset diff %s", ts.Slug)
 	}
 	return last.To, nil
 }

@@ -22,7 +22,7 @@ type Toolset struct {
 	Status       string              `json:"status" enum:"draft,live" doc:"draft: nothing is live yet; live: the URL answers."`
 	URL          string              `json:"url" doc:"The toolset URL, for the MCP configuration of an AI application."`
 	Source       Source              `json:"source"`
-	Upstream     *UpstreamState      `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Upstream     *UpstreamState      `json:"upstream,omitempty" doc:"Last known state of the MCP server; absent for another source."`
 	Connector    ConnectorRef        `json:"connector"`
 	BaseURL      string              `json:"baseUrl" doc:"Where calls are sent: what was set, or the specification's first server."`
 	Servers      []toolset.APIServer `json:"servers" doc:"Servers of the specification."`
@@ -31,7 +31,7 @@ type Toolset struct {
 
 	Profile        string                     `json:"profile" enum:"off,lossless,concise"`
 	Cache          *CachePolicy               `json:"cache,omitempty" doc:"Absent: answers are not cached."`
-	Answers        *toolset.Answers           `json:"answers,omitempty" doc:"What is made of answers; absent: the profile alone."`
+	Answers        *toolset.Answers           `json:"answers,omitempty" doc:"Settings of answers; absent: the profile alone."`
 	UseCase        string                     `json:"useCase,omitempty" doc:"What the toolset is for, in words; the selection use-case chooses tools by it."`
 	Batch          bool                       `json:"batch,omitempty" doc:"Clients list a tool that makes many calls at once."`
 	Destructive    bool                       `json:"scriptsMayDestroy,omitempty" doc:"With the selection code or batch: scripts and batches may call tools that may destroy data."`
@@ -43,11 +43,11 @@ type Toolset struct {
 	EnabledTools   int                        `json:"enabledTools" doc:"Tools that agents see."`
 	Methods        []credential.AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`
 	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Digest         string                     `json:"digest" doc:"Digest of the draft as it is now."`
-	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of what is live."`
+	Digest         string                     `json:"digest" doc:"Digest of the current draft."`
+	LiveDigest     string                     `json:"liveDigest,omitempty" doc:"Digest of the live revision."`
 	Revision       uint64                     `json:"revision" doc:"Live revision, 0: none."`
-	Changed        bool                       `json:"changed" doc:"The draft differs from what is live."`
-	Test           *rollout.TestRun           `json:"test,omitempty" doc:"Last test of the draft as it is now."`
+	Changed        bool                       `json:"changed" doc:"The draft differs from the live revision."`
+	Test           *rollout.TestRun           `json:"test,omitempty" doc:"Last test of the current draft."`
 	CreatedAt      time.Time                  `json:"createdAt"`
 	UpdatedAt      time.Time                  `json:"updatedAt"`
 }
@@ -77,13 +77,13 @@ type ToolsetConnector struct {
 	Connector ConnectorRef        `json:"connector"`
 	BaseURL   string              `json:"baseUrl"`
 	Servers   []toolset.APIServer `json:"servers" doc:"Servers of the specification."`
-	Answers   *toolset.Answers    `json:"answers,omitempty" doc:"What is made of its tools' answers; absent: as of the toolset."`
+	Answers   *toolset.Answers    `json:"answers,omitempty" doc:"Settings of its tools' answers; absent: those of the toolset."`
 
 	Fixed          map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments of its tools that the model does not see."`
 	ToolCount      int                        `json:"toolCount"`
 	Methods        []credential.AuthMethod    `json:"authenticationMethods"`
 	Authentication *credential.Authentication `json:"authentication,omitempty" doc:"What is configured; absent: nothing."`
-	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"The MCP server as it was seen last; absent for another source."`
+	Upstream       *UpstreamState             `json:"upstream,omitempty" doc:"Last known state of the MCP server; absent for another source."`
 	Entry          *catalog.Followed          `json:"entry,omitempty" doc:"The entry of the catalog that it was made of; absent: of none."`
 }
 
@@ -153,7 +153,7 @@ type Revision struct {
 	Live      bool      `json:"live"`
 	State     string    `json:"state" enum:"published,superseded,rolled_back,archived"`
 	Restores  uint64    `json:"restores,omitempty" doc:"Revision that this rollback brought back."`
-	Author    string    `json:"author" doc:"Id of who deployed it."`
+	Author    string    `json:"author" doc:"Id of the actor that deployed it."`
 	By        string    `json:"authorName,omitempty" doc:"What they are called now: the e-mail address of a member, the name of an API token. Absent once they are gone." example:"ada@example.com"`
 	Reason    string    `json:"reason,omitempty" doc:"Why it was deployed without a test."`
 	TestRunID string    `json:"testRunId,omitempty"`

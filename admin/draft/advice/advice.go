@@ -77,7 +77,7 @@ type SearchResult struct {
 	Operation   toolset.Operation  `json:"operation"`
 	Annotations plugin.Annotations `json:"annotations"`
 	Score       float32            `json:"score"`
-	Components  map[string]float32 `json:"components" doc:"What the score is made of."`
+	Components  map[string]float32 `json:"components" doc:"Parts of the score."`
 }
 
 // SearchAnswer is what search_tools would find.

@@ -28,7 +28,7 @@ type Suggestion struct {
 	Present     string            `json:"presentDescription,omitempty" doc:"Present description, where another is proposed."`
 	Reason      string            `json:"reason"`
 
-	Tokens      int `json:"tokens" doc:"Estimated tokens of the definition as it is."`
+	Tokens      int `json:"tokens" doc:"Estimated tokens of the present definition."`
 	TokensAfter int `json:"tokensAfter" doc:"With what is proposed."`
 }
 

@@ -16,11 +16,11 @@ type PluginBinding struct {
 	Tool      string                  `json:"tool,omitempty" maxLength:"64" doc:"Only this tool; kept by its operation, so that it may be renamed."`
 	Operation *toolset.Operation      `json:"operation,omitempty" doc:"Instead of tool; it need not be in the present specification."`
 	Config    json.RawMessage         `json:"config,omitempty" doc:"Validated against the plugin's schema."`
-	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"What it may do of what it asks for. Absent: nothing was decided, which is refused for a plugin that asks for something; {}: nothing. More than was granted before takes the role admin."`
+	Grants    *plugin.PluginGrants    `json:"grants,omitempty" doc:"Permissions granted, of those it requests. Absent: undecided, which is refused for a plugin that requests some; {}: none. Granting more than before needs the role admin."`
 	OnError   string                  `json:"onError,omitempty" enum:"pass,fail" doc:"pass: the answer goes on as the plugin got it; fail: the agent gets an error instead. Default: fail for a plugin that redacts (a filter, unless its manifest says otherwise), else pass."`
 	Unbind    *plugin.PluginUnbinding `json:"unbind,omitempty" doc:"When it is taken out of calls by itself."`
 	// Calls is of a workflow.
-	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: the tool of the toolset that each name stands for that it calls. Default: the tool of that name, of its connector where it is bound to one."`
+	Calls map[string]string `json:"calls,omitempty" doc:"Of a workflow: for each name that it calls, the tool of the toolset. Default: the tool of that name, of its connector where it is bound to one."`
 	// Update and Decided are of requests.
 	Update  bool `json:"update,omitempty" doc:"Move this binding to the newest version of its range. One that asks for more than the version that is bound waits, unless grants has it or decided is true."`
 	Decided bool `json:"decided,omitempty" doc:"The grants are a new decision, about all that the version asks for which is moved to."`
@@ -62,11 +62,11 @@ type LivePlugin struct {
 	Plugin     string               `json:"plugin" example:"mask"`
 	Version    string               `json:"version" doc:"The version that runs." example:"1.0.0"`
 	Digest     string               `json:"digest"`
-	Status     string               `json:"status" enum:"ok,yanked,revoked,gone" doc:"gone: the workspace knows no such version any more." example:"ok"`
+	Status     string               `json:"status" enum:"ok,yanked,revoked,gone" doc:"gone: the workspace no longer has this version." example:"ok"`
 	YankReason string               `json:"yankReason,omitempty" example:"misses addresses in lists"`
 	Connector  string               `json:"connector,omitempty" doc:"Only tools of this connector."`
 	Tool       string               `json:"tool,omitempty" doc:"Only this tool, by its name in the draft." example:"list_orders"`
 	Operation  *toolset.Operation   `json:"operation,omitempty" doc:"The operation of that tool."`
 	OnError    string               `json:"onError" enum:"pass,fail" example:"fail"`
-	Grants     *plugin.PluginGrants `json:"grants,omitempty" doc:"What it may do of what it asks for."`
+	Grants     *plugin.PluginGrants `json:"grants,omitempty" doc:"Permissions granted, of those it requests."`
 }

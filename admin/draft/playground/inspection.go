@@ -73,7 +73,7 @@ type InspectedCall struct {
 	StartMs  float64 `json:"startMs" doc:"Since the outer call began." example:"1.2"`
 	Ms       float64 `json:"ms" example:"98.4"`
 	TokensIn int     `json:"tokensIn" doc:"Of the answer as received." example:"3184"`
-	Tokens   int     `json:"tokens" doc:"Of the answer as it was given on." example:"611"`
+	Tokens   int     `json:"tokens" doc:"Of the answer that the client got." example:"611"`
 }
 
 // Text is what JSON can hold of bytes that came from outside.

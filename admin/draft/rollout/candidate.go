@@ -21,7 +21,7 @@ func (r *Room) Candidate(ctx context.Context, ws *store.Workspace, d *draft.Draf
 	case ts.LiveRevision == 0:
 		return nil, problem.New(problem.Conflict, "toolset %s is not live, so there is nothing to compare its draft with", ts.Slug).Fix("deploy it")
 	case ts.LiveDigest == ts.DraftDigest:
-		return nil, problem.New(problem.Conflict, "the draft of %s is what is live", ts.Slug).
+		return nil, problem.New(problem.Conflict, "the draft of %s is identical to the live revision", ts.Slug).
 			Fix("change it first, such as with: sluice plugin bind %s PLUGIN --update, or sluice toolset refresh %s --keep-draft", ts.Slug, ts.Slug)
 	}
 	if err := r.Drafts.RequireConfirmed(ctx, d); err != nil {

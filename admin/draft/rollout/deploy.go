@@ -188,7 +188,7 @@ func (r *Room) Remove(ctx context.Context, ws *store.Workspace, ts *store.Toolse
 // draft stays.
 func (r *Room) draftAfterRollback(ctx context.Context, ws *store.Workspace, id string, revision uint64, reason string) {
 	if err := r.Drafts.Reset(ctx, ws, id, revision, reason); err != nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "the draft stays as it was before the roll-back", slog.String("toolset", id), slog.Any("error", err))
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "the draft stays unchanged", slog.String("toolset", id), slog.Any("error", err))
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 type DraftPreview struct {
 	URL       string    `json:"url" doc:"For an MCP client. Listed nowhere; without the token it answers 401."`
 	Token     string    `json:"token,omitempty" doc:"Access token of the URL. Shown once, in the answer that makes it."`
-	Digest    string    `json:"digest" doc:"What it serves: the draft as it was when the preview was made."`
+	Digest    string    `json:"digest" doc:"Digest of the draft that it serves: that of the time when the preview was created."`
 	Current   bool      `json:"current" doc:"The draft is still that."`
 	Live      bool      `json:"live,omitempty" doc:"It is what the toolset URL serves too."`
 	CreatedAt time.Time `json:"createdAt"`

@@ -50,8 +50,8 @@ func (t *RolloutThresholds) read() error {
 	return nil
 }
 
-// ThresholdsOf reads those of a roll-out.
-func ThresholdsOf(row *store.Trial) (t RolloutThresholds, err error) {
+// thresholdsOf reads those of a roll-out.
+func thresholdsOf(row *store.Trial) (t RolloutThresholds, err error) {
 	if err := json.Unmarshal([]byte(row.Thresholds), &t); err != nil {
 		return t, fmt.Errorf("reading the thresholds of roll-out %s: %w", row.ID, err)
 	}
@@ -145,7 +145,7 @@ func (r *Room) Round(ctx context.Context) error {
 
 // judge rolls a canary back that is worse, and promotes one whose time has come.
 func (r *Room) judge(ctx context.Context, row *store.Trial) error {
-	t, err := ThresholdsOf(row)
+	t, err := thresholdsOf(row)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (r *Room) judge(ctx context.Context, row *store.Trial) error {
 	ws := r.Store.Workspace(row.WorkspaceID)
 	switch {
 	case why != "":
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "roll-out is worse than what is live and was rolled back",
+		r.Log.LogAttrs(ctx, slog.LevelWarn, "the roll-out is worse than the live revision and was rolled back",
 			slog.String("toolset", row.ToolsetID), slog.String("rollout", row.ID), slog.String("reason", why))
 		return r.end(ctx, ws, row, store.TrialRolledBack, "toolset.rollout.rollback", EventRolledBack, why)
 	case judged && !row.PromoteAt.IsZero() && !ws.Now().Before(row.PromoteAt.Time):

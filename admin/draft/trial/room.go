@@ -67,7 +67,7 @@ func (r *Room) Wake() {
 
 // StartRollout says what to roll out, and how.
 type StartRollout struct {
-	Mode                string            `json:"mode" enum:"shadow,canary" doc:"shadow: the draft runs beside what is live, on the same answers, and nobody gets what it makes. canary: a share of the callers gets it."`
+	Mode                string            `json:"mode" enum:"shadow,canary" doc:"shadow: the draft runs beside the live revision, on the same answers, and its results are discarded. canary: a share of the callers gets its results."`
 	Percent             int               `json:"percent,omitempty" minimum:"0" maximum:"100" doc:"Share of the callers that a canary gets, 1 to 100. Default: 10."`
 	Thresholds          RolloutThresholds `json:"thresholds,omitzero" doc:"When a canary is rolled back by itself."`
 	PromoteAfterSeconds int64             `json:"promoteAfterSeconds,omitempty" minimum:"0" maximum:"2592000" doc:"Promote by itself after this time, when a canary has the minimum of calls and is not worse. Default: only by command."`

@@ -26,7 +26,7 @@ type Rollout struct {
 	Changes         []RolloutChange         `json:"changes" doc:"What the candidate changes."`
 	Thresholds      *RolloutThresholds      `json:"thresholds,omitempty" doc:"Of a canary."`
 	PromoteAt       time.Time               `json:"promoteAt,omitzero" doc:"When it is promoted by itself, if it is not worse then."`
-	Live            RolloutSide             `json:"live" doc:"What was counted of what is live, on all nodes since the roll-out began."`
+	Live            RolloutSide             `json:"live" doc:"Counts of the live revision, on all nodes since the roll-out began."`
 	Candidate       RolloutSide             `json:"candidate" doc:"The same of the candidate."`
 	DifferenceShare float64                 `json:"differenceShare" doc:"Of a shadow: percent of the compared calls in which the answer or the request is another, or the candidate failed or has no such tool."`
 	Different       uint64                  `json:"different" doc:"Of a shadow: answers that are not the same bytes."`
@@ -84,7 +84,7 @@ func Show(row *store.Trial) (Rollout, error) {
 		return out, err
 	}
 	if row.Mode == registry.TrialCanary {
-		t, err := ThresholdsOf(row)
+		t, err := thresholdsOf(row)
 		out.Thresholds = &t
 		return out, err
 	}

@@ -40,7 +40,7 @@ type ScriptOperation struct {
 // Parameter makes an argument of a value that a script has.
 type Parameter struct {
 	Name        string          `json:"name" pattern:"^[A-Za-z_][A-Za-z0-9_]{0,63}$"`
-	Value       json.RawMessage `json:"value" doc:"The text, number, true or false that stands in the script; it becomes the default."`
+	Value       json.RawMessage `json:"value" doc:"The text, number, true or false in the script; it becomes the default."`
 	Description string          `json:"description,omitempty" maxLength:"1024"`
 }
 

@@ -42,7 +42,7 @@ type ToolsetWorkflow struct {
 	Plan        string          `json:"plan" doc:"How it is run: steps of one number run at once."`
 	Inputs      json.RawMessage `json:"inputSchema,omitempty"`
 	Outputs     json.RawMessage `json:"outputSchema,omitempty" doc:"What the workflow gives, typed as far as the schemas of its operations say."`
-	Document    string          `json:"document,omitempty" doc:"Arazzo 1.0 or 1.1, as it was added."`
+	Document    string          `json:"document,omitempty" doc:"Arazzo 1.0 or 1.1, unchanged since it was added."`
 	Added       bool            `json:"added,omitempty" doc:"In answers of add-workflows: it is one of the document."`
 }
 

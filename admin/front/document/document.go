@@ -104,7 +104,7 @@ func documentMultipart(api *huma.OpenAPI, around Around) {
 		Type: huma.TypeObject,
 		Properties: map[string]*huma.Schema{
 			"module":    {Type: huma.TypeString, Format: "binary", Description: "The WebAssembly module."},
-			"oci":       {Type: huma.TypeString, Description: "Instead of module: NAME:TAG or NAME@DIGEST of what was pushed."},
+			"oci":       {Type: huma.TypeString, Description: "Instead of module: NAME:TAG or NAME@DIGEST of an artifact."},
 			"signature": {Type: huma.TypeString, Format: "binary", Description: "What sluice plugin sign wrote."},
 			"case":      {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}, Description: "Golden cases; the file's name is the case's."},
 		},

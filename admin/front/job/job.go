@@ -23,7 +23,7 @@ type Job struct {
 	Kind      string          `json:"kind"`
 	State     string          `json:"state" enum:"running,succeeded,failed"`
 	Phase     string          `json:"phase,omitempty" doc:"What it does at the moment."`
-	Resource  string          `json:"resource,omitempty" doc:"Path of what it made or changed."`
+	Resource  string          `json:"resource,omitempty" doc:"Path of the object that it created or changed."`
 	Result    json.RawMessage `json:"result,omitempty" doc:"The answer the request would have had."`
 	Error     *front.Problem  `json:"error,omitempty"`
 	StartedAt time.Time       `json:"startedAt"`

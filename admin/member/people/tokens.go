@@ -32,7 +32,7 @@ type APIToken struct {
 type CreateAPIToken struct {
 	Name       string `json:"name" minLength:"1" maxLength:"200"`
 	Role       string `json:"role" enum:"viewer,editor,publisher,admin" doc:"Each may do what those before it may: read; change, test and deploy toolsets; publish connectors and plugins; everything."`
-	Member     string `json:"member,omitempty" maxLength:"254" doc:"Id or address of the member it belongs to. Default: the member whose token makes it; of a token without one, nobody's."`
+	Member     string `json:"member,omitempty" maxLength:"254" doc:"Id or address of the member it belongs to. Default: the member of the token that creates it; none where that token has no member."`
 	TTLSeconds int64  `json:"ttlSeconds,omitempty" minimum:"60" maximum:"315360000" doc:"Default: it does not expire."`
 }
 

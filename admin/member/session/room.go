@@ -69,7 +69,7 @@ func New(st *store.Store, log *slog.Logger, version string) *Room {
 // SignIn asks for a session: with the secret of a login link, with the address and password
 // of a member, or with what a passkey signed.
 type SignIn struct {
-	Link      string `json:"link,omitempty" maxLength:"100" doc:"What stands behind #login= in a login link." example:"sll_…"`
+	Link      string `json:"link,omitempty" maxLength:"100" doc:"The part of a login link after #login=." example:"sll_…"`
 	Email     string `json:"email,omitempty" maxLength:"254" example:"ada@example.com"`
 	Password  string `json:"password,omitempty" maxLength:"1024"`
 	Workspace string `json:"workspace,omitempty" maxLength:"63" doc:"Needed where an address belongs to members of several workspaces."`

@@ -12,7 +12,7 @@ import (
 // Session is who is signed in, and what they may do now.
 type Session struct {
 	ID            string           `json:"id" example:"ses_01JD5Z8Q"`
-	Name          string           `json:"name" doc:"Of the member or, without one, of the API token that the session stands for." example:"Ada Lovelace"`
+	Name          string           `json:"name" doc:"Of the member or, without one, of the API token that the session acts as." example:"Ada Lovelace"`
 	Member        *SignedIn        `json:"member,omitempty" doc:"Absent where somebody signed in with the link of an API token that belongs to no member, such as the local administrator's."`
 	Workspace     CurrentWorkspace `json:"workspace"`
 	Role          string           `json:"role" enum:"viewer,editor,publisher,admin" doc:"What it may do now."`

@@ -293,7 +293,7 @@ func sources(ctx context.Context, ws *store.Workspace) (out []condition, err err
 			key: KindUnreadable + "/" + row.ToolsetID + "/" + row.Connector, kind: KindUnreadable, severity: notify.Warning, toolset: ts.ID,
 			title: fmt.Sprintf("the source of toolset %s cannot be read", ts.Slug),
 			details: Details{
-				Cause: row.Fault, Remedy: "look at its address; what is live stays as it is", Command: "sluice toolset refresh " + ts.Slug + other(ts, row.Connector), Toolset: ts.Slug, Connector: row.Connector,
+				Cause: row.Fault, Remedy: "check its address; the live revision stays unchanged", Command: "sluice toolset refresh " + ts.Slug + other(ts, row.Connector), Toolset: ts.Slug, Connector: row.Connector,
 			},
 		})
 	}

@@ -22,7 +22,7 @@ type Rule struct {
 	ToolsetID string `json:"toolsetId,omitempty" doc:"Absent: of all toolsets."`
 	Toolset   string `json:"toolset,omitempty" doc:"Slug."`
 	Unit      string `json:"unit" doc:"Of the threshold: %, ms, calls, errors, tokens."`
-	Changed   bool   `json:"changed" doc:"Of a preset: it is not as it was from the start."`
+	Changed   bool   `json:"changed" doc:"Of a preset: it does not have its default settings."`
 	rule.Settings
 
 	Version   uint64    `json:"version" doc:"Of what people set; 0: they set nothing."`

@@ -226,7 +226,7 @@ func usageRemedy(f *rule.Finding, names []string) (remedy, command string) {
 		case "upstream_too_large":
 			return "ask for less (sluice toolset optimize " + toolset + " --fields), or raise the limit (--max-response)", "sluice usage " + toolset + " --samples"
 		case "http_502", "http_503", "http_504":
-			return "the upstream, or what stands before it, says that it is down, overloaded or in maintenance: look at it, or wait", "sluice usage " + toolset + " --samples"
+			return "the upstream, or a proxy in front of it, reports that it is down, overloaded or in maintenance: check it, or wait", "sluice usage " + toolset + " --samples"
 		}
 		return "look at the log of the upstream; a new version of it may have another specification", "sluice usage " + toolset + " --samples"
 	case rule.KindCircuitOpen:
@@ -234,7 +234,7 @@ func usageRemedy(f *rule.Finding, names []string) (remedy, command string) {
 	case rule.KindLimited:
 		return "ask the vendor for a higher limit, keep answers (sluice toolset optimize " + toolset + " --cache), or limit callers", "sluice usage " + toolset + " --since 1h"
 	case rule.KindToolFailing, rule.KindErrorRate:
-		return "look at what agents are told: arguments, address, or a tool that the API does not have any more", "sluice usage " + toolset + " --samples"
+		return "check the errors that agents get: wrong arguments, a wrong address, or a tool that the API no longer has", "sluice usage " + toolset + " --samples"
 	case rule.KindPlugin:
 		return "deploy the toolset with another version of the plugin, or yank this one", "sluice plugin list"
 	case rule.KindBudget:

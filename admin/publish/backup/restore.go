@@ -136,7 +136,7 @@ func takeDirectory(o RestoreOptions) (unlock func(failed bool) error, err error)
 			}
 		case ours(name):
 		case !o.Replace:
-			err := problem.New(problem.Conflict, "the directory %s is not empty", o.Dir).Fix("name a new one with --data; or give --replace, which moves what is there aside")
+			err := problem.New(problem.Conflict, "the directory %s is not empty", o.Dir).Fix("name a new one with --data; or give --replace, which moves the existing data aside")
 			return nil, errors.Join(err, unlock(true))
 		}
 	}

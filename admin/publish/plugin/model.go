@@ -129,7 +129,7 @@ type PluginLive struct {
 // the registry.
 type PublishPlugin struct {
 	Module    []byte       `json:"module,omitempty" doc:"The WebAssembly module, base64."`
-	OCI       string       `json:"oci,omitempty" maxLength:"512" doc:"Instead of module: NAME:TAG or NAME@DIGEST of what was pushed to <workspace>/plugins/NAME, or HOST/REPOSITORY:TAG (or @DIGEST) of a registry that the operator lets plugins come from." example:"mask:1.0.0"`
+	OCI       string       `json:"oci,omitempty" maxLength:"512" doc:"Instead of module: NAME:TAG or NAME@DIGEST of an artifact in <workspace>/plugins/NAME, or HOST/REPOSITORY:TAG (or @DIGEST) of a registry that the operator lets plugins come from." example:"mask:1.0.0"`
 	Signature []byte       `json:"signature,omitempty" doc:"DSSE envelope that sluice plugin sign wrote, base64. Absent: what cosign stored beside the pushed artifact."`
 	Cases     []PluginCase `json:"cases,omitempty" maxItems:"1000" doc:"Golden cases; at least one. They are run in the sandbox and kept."`
 }

@@ -86,7 +86,7 @@ func (r *Room) readSubmission(ctx context.Context, ws *store.Workspace, in *Publ
 	}
 	if p.Package.Manifest.Name != name {
 		return nil, problem.New(problem.InvalidPlugin, "the plugin in the repository of %s is named %s", name, p.Package.Manifest.Name).
-			Fix("push it to the repository of its own name")
+			Fix("push it to the repository that has its name")
 	}
 	return &submitted{pkg: p.Package, pushed: p}, nil
 }

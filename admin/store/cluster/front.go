@@ -275,7 +275,7 @@ func (f *Front) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !f.o.hosts[hostName(r.Host)] {
-		writeProblem(w, problem.New(problem.Forbidden, "this listener does not answer for that host name").
+		writeProblem(w, problem.New(problem.Forbidden, "this listener does not serve that host name").
 			Fix("use the address it listens on, or allow the name in the configuration"))
 		return
 	}

@@ -382,7 +382,7 @@ func (r *Room) Set(ctx context.Context, ws *store.Workspace, ts *store.Toolset, 
 		if own, err := r.PerUser(ctx, ws, ts.ID); err != nil {
 			return err
 		} else if own {
-			return problem.New(problem.Conflict, "each caller of this toolset logs in with an account of their own, and nobody can be told apart who needs no token").
+			return problem.New(problem.Conflict, "each caller of this toolset logs in with their own account, and callers without a token cannot be told apart").
 				Fix("let one login serve all callers first: perUser of the authentication")
 		}
 	}

@@ -268,7 +268,7 @@ const answerTokens = 200
 // may be asked of more tools than one call of Suggest: as many calls are counted.
 func (m *Model) Estimate(service string, tools []Tool) (Estimate, error) {
 	if len(tools) > naming.MaxTools {
-		return Estimate{}, problem.New(problem.InvalidArgument, "%d tools are more than an estimate is made of, %d", len(tools), naming.MaxTools).Fix("name some of them")
+		return Estimate{}, problem.New(problem.InvalidArgument, "an estimate takes at most %[2]d tools, and these are %[1]d", len(tools), naming.MaxTools).Fix("name some of them")
 	}
 	var e Estimate
 	every := tokens.CountString(instruction)

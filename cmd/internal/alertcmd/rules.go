@@ -130,7 +130,7 @@ func ruleShow(s *command.Session) *cobra.Command {
 			return command.Get(cmd.Context(), s, rulePath(args[0], toolset), writeRule)
 		},
 	}
-	cmd.Flags().StringVar(&toolset, "toolset", "", "of a preset: as it is for this toolset")
+	cmd.Flags().StringVar(&toolset, "toolset", "", "of a preset: its settings for this toolset")
 	return cmd
 }
 
@@ -247,7 +247,7 @@ itself, with --caller only one of them does. The alert says who it is; channels 
 	f := cmd.Flags()
 	x.add(f)
 	f.StringVar(&x.Metric, "metric", "", "what is measured")
-	f.StringVar(&x.Each, "each", "", "what has an alert of its own: workspace, toolset (default), tool or caller")
+	f.StringVar(&x.Each, "each", "", "what each alert is about: workspace, toolset (default), tool or caller")
 	x.addFilters(f)
 	f.StringVar(&toolset, "toolset", "", "only calls of this toolset")
 	command.MustComplete(cmd, "metric", rule.Metrics)
@@ -298,7 +298,7 @@ func ruleRemove(s *command.Session) *cobra.Command {
 				return err
 			}
 			if rule.IsPreset(args[0]) {
-				s.Say("%s is as it was from the start.", args[0])
+				s.Say("%s has its default settings again.", args[0])
 			} else {
 				s.Say("%s is removed; its alerts are resolved.", args[0])
 			}
@@ -333,7 +333,7 @@ func ruleTest(s *command.Session) *cobra.Command {
 	}
 	x.add(cmd.Flags())
 	cmd.Flags().StringVar(&since, "since", "24h", "how far back, 24h at most")
-	cmd.Flags().StringVar(&toolset, "toolset", "", "of a preset: as it is for this toolset")
+	cmd.Flags().StringVar(&toolset, "toolset", "", "of a preset: its settings for this toolset")
 	command.MustComplete(cmd, "severity", severities)
 	return cmd
 }

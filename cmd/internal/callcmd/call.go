@@ -119,7 +119,7 @@ answered with --input '{"NAME": {"action": "accept", "content": {…}}}'.`,
 			switch {
 			case err != nil && strings.HasPrefix(err.Error(), "unknown tool "): // the node has it, and not for this caller
 				return problem.New(problem.NotFound, "%s serves no tool %q to this caller", args[0], args[1]).
-					Fix("see what is live: sluice toolset show %s; and what the access token of SLUICE_ACCESS_TOKEN may call", args[0]).Because(err)
+					Fix("list the live tools: sluice toolset show %s; and check which tools the access token in SLUICE_ACCESS_TOKEN may call", args[0]).Because(err)
 			case err != nil:
 				return err
 			}
@@ -154,7 +154,7 @@ func (a calls) liveURL(ctx context.Context, target string) (string, error) {
 	}
 	if t.Revision == 0 {
 		return "", problem.New(problem.Conflict, "toolset %s is not live yet", t.Slug).
-			Fix("call a tool of its draft, which makes it live when the API answers: sluice toolset test %[1]s TOOL; or make it live as it is: sluice toolset deploy %[1]s", t.Slug)
+			Fix("test a tool of its draft, which deploys the draft when the API answers: sluice toolset test %[1]s TOOL; or deploy it without a test: sluice toolset deploy %[1]s", t.Slug)
 	}
 	return t.URL, nil
 }

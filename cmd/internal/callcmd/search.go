@@ -55,7 +55,7 @@ search_tools would find, best first. --explain shows what each score is made of.
 		},
 	}
 	cmd.Flags().IntVarP(&k, "limit", "k", 8, "how many tools to show of each toolset")
-	cmd.Flags().BoolVar(&explain, "explain", false, "show what each score is made of")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the parts of each score")
 	return cmd
 }
 

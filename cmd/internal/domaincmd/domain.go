@@ -147,7 +147,7 @@ func (c change) at(host string) string { return c.path + "/" + url.PathEscape(ho
 
 func (c change) add(ctx context.Context, host, next string) error {
 	return command.Show(ctx, c.Session, client.Call{Method: http.MethodPost, Path: c.path, In: domain.New{Host: host}}, func(w io.Writer, d *domain.Domain) {
-		fmt.Fprintf(w, "%s serves nothing until DNS proves that it is yours. Make these records:\n\n", d.Host)
+		fmt.Fprintf(w, "%s serves nothing until DNS records prove that you own it. Create these records:\n\n", d.Host)
 		records(w, d)
 		fmt.Fprintf(w, "\nThey are looked for from time to time for a week. Look now: %s%s\n", next, d.Host)
 	})

@@ -297,7 +297,7 @@ func PlaceText(places ...problem.Place) string {
 
 // ErrOtherCertificate is returned when the node of a data directory shows another
 // certificate than it wrote down there.
-var ErrOtherCertificate = errors.New("the admin API shows another certificate than the node of the data directory has")
+var ErrOtherCertificate = errors.New("the certificate of the admin API is not that of the node of the data directory")
 
 // TLSUnreachable says what is wrong with the certificate of the server of a request that
 // failed; nil when it is something else.

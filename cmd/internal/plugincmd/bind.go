@@ -95,7 +95,7 @@ A workflow offers a tool. It calls tools by names of its own: those of the tools
 	fs.StringVar(&f.tool, "tool", "", "only this tool")
 	fs.StringVar(&f.config, "set", "", "configuration of the plugin, a `JSON` object")
 	fs.StringToStringVar(&f.calls, "call", nil, "`NAME=TOOL`: the tool that a workflow calls by a name; may be given again")
-	fs.StringSliceVar(&f.grant, "grant", nil, "what it may do of what it asks for: `LIST` of hosts=HOST, clock, random, deadline=2s; or all, or none")
+	fs.StringSliceVar(&f.grant, "grant", nil, "permissions granted, of those it requests: `LIST` of hosts=HOST, clock, random, deadline=2s; or all, or none")
 	fs.StringVar(&f.onError, "on-error", "", "pass: the answer goes on as the plugin got it; fail: the agent gets an error\n(default fail for a plugin that redacts, else pass)")
 	fs.IntVar(&f.position, "position", 0, "`N`th to run (default: the last)")
 	fs.IntVar(&f.maxErrors, "max-errors", 0, "`PERCENT` of 20 calls that may fail before it is left out (default 50, 100: any)")
@@ -249,7 +249,7 @@ func (a plugins) pluginUnbind() *cobra.Command {
 
 func (a plugins) pluginBindings() *cobra.Command {
 	return &cobra.Command{
-		Use: "bindings TOOLSET", Short: "List the plugin bindings of a toolset, in the order they run: of its draft, and of what serves now", Args: command.Exactly(1, "a toolset"),
+		Use: "bindings TOOLSET", Short: "List the plugin bindings of a toolset, in the order they run: of its draft, and of the live revision", Args: command.Exactly(1, "a toolset"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, t, _, err := a.Toolset(cmd.Context(), args[0])
 			if err != nil {
@@ -403,7 +403,7 @@ func printLive(w io.Writer, slug string, p *binding.ToolsetPlugins) {
 		case "revoked":
 			fmt.Fprintf(w, "    ! the key that signed it was revoked\n")
 		case "gone":
-			fmt.Fprintf(w, "    ! the workspace knows no such version any more\n")
+			fmt.Fprintf(w, "    ! the workspace no longer has this version\n")
 		}
 	}
 	fmt.Fprintf(w, "make the draft live: sluice toolset test %s\n", slug)

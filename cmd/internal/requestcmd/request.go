@@ -26,7 +26,7 @@ import (
 )
 
 var requests = command.Resource[connectorrequest.Request]{
-	Path: "/v1/connector-requests", Empty: "Nobody asks for a connector. Ask for one: sluice request create NAME --website URL --docs URL --use-case TEXT --volume TEXT",
+	Path: "/v1/connector-requests", Empty: "There is no request for a connector. Create one: sluice request create NAME --website URL --docs URL --use-case TEXT --volume TEXT",
 	Name: func(r connectorrequest.Request) string { return r.ID },
 	Columns: []terminal.Column[connectorrequest.Request]{
 		{Header: "id", Value: func(r connectorrequest.Request) string { return r.ID }},
@@ -145,7 +145,7 @@ func requestPath(ctx context.Context, s *command.Session, ref string) (string, e
 		}
 		switch len(ids) {
 		case 0:
-			p := problem.New(problem.NotFound, "nobody asks for a connector %q", ref).Fix("see: sluice request list")
+			p := problem.New(problem.NotFound, "there is no request for a connector %q", ref).Fix("see: sluice request list")
 			if best := nearest.Name(ref, slices.Values(services)); best != "" {
 				p.Remedy = "did you mean " + best + "?"
 			}

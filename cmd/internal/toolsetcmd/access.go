@@ -134,12 +134,12 @@ func (e *accessEdit) show(ctx context.Context) error {
 }
 
 func printAccess(w io.Writer, slug string, v *access.ToolsetAccess) {
-	who := "everybody who reaches it"
+	who := "everybody who can reach it"
 	switch v.Mode {
 	case "token":
-		who = "who shows one of its access tokens"
+		who = "callers with one of its access tokens"
 	case "jwt":
-		who = "who shows a token of its authorization server"
+		who = "callers with a token of its authorization server"
 	}
 	fmt.Fprintf(w, "Access        %s: %s\nToolset URL   %s\n", v.Mode, who, v.URL)
 	if v.JWT != nil {
@@ -157,9 +157,9 @@ func printAccess(w io.Writer, slug string, v *access.ToolsetAccess) {
 	}
 	switch {
 	case v.Mode == "token" && v.Tokens == 0:
-		fmt.Fprintf(w, "! nobody can open it: sluice toolset access %s token create NAME\n", slug)
+		fmt.Fprintf(w, "! it has no valid token, so nobody can call it: sluice toolset access %s token create NAME\n", slug)
 	case v.Mode == "none" && v.Tokens > 0:
-		fmt.Fprintf(w, "! its tokens are not asked for: sluice toolset access %s set token\n", slug)
+		fmt.Fprintf(w, "! its tokens are not checked: sluice toolset access %s set token\n", slug)
 	}
 }
 

@@ -87,7 +87,7 @@ func rotated(now *credential.Authentication) (upstreamauth.Request, error) {
 			Fix("sluice toolset auth TOOLSET set")
 	case "list":
 		return r, problem.New(problem.InvalidArgument, "the toolset combines %d credentials", len(now.Items)).
-			Fix("set them anew: sluice toolset auth TOOLSET set")
+			Fix("set them again: sluice toolset auth TOOLSET set")
 	}
 	it := &now.AuthenticationItem
 	r.AuthType, r.Scheme, r.HeaderName, r.HeaderPrefix, r.ParameterName = it.AuthType, it.Scheme, it.HeaderName, it.HeaderPrefix, it.ParameterName

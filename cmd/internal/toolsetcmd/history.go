@@ -22,7 +22,7 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "rollback TOOLSET [REVISION]", Short: "Roll back to an older revision", Args: command.Between(1, 2, "a toolset and a revision"),
-		Long: "Publish the content of an older revision as a new revision; by default of the newest one before the live one. The draft becomes what is live; edits that it had are kept aside: sluice toolset draft list TOOLSET",
+		Long: "Publish the content of an older revision as a new revision; by default of the newest one before the live one. The draft becomes identical to it; its earlier edits are set aside: sluice toolset draft list TOOLSET",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := rollout.RollbackRequest{Reason: reason}
 			if len(args) == 2 {

@@ -35,7 +35,7 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "optimize TOOLSET [--tool TOOL] [--profile … --fields … --where … --budget … --jq … --time-limit …]",
 		Short: "Show or set how answers are shortened: masks, conditions, caps, budgets, time limits",
-		Long: "Show or set what is made of the answers of a toolset, of one of its connectors, or of one tool.\n" +
+		Long: "Show or set how the answers of a toolset, of one of its connectors, or of one tool are shortened.\n" +
 			"An empty text or 0 restores the default. Without settings it shows what is set.",
 		Example: `  sluice toolset optimize shop --profile concise --budget 8000
   sluice toolset optimize shop --fields '-items.metadata'
@@ -82,7 +82,7 @@ func optimizeCommand(cli *command.Session) *cobra.Command {
 	fs.BoolVar(&f.redact, "redact", false, "no answer rather than one these settings could not be applied to")
 	fs.BoolVar(&f.structured, "structured", false, "send outputSchema and structuredContent")
 	fs.BoolVar(&f.keepHidden, "keep-hidden", false, "leave control and invisible characters in answers")
-	fs.DurationVar(&f.timeLimit, "time-limit", 0, "how long a call may take, up to 60m; progress of an MCP server begins it anew (default 30s)")
+	fs.DurationVar(&f.timeLimit, "time-limit", 0, "how long a call may take, up to 60m; each progress report of an MCP server restarts it (default 30s)")
 	fs.IntVar(&f.maxResponse, "max-response", 0, "`MIB` of an answer of the API or server, up to 64 (default 16)")
 	fs.IntVar(&f.cache, "cache", 0, "`SECONDS` that answers of tools that only read are given again, of the whole toolset; 0: not")
 	f.selection.register(cmd)
@@ -208,6 +208,6 @@ func printAnswers(w io.Writer, name, profile string, a *toolset.Answers) {
 		line("max response", strconv.FormatFloat(float64(a.MaxResponseBytes)/(1<<20), 'f', -1, 64)+" MiB")
 	}
 	if *a == (toolset.Answers{}) && profile == "" {
-		fmt.Fprintln(w, "  nothing of its own: as the toolset says")
+		fmt.Fprintln(w, "  no settings of its own: those of the toolset apply")
 	}
 }

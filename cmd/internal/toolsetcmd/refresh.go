@@ -49,7 +49,7 @@ until --accept, unless the toolset's policy is another (sluice toolset upstream)
 	}
 	ConnectorFlag(cmd, &in.Connector)
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "show what would change and change nothing")
-	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server says that it is as it was")
+	cmd.Flags().BoolVar(&in.Force, "force", false, "read it even when the server reports it as unchanged")
 	cmd.Flags().BoolVar(&in.Hold, "hold", false, "breaking changes wait outside of the draft, as on a schedule (sluice toolset accept)")
 	cmd.Flags().BoolVar(&in.AcceptBreaking, "accept-breaking", false, "test and deploy breaking changes too")
 	cmd.Flags().BoolVar(&in.Accept, "accept", false, "take over what the MCP server changed, though its tools are pinned")
@@ -93,7 +93,7 @@ func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail
 	return command.Show(ctx, cli, client.Call{Method: http.MethodPost, Path: client.ToolsetPath(t, "refresh"), In: in, IfMatch: etag, Wait: true}, func(w io.Writer, out *change.Refreshed) {
 		fmt.Fprint(w, title)
 		if out.Changes == nil {
-			fmt.Fprintf(w, "✓ %s is as it was\n", t.Slug)
+			fmt.Fprintf(w, "✓ %s is unchanged\n", t.Slug)
 			return
 		}
 		printChanges(w, t.Slug, out.Changes)
@@ -103,9 +103,9 @@ func refreshOne(ctx context.Context, cli *command.Session, t *view.ToolsetDetail
 		case out.Deployed:
 			printLive(w, &out.Toolset)
 		case out.Changes.Waits:
-			fmt.Fprintf(w, "! %s goes on with its tools as they were; the change waits\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
+			fmt.Fprintf(w, "! %s keeps its present tools; the change is pending\n  next   sluice toolset accept %s%s\n", t.Slug, t.Slug, of)
 		case out.Waiting == "":
-			fmt.Fprintf(w, "✓ the draft of %s is what is live\n", t.Slug)
+			fmt.Fprintf(w, "✓ the draft of %s is identical to the live revision\n", t.Slug)
 		default:
 			printWaiting(w, t.Slug, out)
 			if in.Deploy != nil && in.Deploy.Skip && out.Toolset.Revision > 0 {
@@ -149,7 +149,7 @@ func diffCommand(cli *command.Session) *cobra.Command {
 		},
 	}
 	ConnectorFlag(cmd, &connector)
-	cmd.Flags().BoolVar(&upstream, "upstream", false, "compare with the specification as it is at its URL now")
+	cmd.Flags().BoolVar(&upstream, "upstream", false, "compare with the current specification at its URL")
 	return cmd
 }
 

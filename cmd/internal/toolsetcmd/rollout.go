@@ -36,7 +36,7 @@ type RolloutFlags struct {
 // Add adds --shadow and --canary to a command.
 func (f *RolloutFlags) Add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&f.shadow, "shadow", false, "run the draft beside what is live, on the same answers: nobody gets what it makes")
+	fs.BoolVar(&f.shadow, "shadow", false, "run the draft beside the live revision, on the same answers, and discard its results")
 	fs.StringVar(&f.canary, "canary", "", "serve the draft to this `SHARE` of the callers, such as 10%")
 	cmd.MarkFlagsMutuallyExclusive("shadow", "canary")
 }
@@ -89,23 +89,23 @@ func (f *RolloutFlags) Start(ctx context.Context, cli *command.Session, t *view.
 
 func rolloutCommand(cli *command.Session) *cobra.Command {
 	cmd := &cobra.Command{Use: "rollout", Short: "Roll out a draft gradually: as a shadow, or to a share of the callers"}
-	cmd.AddCommand(rolloutStart(cli), rolloutShow(cli), rolloutEnd(cli, "promote", "Make the candidate of the roll-out live"), rolloutEnd(cli, "abort", "End the roll-out: what is live goes on for all callers"))
+	cmd.AddCommand(rolloutStart(cli), rolloutShow(cli), rolloutEnd(cli, "promote", "Make the candidate of the roll-out live"), rolloutEnd(cli, "abort", "End the roll-out: the live revision serves all callers again"))
 	return cmd
 }
 
 func rolloutStart(cli *command.Session) *cobra.Command {
 	var f RolloutFlags
 	cmd := &cobra.Command{
-		Use: "start TOOLSET (--shadow | --canary 10%)", Short: "Roll out the draft beside what is live", Args: command.Exactly(1, "one toolset"),
+		Use: "start TOOLSET (--shadow | --canary 10%)", Short: "Roll out the draft beside the live revision", Args: command.Exactly(1, "one toolset"),
 		Long: `Roll out the draft of a live toolset: new versions of its plugins and connectors, or any
-other change. It is tested first. What is live stays live.
+other change. It is tested first. The live revision stays live.
 
 --shadow builds the draft's requests and runs its programs and plugins beside the calls
-that are made, on the answers that came. It sends nothing, and nobody gets what it makes:
+that are made, on their answers. It sends nothing, and its results are discarded:
 differences in size, tokens, errors and time are counted.
 
 --canary serves the draft to a share of the callers, the same ones at every call. It is
-rolled back by itself when it fails more often or takes longer than what is live.`,
+rolled back by itself when it fails more often or takes longer than the live revision.`,
 		Example: `  sluice plugin bind shop mask --update && sluice toolset rollout start shop --shadow
   sluice toolset rollout start shop --canary 10% --promote-after 2h`,
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, _ []string) error {

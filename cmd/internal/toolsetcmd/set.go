@@ -16,8 +16,8 @@ func setCommand(cli *command.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set TOOLSET [--name … --description … --instructions … --base-url URL]",
 		Short: "Change the name, the texts and the base URL of a toolset",
-		Long: "Change what a toolset is called, what people and models read about it, and where its calls are sent.\n" +
-			"It is a change of the draft: what is live stays until the draft is tested. The slug, and so the toolset URL, never changes.",
+		Long: "Change the name of a toolset, the texts that people and models read about it, and where its calls are sent.\n" +
+			"The change is made to the draft; the live revision stays until the draft is tested. The slug, and with it the toolset URL, never changes.",
 		Example: `  sluice toolset set shop --name 'Web shop' --description 'Orders and customers of the web shop'
   sluice toolset set shop --instructions 'Amounts are in cents.'
   sluice toolset set shop --base-url https://staging.shop.example/v2`,

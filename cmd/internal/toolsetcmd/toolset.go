@@ -123,7 +123,7 @@ func printToolset(w io.Writer, t *view.ToolsetDetail) {
 		row("Revision", strconv.FormatUint(t.Revision, 10)+"  "+terminal.ShortDigest(t.LiveDigest))
 	}
 	if t.Changed {
-		row("Draft", terminal.ShortDigest(t.Digest)+" differs from what is live")
+		row("Draft", terminal.ShortDigest(t.Digest)+" differs from the live revision")
 	}
 	row("Tools", fmt.Sprintf("%s of %s enabled", terminal.Thousands(t.EnabledTools), terminal.Thousands(t.ToolCount)))
 	row("Profile", t.Profile)

@@ -103,7 +103,7 @@ func save(s *command.Session) *cobra.Command {
 	fs.StringVar(&from, "from", "", "a run in the call log, such as call_1042, or a file with JavaScript")
 	fs.StringVar(&in.Description, "description", "", "what the tool does: agents choose it by that")
 	fs.StringVar(&in.Title, "title", "", "a title for people")
-	fs.StringArrayVar(&params, "param", nil, "NAME=VALUE: make an argument of a value that stands in the script; it becomes the default")
+	fs.StringArrayVar(&params, "param", nil, "NAME=VALUE: turn a value in the script into an argument; the value becomes its default")
 	fs.StringSliceVar(&in.Calls, "call", nil, "GROUP.NAME of a tool that the script calls in a way that its text does not show")
 	fs.StringVar(&inputs, "input-schema", "", "`FILE` with the JSON Schema of the arguments, which the script has as args")
 	fs.StringVar(&outputs, "output-schema", "", "`FILE` with the JSON Schema of the value")

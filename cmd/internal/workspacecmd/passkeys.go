@@ -50,12 +50,12 @@ back, as that of a copy does: its login was refused.`,
 	filter = command.FilterOf(list, "host:localhost usedAt:>=30d", "-usedAt,name")
 	remove := &cobra.Command{
 		Use: "remove MEMBER ID", Aliases: []string{"rm", "delete"}, Short: "Remove a passkey of a member", Args: command.Exactly(2, "a member (address or id) and a passkey"),
-		Long: "Remove a passkey of a member: it signs nobody in any more, and their sessions that passkeys opened end. Sessions of a password stay open.",
+		Long: "Remove a passkey of a member: it can no longer be used to sign in, and the member's sessions that were opened with a passkey end. Sessions opened with a password stay open.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := s.Client().Delete(cmd.Context(), memberPath(args[0])+"/passkeys/"+url.PathEscape(args[1]), nil); err != nil {
 				return err
 			}
-			s.Say("%s signs nobody in any more.", args[1])
+			s.Say("%s can no longer be used to sign in.", args[1])
 			return nil
 		},
 	}

@@ -327,7 +327,7 @@ func TestCluster(t *testing.T) {
 				return false
 			}
 		}
-		return m.leader(first) != was && strings.Contains(was.out.String(), "this one follows it")
+		return m.leader(first) != was && strings.Contains(was.out.String(), "this one is a standby now")
 	})
 	was.cli(t, "toolset", "set", "by0", "--description", "through the one that led before")
 	select {

@@ -96,11 +96,11 @@ func Macro(sets map[string]Score) Report {
 func Run(set *Set, table *selection.Table, weights *selection.Features) Score {
 	s := selection.Build(set.Tools, table).NewSearcher()
 	s.SetWeights(weights)
-	return Ask(set, s, func(*Query) bool { return true })
+	return ask(set, s, func(*Query) bool { return true })
 }
 
-// Ask asks the requests of a set that want accepts.
-func Ask(set *Set, s *selection.Searcher, want func(*Query) bool) Score {
+// ask asks the requests of a set that want accepts.
+func ask(set *Set, s *selection.Searcher, want func(*Query) bool) Score {
 	out := Score{Tools: len(set.Tools)}
 	ranked := make([]int, 0, depth)
 	for i := range set.Queries {

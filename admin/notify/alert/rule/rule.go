@@ -78,7 +78,7 @@ type Settings struct {
 	MinCalls  *uint64  `json:"minCalls,omitempty" maximum:"1000000" doc:"Fewer calls than this say nothing: of rates and latencies."`
 	Severity  string   `json:"severity,omitempty" enum:"info,warning,critical"`
 	Enabled   *bool    `json:"enabled,omitempty"`
-	Each      string   `json:"each,omitempty" enum:"workspace,toolset,tool,caller" doc:"Of an own rule: what has an alert of its own. Default: toolset."`
+	Each      string   `json:"each,omitempty" enum:"workspace,toolset,tool,caller" doc:"Of an own rule: what each alert is about. Default: toolset."`
 	Tool      string   `json:"tool,omitempty" maxLength:"256" doc:"Of an own rule: only calls of tools of this name."`
 	Connector string   `json:"connector,omitempty" maxLength:"63" doc:"Of an own rule: only calls that this connector of a toolset served."`
 	Caller    string   `json:"caller,omitempty" maxLength:"255" doc:"Of an own rule: only calls of this caller: the id of an access token, or the subject of a JSON Web Token."`

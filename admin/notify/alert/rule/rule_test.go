@@ -98,7 +98,7 @@ func TestClassOf(t *testing.T) {
 		"unreachable": Unreachable, "timeout": TimedOut, "http_500": Broken, "http_599": Broken, "http_429": Limited, "http_401": Refused, "http_403": Refused, "http_404": Other,
 		"invalid_plugin": PluginFault, "unavailable": Turned, "cancelled": Cancelled, "mcp_error": Other, "http_": Other, "": Other, "other": Other, "upstream_malformed": Broken,
 	} {
-		if got := ClassOf(cause); got != want {
+		if got := classOf(cause); got != want {
 			t.Errorf("%q is of class %d, want %d", cause, got, want)
 		}
 	}

@@ -25,8 +25,8 @@ const (
 	classes
 )
 
-// ClassOf is the class of a cause that usage names.
-func ClassOf(cause string) Class {
+// classOf is the class of a cause that usage names.
+func classOf(cause string) Class {
 	switch problem.Kind(cause) {
 	case problem.Unreachable:
 		return Unreachable
@@ -84,7 +84,7 @@ func (c *Cell) Outcome(calls, cached, tokens, took, waited uint64, ok bool, late
 
 // Cause adds failed calls that [Cell.Outcome] counted by their cause.
 func (c *Cell) Cause(cause string, calls uint64) {
-	c.By[ClassOf(cause)] += calls
+	c.By[classOf(cause)] += calls
 	if c.causes == nil {
 		c.causes = map[string]uint64{}
 	}
@@ -130,7 +130,7 @@ func sub(a, b uint64) uint64 {
 func (c *Cell) top(of Class) string {
 	best, most := "", uint64(0)
 	for cause, n := range c.causes {
-		k := ClassOf(cause)
+		k := classOf(cause)
 		if of != classes && k != of || k == Cancelled {
 			continue
 		}

@@ -22,7 +22,7 @@ const (
 const (
 	faultNothing = "there is no description, and agents choose tools by it"
 	faultRepeats = "the description repeats the name or itself"
-	faultOthers  = "the description speaks of tokens, plans and status codes instead of what is done"
+	faultOthers  = "the description is about tokens, plans and status codes instead of what the operation does"
 )
 
 // Describe proposes a description for a tool that will have a name, with what is wrong

@@ -12,7 +12,7 @@ import (
 // What can be wrong with a name. The texts are reasons that people read.
 const (
 	faultHash    = "the name ends in characters that only tell it apart"
-	faultMethod  = "the name begins with the HTTP method instead of what is done"
+	faultMethod  = "the name begins with the HTTP method instead of what the operation does"
 	faultList    = "it lists several, and its name says get"
 	faultTwice   = "the name repeats a collection and its parameter, as the path does"
 	faultVersion = "the name has words of the path that say nothing: a version or the root of the API"
