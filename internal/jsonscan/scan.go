@@ -106,7 +106,6 @@ type scanner struct {
 	deep bool
 
 	spaced bool // there is white space
-	quoting
 }
 
 // space is skipSpace inside of the value.
@@ -120,7 +119,7 @@ func (s *scanner) space(i int) int {
 func (s *scanner) spaces(i int) int {
 	end := skipSpace(s.b, i)
 	if end > i {
-		s.spaced, s.quotes = true, false
+		s.spaced = true
 	}
 	return end
 }
@@ -205,7 +204,7 @@ func digits(b []byte, i int) int {
 
 // str validates a string whose opening quote is at i-1.
 func (s *scanner) str(i int) (int, bool) {
-	b, open := s.b, i-1
+	b := s.b
 	for {
 		// Most strings end in the first eight bytes: that needs no call.
 		if i+8 > len(b) {
@@ -220,32 +219,13 @@ func (s *scanner) str(i int) (int, bool) {
 		}
 		switch b[i] {
 		case '"':
-			if s.quotes {
-				if open >= 0 {
-					s.quote(open, i)
-				} else {
-					s.escape(i)
-				}
-			}
 			return i + 1, true
 		case '\\':
 			if i+1 >= len(b) {
 				return s.fail(len(b), "string is not closed")
 			}
-			if s.quotes {
-				if open >= 0 {
-					s.escape(open)
-					open = -1
-				}
-				s.escape(i)
-			}
 			switch b[i+1] {
-			case '"', '\\':
-				if s.quotes {
-					s.escape(i + 1)
-				}
-				i += 2
-			case '/', 'b', 'f', 'n', 'r', 't':
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 				i += 2
 			case 'u':
 				if _, ok := hex4(b, i+2); !ok {
