@@ -171,7 +171,8 @@ func grown(dst []byte, n int) []byte {
 var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
 // special has the high bit of the lowest byte of w set that is a quote, a backslash, below
-// 0x20 or no ASCII; 0 when there is none. See [plainRun].
+// 0x20 or no ASCII; 0 when there is none. A borrow makes false
+// alarms only above a true one.
 func special(w uint64) uint64 { return reserved(w) | w&highs }
 
 // reserved is special without what is not ASCII.

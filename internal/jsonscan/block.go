@@ -85,6 +85,16 @@ func masksIn(b *[blockSize]byte) (quotes, slashes, opens, closes uint64) {
 	return quotes, slashes, opens, closes
 }
 
+// stopsIn is stopsOf for any processor.
+func stopsIn(b *[blockSize]byte) (mask uint64) {
+	for at := 0; at < blockSize; at += 8 {
+		w := binary.LittleEndian.Uint64(b[at:])
+		low := ^(w&^highs + ones*0x60 | w) & highs // below 0x20, exact
+		mask |= (equals(w, '"') | equals(w, '\\') | low>>7*0x0102040810204080>>56) << at
+	}
+	return mask
+}
+
 // equals has a bit for each byte of w that is c.
 func equals(w uint64, c byte) uint64 {
 	w ^= ones * uint64(c)

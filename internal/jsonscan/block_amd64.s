@@ -60,3 +60,39 @@ TEXT ·masksOf(SB), NOSPLIT, $0-40
 	MOVQ  R10, opens+24(FP)
 	MOVQ  R11, closes+32(FP)
 	RET
+
+DATA below<>+0(SB)/8, $0x1f1f1f1f1f1f1f1f
+DATA below<>+8(SB)/8, $0x1f1f1f1f1f1f1f1f
+GLOBL below<>(SB), RODATA|NOPTR, $16
+
+// STOPS sets in to the bits of the bytes of x that end a run of a string.
+#define STOPS(at, in) \
+	MOVOU    at(SI), X0 \
+	MOVOA    X0, X1     \
+	MOVOA    X0, X2     \
+	PMINUB   X5, X1     \
+	PCMPEQB  X6, X2     \
+	PCMPEQB  X0, X1     \
+	PCMPEQB  X7, X0     \
+	POR      X2, X1     \
+	POR      X0, X1     \
+	PMOVMSKB X1, in
+
+// func stopsOf(b *[64]byte) uint64
+TEXT ·stopsOf(SB), NOSPLIT, $0-16
+	MOVQ  b+0(FP), SI
+	MOVOU below<>(SB), X5
+	MOVOU quote<>(SB), X6
+	MOVOU slash<>(SB), X7
+	STOPS(0, AX)
+	STOPS(16, BX)
+	STOPS(32, CX)
+	STOPS(48, DX)
+	SHLQ  $16, BX
+	SHLQ  $32, CX
+	SHLQ  $48, DX
+	ORQ   BX, AX
+	ORQ   CX, DX
+	ORQ   DX, AX
+	MOVQ  AX, ret+8(FP)
+	RET

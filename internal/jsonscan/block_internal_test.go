@@ -32,7 +32,7 @@ func skipSlowly(b []byte, i int) int {
 // TestMasks compares the masks of this processor with those that any has.
 func TestMasks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	alphabet := []byte("\"\\[]{};:,'az09 \n\x02\x80\xa2\xdc\xfb\xfd\xff\x7f[]{}\"\"\\\\")
+	alphabet := []byte("\"\\[]{};:,'az09 \n\x02\x00\x1f\x80\xa2\xdc\xfb\xfd\xff\x7f[]{}\"\"\\\\")
 	for range 2000 {
 		var b [blockSize]byte
 		for i := range b {
@@ -42,11 +42,15 @@ func TestMasks(t *testing.T) {
 		if wq, ws, wo, wc := masksIn(&b); q != wq || s != ws || o != wo || c != wc {
 			t.Fatalf("masks of %q are %x %x %x %x, want %x %x %x %x", b, q, s, o, c, wq, ws, wo, wc)
 		}
+		ends := stopsOf(&b)
+		if want := stopsIn(&b); ends != want {
+			t.Fatalf("runs of %q end at %x, want %x", b, ends, want)
+		}
 		for i, x := range b {
 			for _, m := range []struct {
 				mask uint64
 				want bool
-			}{{q, x == '"'}, {s, x == '\\'}, {o, x == '[' || x == '{'}, {c, x == ']' || x == '}'}} {
+			}{{q, x == '"'}, {s, x == '\\'}, {o, x == '[' || x == '{'}, {c, x == ']' || x == '}'}, {ends, x == '"' || x == '\\' || x < 0x20}} {
 				if (m.mask>>i&1 == 1) != m.want {
 					t.Fatalf("byte %d of %q: masks are %x %x %x %x", i, b, q, s, o, c)
 				}

@@ -289,7 +289,7 @@ func skipString(b []byte, i int) int {
 	for end := i + begin; ; end = i + dense {
 		for ; i < end && i+8 <= len(b); i += 8 {
 			q := binary.LittleEndian.Uint64(b[i:]) ^ ones*'"'
-			// See plainRun; here false alarms are looked at, too.
+			// See special; here false alarms are looked at, too.
 			for hit := (q - ones) &^ q & highs; hit != 0; hit &= hit - 1 {
 				if at := i + bits.TrailingZeros64(hit)>>3; b[at] == '"' && !escaped(b, from, at) {
 					return at + 1
