@@ -250,6 +250,17 @@ func (s *scanner) str(i int) (int, bool) {
 	}
 }
 
+// short returns where the string whose text begins at i may end, when that is in the block that
+// is known; else the length of the document.
+func (s *scanner) short(i int) int {
+	if at := uint(i - s.base); at < blockSize {
+		if rest := s.ends >> at; rest != 0 {
+			return i + bits.TrailingZeros64(rest)
+		}
+	}
+	return len(s.b)
+}
+
 // look makes the block that begins at i the one that is known.
 func (s *scanner) look(i int) {
 	s.base = i
@@ -317,17 +328,32 @@ func (s *scanner) object(i int) (int, bool) {
 			return s.fail(i, "expected a member name")
 		}
 		var ok bool
-		if i, ok = s.str(i + 1); !ok {
+		if end := s.short(i + 1); end < len(b) && b[end] == '"' {
+			i = end + 1
+		} else if i, ok = s.str(i + 1); !ok {
 			return i, false
 		}
-		i = s.space(i)
+		if i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
 		if i >= len(b) || b[i] != ':' {
 			return s.fail(i, "expected :")
 		}
-		if i, ok = s.value(s.space(i + 1)); !ok {
+		if i++; i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
+		if i+1 < len(b) && b[i] == '"' {
+			if end := s.short(i + 1); end < len(b) && b[end] == '"' {
+				i = end + 1
+			} else if i, ok = s.str(i + 1); !ok {
+				return i, false
+			}
+		} else if i, ok = s.value(i); !ok {
 			return i, false
 		}
-		i = s.space(i)
+		if i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
 		if i >= len(b) {
 			return s.fail(i, "object is not closed")
 		}
