@@ -44,12 +44,12 @@ var within = map[string][]string{
 	"plugins/projection":                 {"plugins/operation", "plugins/engine"},
 	"plugins/openapi":                    {"plugins/operation"},
 	"plugins/engine":                     {"plugins/module"},
-	"plugins/extism":                     {"plugins/linear", "plugins/module", "plugins/turns"},
+	"plugins/extism":                     {"plugins/codecache", "plugins/linear", "plugins/module", "plugins/turns"},
 	"plugins/guest":                      {"plugins/extism", "plugins/manifest", "plugins/module"},
 	"plugins/golden":                     {"plugins/extism", "plugins/guest", "plugins/manifest"},
 	"plugins/extism/reference":           {"plugins/extism", "plugins/guest"},
-	"plugins/enginepool":                 {"plugins/engine"},
-	"plugins/script":                     {"plugins/linear", "plugins/module", "plugins/turns"},
+	"plugins/enginepool":                 {"plugins/codecache", "plugins/engine"},
+	"plugins/script":                     {"plugins/codecache", "plugins/linear", "plugins/module", "plugins/turns"},
 	"plugins/javascript":                 {"plugins/module"},
 	"plugins/enginepool/enginepooltest":  {},
 	"plugins/catalog":                    {"plugins/arazzo", "plugins/engine", "plugins/manifest"},
@@ -147,7 +147,7 @@ var within = map[string][]string{
 
 // confined lists third-party packages and the only trees that may import them.
 var confined = map[string][]string{
-	"github.com/tetratelabs/wazero":     {"plugins/enginepool/", "plugins/extism/", "plugins/javascript/", "plugins/linear/", "plugins/script/"},
+	"github.com/tetratelabs/wazero":     {"plugins/codecache/", "plugins/enginepool/", "plugins/extism/", "plugins/javascript/", "plugins/linear/", "plugins/script/"},
 	"github.com/pb33f/libopenapi":       {"plugins/openapi/"},
 	"github.com/dgraph-io/ristretto/v2": {"gateway/cache/"},
 	"github.com/valyala/fasthttp":       {"gateway/", "cmd/sluice-bench/"},
