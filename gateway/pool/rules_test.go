@@ -260,13 +260,11 @@ func TestConnectingIsNotAway(t *testing.T) {
 			default:
 			}
 			var none valkey.Client
-			var want error = ErrAway
 			if reached {
 				s.client.Store(&none)
 				close(s.connecting)
-				want = nil
 			}
-			if err := <-ended; !errors.Is(err, want) || s.away.Load() != 0 {
+			if err := <-ended; reached != (err == nil) || !reached && !errors.Is(err, ErrAway) || s.away.Load() != 0 {
 				t.Errorf("reached %v: %v, away %d", reached, err, s.away.Load())
 			}
 		})
