@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/gatewaytest"
+	"github.com/sluicegate/sluice/gateway/pool/pooltest"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/internal/upstreamtest"
@@ -214,12 +215,12 @@ func TestPoolLearns(t *testing.T) {
 	}
 	search := func(who string, node int, query string) {
 		agents[who][node].call("search_tools", map[string]any{"query": query}, false)
-		n.pools[node].Settle()
+		pooltest.Settle(t, n.pools[node])
 	}
 	execute := func(who string, node int, want string) {
 		t.Helper()
 		agents[who][node].execute("get_item", map[string]any{"id": 7}, false)
-		n.pools[node].Settle()
+		pooltest.Settle(t, n.pools[node])
 		got := ""
 		for _, f := range n.all[node].Meter.Drain().Found {
 			got += f.Query

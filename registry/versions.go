@@ -109,7 +109,6 @@ func (v Version) Compare(o Version) int {
 
 // VersionRange is a set of versions that a toolset accepts of a plugin.
 type VersionRange struct {
-	text string
 	low  Version // included
 	high Version // excluded; the zero version: no end
 	only bool    // exactly low
@@ -120,7 +119,7 @@ type VersionRange struct {
 // "~1.2.3" (patches only), "1" or "1.2" (all below that). It fails with a
 // [problem.InvalidArgument].
 func ParseVersionRange(s string) (VersionRange, error) {
-	r := VersionRange{text: s}
+	var r VersionRange
 	if s == "*" {
 		return r, nil
 	}
@@ -163,9 +162,6 @@ func ParseVersionRange(s string) (VersionRange, error) {
 	}
 	return r, nil
 }
-
-// String is the range as it was written.
-func (r VersionRange) String() string { return r.text }
 
 // Has reports whether the range holds a version. A pre-release is in a range only
 // that names a pre-release of the same numbers, or exactly it.

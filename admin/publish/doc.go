@@ -1,6 +1,6 @@
-// Package publish turns what the control plane knows into what edges follow:
-// a specification into a connector in the registry, a toolset into a bundle, and
-// the list of live toolsets into the next signed release.
+// Package publish turns the records of the control plane into releases for edges: a
+// specification into a connector in the registry, a toolset into a bundle, and the list
+// of live toolsets into the next signed release.
 //
 // It does not decide what is live (the records do, behind [Records]), test
 // anything, or serve it (gateway/edge follows the release like every other node).

@@ -1,6 +1,6 @@
-// Command sluice-mutants measures what the tests of the packages that security
-// rests on would notice: it changes one place of the code, runs the tests, and
-// reports each change that no test failed on.
+// Command sluice-mutants measures the tests of security-critical packages by mutation: it
+// changes one place of the code, runs the tests, and reports each change that no test
+// failed on.
 //
 // It changes no file of the tree. The changed source is handed to the go command
 // as an overlay, so a run that is killed leaves nothing behind. A run continues

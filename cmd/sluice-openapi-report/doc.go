@@ -1,7 +1,7 @@
-// Command sluice-openapi-report writes docs/openapi-coverage.md: what becomes of
-// the corpus of real specifications, and what it costs. Every figure is measured
-// in the run that writes it; a figure beyond its goal is shown as missed and makes
-// the command fail.
+// Command sluice-openapi-report writes docs/openapi-coverage.md: how much of the corpus
+// of real specifications becomes tools, and at what cost. Every figure is measured in the
+// run that writes it; a figure beyond its goal is shown as missed and makes the command
+// fail.
 //
 // It is not a test: what must hold on every change is in the packages' tests. It
 // runs the sluice binary in child processes, the Go tests that need the corpus,

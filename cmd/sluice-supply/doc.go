@@ -1,4 +1,4 @@
-// Command sluice-supply says what a binary of Sluice is made of and how it was built:
+// Command sluice-supply documents the components of a Sluice binary and its build:
 //
 //	sluice-supply sbom BINARY…       a CycloneDX 1.6 document beside each, BINARY.cdx.json
 //	sluice-supply provenance FILE…   an in-toto statement with SLSA provenance of the files

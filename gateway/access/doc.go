@@ -1,8 +1,8 @@
-// Package access decides who may open a toolset URL and how much they may ask: it
-// checks Host and Origin against DNS rebinding and cross-site requests ([Guard]),
-// admits a request by the policy of its toolset ([Policy]: open, access tokens, or
-// JSON Web Tokens of an authorization server whose [Keys] it finds), counts it
-// against the limits, and says who calls ([Principal]).
+// Package access decides who may use a toolset URL and how often: it checks Host and
+// Origin against DNS rebinding and cross-site requests ([Guard]), admits a request by the
+// policy of its toolset ([Policy]: open, access tokens, or JSON Web Tokens of an
+// authorization server whose [Keys] it finds), counts it against the limits, and
+// identifies the caller ([Principal]).
 //
 // It does not authenticate towards upstreams (package credentials does), issues no
 // tokens and knows no HTTP server: package gateway asks it for each request. The

@@ -178,13 +178,8 @@ func (k *Cache) Waits() (done func()) {
 // Waiting is how many calls wait for the exchange of another.
 func (k *Cache) Waiting() int { return int(k.waiting.Load()) }
 
-// Wait waits until answers that were given to the cache can be found in it, and in the pool.
-func (k *Cache) Wait() {
-	k.store.Wait()
-	if k.pool != nil {
-		k.pool.Settle()
-	}
-}
+// Wait waits until all answers that were put into the cache can be found in it.
+func (k *Cache) Wait() { k.store.Wait() }
 
 // Freshness is how long an answer may be kept: the toolset's time, cut by what
 // the upstream says (RFC 9111 §5.2.2, §5.3); 0: not at all. The cache is private

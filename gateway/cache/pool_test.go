@@ -2,9 +2,7 @@ package cache
 
 import (
 	"bytes"
-	"context"
 	"reflect"
-	"runtime"
 	"testing"
 	"time"
 
@@ -39,6 +37,7 @@ func TestPool(t *testing.T) {
 	one.Put("ts_1", e, time.Minute)
 	one.Put("ts_1", &Entry{Key: []byte("stream"), Expires: now.Add(time.Minute), Unfinished: true}, time.Minute)
 	one.Wait()
+	pooltest.Settle(t, one.pool)
 	for _, c := range []struct {
 		at           *Cache
 		toolset, key string
@@ -67,18 +66,6 @@ func TestPool(t *testing.T) {
 	}
 	if n := two.pooled.Get(); n != 1 {
 		t.Errorf("%d answers of the pool are counted", n)
-	}
-	begin, ran := make(chan struct{}), false
-	one.pool.Later(0, func(context.Context) {
-		<-begin
-		for range 1000 {
-			runtime.Gosched()
-		}
-		ran = true
-	})
-	close(begin)
-	if one.Wait(); !ran {
-		t.Error("what was given to the pool is not waited for")
 	}
 	server.Kill()
 	f, _ := one.Join([]byte("key"))

@@ -14,7 +14,6 @@ type Pool interface {
 	PutAnswer(ctx context.Context, owner, key string, value []byte, ttl time.Duration) error
 	Answer(ctx context.Context, owner, key string) ([]byte, error)
 	Later(size int, run func(context.Context)) bool
-	Settle()
 }
 
 // sharedHead is what stands before the body of an answer that is shared, with a line feed

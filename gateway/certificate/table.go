@@ -1,5 +1,5 @@
-// Package certificate shows the certificates of domains on the listener of a gateway, and
-// answers what certificate authorities ask at them: TLS-ALPN-01 (RFC 8737) in the
+// Package certificate serves the certificates of domains on the listener of a gateway,
+// and answers the challenges of certificate authorities: TLS-ALPN-01 (RFC 8737) in the
 // handshake, HTTP-01 (RFC 8555 §8.3) at a path. It obtains no certificates and keeps none
 // beyond the process.
 //

@@ -1,5 +1,6 @@
-// Package finding answers what an agent asks to find a tool in search mode and in code mode:
-// which tools fit, what they are, and what a wrong name was meant to be. It calls no tool.
+// Package finding answers the queries of agents for tools, in search mode and in code mode:
+// the tools that fit, their descriptions, and the likely meaning of a wrong name. It calls
+// no tool.
 package finding
 
 import (

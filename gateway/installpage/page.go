@@ -1,6 +1,6 @@
-// Package installpage writes the page that a browser shows at a toolset URL: what the toolset
-// is, how each AI application is pointed at it, and its tools. It has no script, asks for
-// nothing else, and holds no secret.
+// Package installpage writes the page that a browser shows at a toolset URL: the name of the
+// toolset, the configuration of each AI application, and the tools. It has no script, asks
+// for nothing else, and holds no secret.
 package installpage
 
 import (

@@ -233,8 +233,12 @@ func TestLater(t *testing.T) {
 	begun, hold := make(chan struct{}), make(chan struct{})
 	p.Later(0, func(context.Context) { close(begun); <-hold })
 	<-begun
-	ran := 0
-	job := func(context.Context) { ran++ }
+	ran, last := 0, make(chan struct{})
+	job := func(context.Context) {
+		if ran++; ran == maxLater {
+			close(last)
+		}
+	}
 	if !p.Later(maxLaterBytes, job) || p.Later(1, job) {
 		t.Error("jobs of the largest size together are not the bound")
 	}
@@ -247,7 +251,8 @@ func TestLater(t *testing.T) {
 		t.Error("there is room for one more than there may be")
 	}
 	close(hold)
-	p.Settle()
+	<-last
+	pooltest.Settle(t, p)
 	if ran != maxLater || p.waiting.Load() != 0 {
 		t.Errorf("%d ran, %d bytes wait", ran, p.waiting.Load())
 	}

@@ -1,8 +1,6 @@
 package pool
 
-import (
-	"context"
-)
+import "context"
 
 const (
 	// maxLater is how many jobs wait for the server at most, and maxLaterBytes how much they
@@ -30,20 +28,6 @@ func (s *Store) Later(size int, run func(context.Context)) bool {
 	}
 	s.waiting.Add(-int64(size))
 	return false
-}
-
-// Settle waits until all jobs have run that were given before. Tests need it.
-func (s *Store) Settle() {
-	ran := make(chan struct{})
-	select {
-	case s.jobs <- job{run: func(context.Context) { close(ran) }}:
-	case <-s.done:
-		return
-	}
-	select {
-	case <-ran:
-	case <-s.done:
-	}
 }
 
 // runLater runs jobs until the Store is closed.

@@ -1,7 +1,7 @@
-// Package task keeps which tasks MCP servers made for whom: those that a server makes of a call
-// (extension io.modelcontextprotocol/tasks), and those that clients of 2025-11-25 ask for. A client knows a task by a name that this node gave it
-// and that nobody can guess; the server's own name never leaves the nodes, and another caller
-// or toolset finds no task by it. The nodes of a pool know each other's tasks by what they share.
+// Package task records which caller owns each task of an MCP server: those that a server makes of a call (extension
+// io.modelcontextprotocol/tasks), and those that clients of 2025-11-25 ask for. A client knows a task by a name that this node gave it and that
+// nobody can guess; the server's own name never leaves the nodes, and another caller or toolset finds no task by it. The nodes of a pool share
+// the tasks that they know.
 //
 // It runs nothing and asks nobody: the server keeps the task, and package call asks for it.
 package task

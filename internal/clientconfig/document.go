@@ -1,6 +1,6 @@
-// Package clientconfig says how MCP clients, which are AI applications, connect to a toolset:
-// what to run or paste, and what their configuration files get. Where their own documentation
-// says so is in docs/clients.md.
+// Package clientconfig has the configuration with which MCP clients (AI applications) connect
+// to a toolset: what to run or paste, and what their configuration files get. Where their own
+// documentation says so is in docs/clients.md.
 package clientconfig
 
 import (

@@ -1,5 +1,5 @@
-// Package forwarded finds out who sent a request that a reverse proxy passed on: by
-// X-Forwarded-For, X-Forwarded-Proto and Forwarded (RFC 7239), which are believed only
+// Package forwarded determines the client of a request that came through a reverse proxy:
+// by X-Forwarded-For, X-Forwarded-Proto and Forwarded (RFC 7239), which are believed only
 // from the proxies that an operator names, because everybody can write them.
 //
 // It is not about where requests go, and believes no X-Forwarded-Host.

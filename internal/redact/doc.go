@@ -1,6 +1,5 @@
-// Package redact takes out of a text what looks like a secret or names a person:
-// error samples and captured calls are kept for people to read, and nobody chose
-// what is in them.
+// Package redact removes likely secrets and personal data from texts: error samples and
+// captured calls are kept for people to read, and nobody chose what is in them.
 //
 // It knows no secret and so it errs on the side of taking out: values beside names
 // such as token and password, long runs of letters and digits, JSON Web Tokens,

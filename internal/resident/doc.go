@@ -1,4 +1,4 @@
-// Package resident gives memory back to the system that a process holds and seldom needs.
+// Package resident returns memory that a process seldom needs to the operating system.
 //
 // A start runs code that serving never runs again: it registers hundreds of operations,
 // migrates databases, reads catalogs. The pages of the program file that it touched stay in the resident set of the

@@ -1,6 +1,5 @@
-// Package secrets keeps what must not be seen out of sight: [Secret] is a value
-// that prints, logs and marshals as "[redacted]", and [Keyring] seals secrets
-// for storage.
+// Package secrets protects secrets: [Secret] is a value that prints, logs and marshals as
+// "[redacted]", and [Keyring] seals secrets for storage.
 //
 // It is not a store (rows are in admin/store), knows no credential types, and is
 // no defence against somebody who reads the memory of the process.

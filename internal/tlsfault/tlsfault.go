@@ -1,5 +1,5 @@
-// Package tlsfault says what is wrong with the certificate of a server that was not
-// believed, and what to do. It judges nothing itself: crypto/tls and crypto/x509 did.
+// Package tlsfault explains why the certificate of a server was refused, and gives the
+// remedy. It judges nothing itself: crypto/tls and crypto/x509 did.
 //
 // Every function may be called by many goroutines.
 package tlsfault

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // builds are those of an engine version that connectors of users were made with, VERSION-NN.wasm
@@ -37,9 +36,6 @@ func readEarlier() map[int][][]byte {
 //go:embed engine.wasm
 var engineV1 []byte
 
-//go:embed engine.wasm.sha256
-var engineSum string
-
 // Code returns the newest WebAssembly engine of a released version, and whether there
 // is one. Every released version stays embedded, and so do its earlier builds, so that
 // connectors made with them can be opened. The caller must not change the bytes.
@@ -48,11 +44,4 @@ func Code(version int) ([]byte, bool) {
 		return engineV1, true
 	}
 	return nil, false
-}
-
-// CodeDigest is the SHA-256 of the current engine as lower-case hex: the one in
-// engine.wasm.sha256, which a build from source must give again.
-func CodeDigest() string {
-	sum, _, _ := strings.Cut(engineSum, " ")
-	return sum
 }

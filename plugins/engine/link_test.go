@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -203,7 +205,11 @@ func TestStandalone(t *testing.T) {
 // build.sh --check proves that it comes from engine.c.
 func TestEngineBytes(t *testing.T) {
 	code, ok := engine.Code(engine.Version)
-	if !ok || fmt.Sprintf("%x", sha(code)) != engine.CodeDigest() {
+	sum, err := os.ReadFile("engine.wasm.sha256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _, _ := strings.Cut(string(sum), " "); !ok || fmt.Sprintf("%x", sha(code)) != want {
 		t.Fatalf("engine.wasm is not the one of engine.wasm.sha256: run make engine")
 	}
 	if _, ok := engine.Code(engine.Version + 1); ok {

@@ -1,5 +1,5 @@
-// Package linear keeps the linear memories of WebAssembly code that others wrote out of
-// Go's heap.
+// Package linear keeps the linear memories of untrusted WebAssembly code out of Go's
+// heap.
 //
 // wazero's own memories are Go slices. One that grows is copied into a larger one, and
 // code that fills its memory again and again, each time in a new instance, keeps the

@@ -1,7 +1,6 @@
-// Package manifest is what a plugin says about itself: the JSON document in the
-// custom section "sluice.manifest" of its WebAssembly module. It holds what kind
-// the plugin is, what it wants of its host, and, for a connector, the upstream and
-// the tools.
+// Package manifest reads and writes the manifest of a plugin: the JSON document in the
+// custom section "sluice.manifest" of its WebAssembly module. It holds what kind the
+// plugin is, what it wants of its host, and, for a connector, the upstream and the tools.
 //
 // It does not take modules apart (package engine does for our own, package module
 // for third parties), does not interpret request plans (package operation) and

@@ -1,6 +1,6 @@
-// Package module takes WebAssembly modules of third parties apart: what they
-// import, export and ask for, and the custom sections they carry. [Meter] rewrites
-// one so that it calls its host every so many instructions.
+// Package module parses WebAssembly modules of third parties: what they import, export
+// and ask for, and the custom sections they carry. [Meter] rewrites one so that it calls
+// its host every so many instructions.
 //
 // It does not validate types or run code: wazero does both, after this package
 // has refused what is out of bounds. It knows WebAssembly Core 2.0 and nothing of

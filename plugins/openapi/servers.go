@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -154,8 +155,7 @@ func loopback(text string) bool {
 	if err != nil {
 		return false
 	}
-	h := u.Hostname()
-	return h == "localhost" || h == "::1" || strings.HasPrefix(h, "127.")
+	return safedial.Loopback(u.Hostname())
 }
 
 // relativeURL resolves a server against where the document came from.

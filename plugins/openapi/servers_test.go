@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,19 @@ func TestServersWithVariables(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: the server is %q, want %q", c.url, got, c.want)
+		}
+	}
+}
+
+// TestPlainServers: only a server on this machine may be unencrypted without a warning, and a
+// name that begins like a loopback address is none.
+func TestPlainServers(t *testing.T) {
+	for host, want := range map[string]bool{"api.example.com": true, "127.0.0.1.example.com": true, "127.evil.example": true, "localhost": false, "127.0.0.1:80": false, "[::1]": false} {
+		doc := "openapi: 3.1.0\ninfo: {title: Plain, version: '1'}\nservers: [{url: 'http://" + host + "'}]\npaths: {/a: {get: {operationId: a, responses: {'200': {description: OK}}}}}\n"
+		r, _ := compileAll(t, Source{Name: "plain.yaml", Data: []byte(doc)}, Options{})
+		got := slices.ContainsFunc(r.Warnings, func(w Diagnostic) bool { return w.Code == codeServerPlain })
+		if got != want {
+			t.Errorf("http://%s: a warning %v, want %v", host, got, want)
 		}
 	}
 }

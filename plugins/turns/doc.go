@@ -1,5 +1,5 @@
-// Package turns shares the processors among WebAssembly code that others wrote: plugins
-// and scripts.
+// Package turns shares the processors among untrusted WebAssembly code: plugins and
+// scripts.
 //
 // Calls that run for long, or beside others of their share, take turns: as many run at
 // once as there are processors but one, so that one is left for everybody else: calls

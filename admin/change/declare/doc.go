@@ -1,4 +1,4 @@
-// Package declare is a workspace as a document: its types, what is wrong with a document,
-// how parts of the records are written into one, and where two differ. It changes no
+// Package declare models a workspace as a document: its types, the checks of a document,
+// the conversion of records, and the difference between two documents. It changes no
 // records and compiles nothing: package transfer does.
 package declare

@@ -1,5 +1,5 @@
-// Package domain decides about the host names of toolsets and workspaces: whose they are,
-// what DNS must say of them, and in which state their certificates are. It asks DNS, and
+// Package domain decides about the host names of toolsets and workspaces: their owners,
+// the DNS records that they need, and the states of their certificates. It asks DNS, and
 // has somebody else ask the certificate authority ([Certificates]).
 //
 // A host belongs to the one workspace that proved it with a TXT record; until then any

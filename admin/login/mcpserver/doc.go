@@ -1,5 +1,5 @@
-// Package mcpserver asks MCP servers what they are and what they have, with the
-// credentials of a draft, and says why one could not be asked.
+// Package mcpserver queries MCP servers for their descriptions and lists, with the
+// credentials of a draft, and explains failures.
 //
 // It speaks no MCP itself: what does is given to it. When servers are looked at again is
 // decided by package upstream, and it knows nothing of drafts beyond their credentials.

@@ -42,9 +42,6 @@ func (f Field) Unsorted() Field { f.NoSort = true; return f }
 // Within is the field whose values find what is below them, too.
 func (f Field) Within(parent string) Field { f.Parent = parent; return f }
 
-// Scaled is the field whose unit is some of the database.
-func (f Field) Scaled(units float64) Field { f.Scale = units; return f }
-
 // Order is a part of how a list is sorted.
 type Order struct {
 	Field Field

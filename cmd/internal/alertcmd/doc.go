@@ -1,3 +1,2 @@
-// Package alertcmd has the commands for what is wrong (alert) and for who is notified
-// (notify).
+// Package alertcmd has the commands for alerts (alert) and for notifications (notify).
 package alertcmd

@@ -1,3 +1,3 @@
-// Package fleetcmd has the commands for what runs: edges, releases, and the calls that
-// nodes report, as numbers (usage) and one by one (logs).
+// Package fleetcmd has the commands for edges, releases, and the calls that nodes report,
+// as numbers (usage) and one by one (logs).
 package fleetcmd

@@ -80,7 +80,7 @@ func (c *commands) Add(ctx context.Context, in *local.Command) error {
 }
 
 func exposed() error {
-	return problem.New(problem.Forbidden, "others than this machine reach this gateway, and the command is for this machine only").
+	return problem.New(problem.Forbidden, "this gateway can be reached from other machines, and the command is for this machine only").
 		Fix("listen on loopback, or add it with --expose when they may call it")
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/internal/atomicfile"
@@ -236,7 +237,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 }
 
 // guarded reports whether /metrics asks for a token: others than this machine may reach it.
-func (c *control) guarded() bool { return !loopback(c.ln.Addr()) || !c.o.Proxies.Empty() }
+func (c *control) guarded() bool { return !access.IsLoopback(c.ln.Addr()) || !c.o.Proxies.Empty() }
 
 // writeProcessMetrics writes what the gateway would write of the process.
 func (c *control) writeProcessMetrics(w io.Writer) {
@@ -291,7 +292,7 @@ func (c *control) listen(ctx context.Context) error {
 		return err
 	}
 	if c.certificate == nil {
-		if !loopback(ln.Addr()) && c.o.Proxies.Empty() {
+		if !access.IsLoopback(ln.Addr()) && c.o.Proxies.Empty() {
 			return problem.New(problem.InvalidArgument, "the admin API would listen on %s without TLS", o.Listen).
 				Fix("give --admin-tls-cert and --admin-tls-key, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
 		}
@@ -313,7 +314,7 @@ func (c *control) reachedFromOutside() bool {
 	if u, err := url.Parse(public); public != "" && (err != nil || !safedial.Loopback(u.Hostname())) {
 		return true
 	}
-	return !loopback(c.gateway.Addr())
+	return !access.IsLoopback(c.gateway.Addr())
 }
 
 // hosts are the names a client may call the admin API by.

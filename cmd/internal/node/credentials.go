@@ -99,7 +99,7 @@ func (s vaultSource) Credential(_ context.Context, id string) (credentials.Crede
 // have sent a new one if it could be reached and had one.
 func gatewayCredential(c registry.EdgeCredential, now time.Time) (credentials.Credential, error) {
 	if c.Expires != 0 && now.Unix() >= c.Expires {
-		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the access token of this toolset ended, and the control plane sent no new one").
+		return credentials.Credential{}, problem.New(problem.Unauthenticated, "the access token of this toolset has expired, and the control plane sent no new one").
 			Fix("check that this edge reaches its control plane; if it does, log in there again: sluice toolset auth TOOLSET login")
 	}
 	return credentials.Credential{Value: c.Value.Secret, Version: c.Version, Origins: c.Origins}, nil

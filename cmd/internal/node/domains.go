@@ -219,7 +219,7 @@ func (o *Options) checkDomains() error {
 	}
 	if t := d.Target; t != "" && !registry.ValidHost(strings.ToLower(t)) {
 		if _, err := netip.ParseAddr(t); err != nil {
-			return problem.New(problem.InvalidArgument, "%.200q is not where domains can lead", t).Fix("give a host name or an address with --domain-target")
+			return problem.New(problem.InvalidArgument, "%.200q is not an address that domains can point to", t).Fix("give a host name or an address with --domain-target")
 		}
 	}
 	return nil

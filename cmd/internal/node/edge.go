@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/gateway"
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -262,7 +263,7 @@ func (n *edgeNode) operations() http.Handler {
 // listener must be on loopback.
 func (n *edgeNode) mayReadMetrics(r *http.Request) bool {
 	if n.o.Edge.MetricsToken.IsZero() {
-		return loopback(n.ln.Addr())
+		return access.IsLoopback(n.ln.Addr())
 	}
 	scheme, value, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	have, want := sha256.Sum256([]byte(strings.TrimSpace(value))), sha256.Sum256([]byte(n.o.Edge.MetricsToken.Reveal()))

@@ -63,7 +63,7 @@ func (f files) FetchFile(ctx context.Context, target string) (data []byte, media
 	}
 	data, err = io.ReadAll(io.LimitReader(res.Body, maxFetchedFile+1))
 	if err != nil {
-		return nil, "", "", errors.New("it ended before its time")
+		return nil, "", "", errors.New("the transfer ended early")
 	}
 	if len(data) > maxFetchedFile {
 		return nil, "", "", fmt.Errorf("it has more than %d MiB", maxFetchedFile>>20)

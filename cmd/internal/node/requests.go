@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sluicegate/sluice/gateway/access"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
 )
@@ -42,14 +43,14 @@ func (c *control) openRequests(ctx context.Context) error {
 			return err
 		}
 		speaks, scheme = source.Config(), "https://"
-	} else if !loopback(ln.Addr()) && c.o.Proxies.Empty() {
+	} else if !access.IsLoopback(ln.Addr()) && c.o.Proxies.Empty() {
 		return problem.New(problem.InvalidArgument, "the page of requests would listen on %s without TLS", o.Listen).
 			Fix("give --requests-tls-cert and --requests-tls-key, listen on loopback, or name the proxy that speaks TLS for it with --behind-proxy")
 	}
 	at := o.URL
 	if at == "" {
-		if !loopback(ln.Addr()) {
-			return problem.New(problem.InvalidArgument, "the page of requests does not know where people reach it").
+		if !access.IsLoopback(ln.Addr()) {
+			return problem.New(problem.InvalidArgument, "the public URL of the page of requests is not known").
 				Fix("give --requests-url https://…: the links in its mails begin with it")
 		}
 		at = scheme + reachable(ln.Addr())

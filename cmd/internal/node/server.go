@@ -77,12 +77,6 @@ func serve(ctx context.Context, g *errgroup.Group, what string, s *http.Server, 
 	})
 }
 
-// loopback reports whether only this machine reaches a listener.
-func loopback(a net.Addr) bool {
-	t, ok := a.(*net.TCPAddr)
-	return ok && t.IP.IsLoopback()
-}
-
 // reachable is an address that can be dialled on this machine: one that listens
 // on every interface is reached on loopback.
 func reachable(addr net.Addr) string {

@@ -1,2 +1,2 @@
-// Package requestcmd has the commands for connectors that people ask for (request).
+// Package requestcmd has the commands for requests for connectors (request).
 package requestcmd

@@ -1,5 +1,5 @@
-// Package systemd tells a service manager how far a node is: the datagrams of sd_notify(3).
-// It asks the manager for nothing, and does nothing where there is none.
+// Package systemd reports the state of a node to a service manager: the datagrams of
+// sd_notify(3). It asks the manager for nothing, and does nothing where there is none.
 package systemd
 
 import (

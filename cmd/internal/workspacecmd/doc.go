@@ -1,3 +1,3 @@
-// Package workspacecmd has the commands for who may do what in a workspace, and for what
-// was done: members, sessions, API tokens, grants of private addresses, keys and the audit log.
+// Package workspacecmd has the commands for members, sessions, API tokens, grants of private
+// addresses, keys and the audit log of a workspace.
 package workspacecmd

@@ -1,6 +1,7 @@
 package pooltest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -101,4 +102,17 @@ func (w *Watched) AwaitReplica() {
 	if said, err := exec.CommandContext(w.Primary.t.Context(), cli, "-p", port, "wait", "1", "10000").CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != "1" { //nolint:gosec // one of two names
 		w.Primary.t.Fatalf("the replica does not follow: %v %s", err, said)
 	}
+}
+
+// Settle waits until the jobs that a Store was given before have run.
+func Settle(t testing.TB, s interface {
+	Later(size int, run func(context.Context)) bool
+},
+) {
+	t.Helper()
+	ran := make(chan struct{})
+	if !s.Later(0, func(context.Context) { close(ran) }) {
+		t.Fatal("the pool has no room for another job")
+	}
+	<-ran
 }
