@@ -126,6 +126,33 @@ func TestGrantIsOfItsToolset(t *testing.T) {
 	}
 }
 
+// TestRefreshNamesNoAddress: whoever reads a source again names none. A name that has a
+// private address since then is not granted by it, nor is a grant that was revoked.
+func TestRefreshNamesNoAddress(t *testing.T) {
+	w := newWorld(t)
+	const source = "http://127.0.0.1:9/openapi.yaml"
+	w.fetcher.put(source, shopSpec)
+	ts := want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", map[string]any{
+		"slug": "shop", "baseUrl": w.upstream.URL, "source": map[string]any{"openapi": map[string]any{"url": source}},
+	}, here...), 201)
+	made := w.grants("")
+	if len(made) != 2 {
+		t.Fatalf("the operator named two addresses; granted: %+v", made)
+	}
+	for _, g := range made {
+		if a := w.do("DELETE", "/v1/grants/"+g.ID, nil); a.StatusCode != http.StatusNoContent {
+			t.Fatalf("revoking: %d", a.StatusCode)
+		}
+	}
+	for i, body := range []string{`{"dryRun":true}`, `{"hold":true}`, `{}`, `{"force":true}`} {
+		w.fetcher.put(source, strings.Replace(shopSpec, "/orders:", "/orders"+strings.Repeat("x", i+1)+":", 1))
+		want[change.Refreshed](w, w.do("POST", "/v1/toolsets/shop/refresh", body, here...), 200)
+		if got := w.grants(""); len(got) != 0 || w.reaches(ts.ID, "127.0.0.1:9") {
+			t.Fatalf("a refresh with %s granted %+v", body, got)
+		}
+	}
+}
+
 // TestGrantLeavesNothing: what does not make or change a toolset grants nothing.
 func TestGrantLeavesNothing(t *testing.T) {
 	w := newWorld(t)

@@ -125,7 +125,7 @@ func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
 	if !rc.IsPost() && (preview != nil || !asksSession(rc, ts)) {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
-		rc.SetStatusCode(fasthttp.StatusMethodNotAllowed)
+		answer(rc, fasthttp.StatusMethodNotAllowed, wrongMethod(rc, ts))
 		return
 	}
 	var resource, metadata string
@@ -158,6 +158,25 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.start = s, rc, ts, pass, metadata, preview, time.Now()
 	s.protocol.Serve(rc, x)
 }
+
+// wrongMethod says what the URL of a toolset speaks to who did not POST to it. Clients of
+// 2024-11-05 begin with a GET that accepts a stream, and so do those of later revisions
+// that look for one without a session: the words fit both.
+func wrongMethod(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) string {
+	const speaks = "this URL speaks MCP over Streamable HTTP: each JSON-RPC message is a POST. "
+	switch {
+	case !rc.IsGet():
+		return speaks + "DELETE ends the session that Mcp-Session-Id names"
+	case !mcp.AcceptsStream(rc.Request.Header.Peek(fasthttp.HeaderAccept)):
+		return speaks + "It is for MCP clients, and shows a page to browsers"
+	case ts.HasServers():
+		return speaks + "GET opens the stream of the session that Mcp-Session-Id names. " + otherTransport
+	}
+	return speaks + "It has no stream to open with GET. " + otherTransport
+}
+
+const otherTransport = "A client set to the transport sse (HTTP+SSE of 2024-11-05) must be set to http (streamable-http); " +
+	"one that has only sse or stdio is connected by a bridge, such as npx mcp-remote with this URL"
 
 // ownHost reports whether a request came to a domain of a toolset or a workspace.
 func (s *Server) ownHost(rc *fasthttp.RequestCtx) bool {

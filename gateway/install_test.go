@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -35,6 +36,37 @@ func browse(t *testing.T, method, url, accept string) (*http.Response, string) {
 }
 
 const asBrowser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+// TestWhatTheURLSpeaks: who opens a toolset URL with another method learns what it speaks, and
+// a client of the older transport what to do.
+func TestWhatTheURLSpeaks(t *testing.T) {
+	up := upstreamtest.New(t)
+	s, n := start(t, gatewaytest.Options{}), newNotebook(t, false)
+	serve(t, s, up, nil, getItem())
+	for _, c := range []struct{ method, accept, want string }{
+		{http.MethodGet, "text/event-stream", "the transport sse (HTTP+SSE of 2024-11-05) must be set to http"},
+		{http.MethodGet, "application/json, text/event-stream", "no stream to open with GET"},
+		{http.MethodGet, "*/*", "each JSON-RPC message is a POST"},
+		{http.MethodDelete, "*/*", "Mcp-Session-Id"},
+		{http.MethodPut, "*/*", "each JSON-RPC message is a POST"},
+	} {
+		res, body := browse(t, c.method, s.URL("acme"), c.accept)
+		var p struct {
+			Status        int
+			Title, Detail string
+		}
+		if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 405 || p.Title == "" || !strings.Contains(p.Detail, c.want) {
+			t.Errorf("%s with Accept: %s: %q lacks %q (%v)", c.method, c.accept, body, c.want, err)
+		}
+		if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != http.MethodPost || res.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s with Accept: %s: %s, %v", c.method, c.accept, res.Status, res.Header)
+		}
+	}
+	serveNotebooks(t, s, n, true, "notes")
+	if _, body := browse(t, http.MethodGet, s.URL("notes"), "text/event-stream"); !strings.Contains(body, "the stream of the session that Mcp-Session-Id names") {
+		t.Errorf("at a toolset with sessions: %q", body)
+	}
+}
 
 // TestInstallPage: a browser is told how to connect, and a program that asks in the same way
 // as before is answered as before.

@@ -197,6 +197,9 @@ func New(o Options) (*Server, error) {
 	}
 	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches(o.Pool)
 	s.feeds = newFeeds(s)
+	if o.Pool != nil {
+		o.Caller.Tasks().Share(o.Pool)
+	}
 	s.sessions = session.New(session.Options{
 		Ended: func(ended *session.Session, kept bool) {
 			s.feeds.leave(client{ended})

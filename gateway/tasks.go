@@ -7,6 +7,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // JSON-RPC error codes of what concerns tasks.
@@ -19,11 +20,13 @@ const (
 // task finds what a request about a task is for: the tool that made it, which its caller must
 // still be permitted to call. sess is that of a client of 2025-11-25.
 func (x *request) task(id string, owner task.Owner, called bool) (mcp.Tool, error) {
-	found, ok := x.caller().Tasks().Find(id, owner, called)
-	if !ok {
-		return nil, nil //nolint:nilnil // there is no such task
+	found, ok, err := x.caller().Tasks().Find(id, owner, called)
+	if p, ok := errors.AsType[*problem.Error](err); ok {
+		return nil, &mcp.Error{Code: codeInternal, Message: p.Detail + ": " + p.Remedy}
 	}
-	var err error
+	if err != nil || !ok {
+		return nil, err // nil: there is no such task
+	}
 	x.key, x.about = found.Name, found
 	if x.tool, err = x.ts.Tool([]byte(found.Tool)); err != nil || x.tool == nil || !x.pass.Sees(found.Tool) {
 		return nil, err

@@ -161,7 +161,10 @@ func (c *change) read(ctx context.Context) (context.Context, error) {
 	if ctx, err = c.r.ofNamed(ctx, c.ws, c.in, c.again); err != nil {
 		return nil, err
 	}
-	if c.entry == nil {
+	switch {
+	case c.again != nil:
+		named = nil // the records name it: where the name leads now, nobody has said
+	case c.entry == nil:
 		named = c.in.addresses() // with that of a command, which is known only now
 	}
 	ctx, c.seen = c.r.Grants.See(ctx, named)

@@ -363,7 +363,8 @@ func TestVerifiedAtOnce(t *testing.T) {
 func TestNoKeysYet(t *testing.T) {
 	now := time.Now()
 	s := &keySet{fetching: make(chan struct{}, 1), opts: &KeysOptions{}}
-	s.asked = now // it is not asked again at once
+	s.asked = now // and it failed: it is not asked again at once
+	s.failing.Store(true)
 	if got := s.current(t.Context(), now); got != 0 {
 		t.Errorf("never fetched: generation %d", got)
 	}

@@ -34,9 +34,12 @@ const (
 	keysFresh = 10 * time.Minute
 	// keysStale is how long keys are used when the server cannot be reached.
 	keysStale = 24 * time.Hour
-	// keysPause is the least time between two requests for keys, so that tokens
-	// with made-up key ids cannot make this node ask for each.
+	// keysPause is the time between two requests for keys, in the long run and while the
+	// server fails, so that tokens with made-up key ids cannot make this node ask for each.
 	keysPause = 10 * time.Second
+	// maxKeysAsked is how many requests may come at once: a key may be new a moment after
+	// the last request, and the caller who shows it is not to blame.
+	maxKeysAsked = 4
 	// keysTimeout of one document.
 	keysTimeout = 5 * time.Second
 	// maxKeysBytes of one document; large servers publish 20 KB.
@@ -121,6 +124,7 @@ type keySet struct {
 
 	fetching chan struct{} // holds a value while somebody fetches
 	asked    time.Time     // guarded by fetching; of the last attempt
+	paid     time.Time     // guarded by fetching; until when the attempts so far are paid for, a pause each
 	failing  atomic.Bool   // the last attempt failed
 }
 
@@ -301,10 +305,14 @@ func (s *keySet) refreshLocked(ctx context.Context, known *keyState) *keyState {
 	if now := s.state.Load(); now != known {
 		return now // another call was faster
 	}
-	if time.Since(s.asked) < keysPause {
+	now := time.Now()
+	if s.failing.Load() && now.Sub(s.asked) < keysPause || s.paid.Sub(now) > (maxKeysAsked-1)*keysPause {
 		return known
 	}
-	s.asked = time.Now()
+	if s.asked = now; s.paid.Before(now) {
+		s.paid = now
+	}
+	s.paid = s.paid.Add(keysPause)
 	keys, err := s.fetch(ctx)
 	s.failing.Store(err != nil)
 	if err != nil {

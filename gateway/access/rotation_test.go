@@ -113,11 +113,53 @@ func TestKeyReplacedUnderItsName(t *testing.T) {
 			for range 20 { // nobody makes this node ask for each
 				refused(t, "a forged signature", p, next[:len(next)-8]+"AAAAAAAA", 401)
 			}
-			if n := s.count(); n != 2 {
-				t.Errorf("id %q: asked %d times, want 2", id, n)
+			if n := s.count(); n != 1+maxKeysAsked {
+				t.Errorf("id %q: asked %d times, want %d", id, n, 1+maxKeysAsked)
 			}
 		})
 	}
+}
+
+// TestNewKeyAtOnce: a key that is new a moment after the server was asked is let in, and so
+// are the next ones, as far as the requests that may come at once reach; strangers who name
+// made-up keys take those, and then a new key waits for the pause at most.
+func TestNewKeyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &turning{}
+		key := ecKeyOf(t, elliptic.P256())
+		token := func(id string) string { return signed(t, jwt.SigningMethodES256, id, key, turningClaims()) }
+		var p *Policy
+		for i := range maxKeysAsked {
+			id := string(rune('a' + i))
+			s.set(0, 200, publicJWK(t, id, key))
+			if p == nil {
+				p = s.door(t, nil)
+			}
+			refused(t, "the new key "+id, p, token(id), 0)
+		}
+		s.set(0, 200, publicJWK(t, "late", key))
+		refused(t, "one too many at once", p, token("late"), 401)
+		time.Sleep(keysPause)
+		refused(t, "after the pause", p, token("late"), 0)
+		for range 3 {
+			time.Sleep(keysPause)
+			for range 50 {
+				refused(t, "a made-up key", p, token("stranger"), 401)
+			}
+		}
+		if n := s.count(); n != maxKeysAsked+1+3 {
+			t.Errorf("asked %d times, want %d", n, maxKeysAsked+1+3)
+		}
+		s.set(0, 500)
+		time.Sleep(maxKeysAsked * keysPause)
+		before := s.count()
+		for range 50 {
+			refused(t, "while the server fails", p, token("stranger"), 401)
+		}
+		if n := s.count() - before; n != 1 {
+			t.Errorf("a server that fails was asked %d times at once", n)
+		}
+	})
 }
 
 // TestRotationUnderLoad: of many calls that come with a new key at once, one asks for it,

@@ -423,6 +423,6 @@ func (x *exchange) run() error {
 
 // render begins the rendering of an upstream's answer.
 func (x *exchange) render(in received) *rendering {
-	x.answer = rendering{input: &x.input, scratch: x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in, quotes: !x.inner}
+	x.answer = rendering{input: &x.input, scratch: x.scratch, args: x.args, mask: x.mask, rules: x.bound.Rules, received: in}
 	return &x.answer
 }

@@ -147,7 +147,7 @@ func (a *rendering) whole(k media.Kind) {
 	body := a.stripDocument(a.body)
 	a.text, a.isDocument = body, k == media.JSON
 	budget := a.budget()
-	if budget > 0 && tokens.Exceeds(a.text, budget) {
+	if budget > 0 && a.pages.Exceeds(a.text, budget) {
 		if a.isJSON = k == media.JSON && !a.deep; a.isJSON {
 			v := jsonscan.Trusted(body) // transform validated it
 			if a.minified {

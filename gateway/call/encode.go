@@ -6,7 +6,6 @@ import (
 	"github.com/sluicegate/sluice/gateway/answer"
 	"github.com/sluicegate/sluice/gateway/compress"
 	"github.com/sluicegate/sluice/internal/jsonscan"
-	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -48,7 +47,7 @@ func (a *rendering) encode() {
 	var over bool
 	if a.inner || format == compress.JSON || len(a.small) > compress.MaxEncoded {
 		a.text, a.isDocument = a.small, true
-		over = budget > 0 && tokens.Exceeds(a.small, budget)
+		over = budget > 0 && a.pages.Exceeds(a.small, budget)
 	} else {
 		var form compress.Form
 		a.form, form, over = compress.AppendFormWithin(a.form[:0], a.small, format, budget)

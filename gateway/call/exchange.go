@@ -161,7 +161,6 @@ type scratch struct {
 	spare    []byte          // small's other half
 	form     []byte          // the text in another form than small
 	pages    page.Writer     // and for the result without hidden characters
-	quoted   []byte          // the body as a JSON string
 	unmasked []byte          // the arguments without the field mask
 	next     []byte          // arguments of the next page
 	index    []jsonscan.Span // where the items of an answer are
@@ -199,7 +198,7 @@ func (x *exchange) reset() {
 
 // reset lets everything go but the memory.
 func (s *scratch) reset() {
-	empty(&s.small, &s.spare, &s.form, &s.quoted, &s.unmasked, &s.next, &s.failure, &s.unhidden, &s.filtered[0], &s.filtered[1], &s.item, &s.flow,
+	empty(&s.small, &s.spare, &s.form, &s.unmasked, &s.next, &s.failure, &s.unhidden, &s.filtered[0], &s.filtered[1], &s.item, &s.flow,
 		&s.logs, &s.told, &s.notes, &s.decoded)
 	s.index, s.lent = s.index[:0], nil
 	s.pages.Reset(keepScratch)

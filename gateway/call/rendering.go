@@ -17,7 +17,6 @@ type rendering struct {
 	received                   // what the upstream answered
 	hidden   bool              // hidden characters stay in the text
 	asJSON   bool              // JSON is written as JSON, whatever the format of the tool
-	quotes   bool              // the text becomes a JSON string
 
 	// What transform and plugins leave in small, unless body is the answer.
 	broken   bool   // body should be JSON and is not
@@ -26,8 +25,6 @@ type rendering struct {
 	verbatim bool   // body is the answer, not small
 	minified bool   // verbatim, and body is without insignificant white space, but around it
 	deep     bool   // verbatim, as body nests deeper than we look
-	quoted   bool   // verbatim, and body is the string in the scratch of that name
-	ascii    bool   // and that is printable ASCII
 	isText   bool   // small is text that is not JSON
 	leftOut  uint64 // members that the default projection left out and somebody may want
 	leftName []byte // the first of them, a view of the program
@@ -56,13 +53,4 @@ func (a *rendering) run() error {
 		return err
 	}
 	return a.write()
-}
-
-// string appends text as a JSON string and reports whether that is known to have no hidden
-// characters.
-func (a *rendering) string(dst []byte) (out []byte, plain bool) {
-	if a.quoted && len(a.text) == len(a.body) && &a.text[0] == &a.body[0] { // not cut, and nothing taken out
-		return append(dst, a.scratch.quoted...), a.ascii
-	}
-	return jsonscan.AppendPlain(dst, a.text)
 }

@@ -55,7 +55,7 @@ func (x *exchange) appendResult() (from, to int) {
 	x.dst = append(x.dst, `"content":[{"type":"text","text":`...)
 	from = len(x.dst)
 	var plain bool
-	if x.dst, plain = x.answer.string(x.dst); !plain {
+	if x.dst, plain = jsonscan.AppendPlain(x.dst, x.answer.text); !plain {
 		from = len(x.dst)
 	}
 	to = len(x.dst)

@@ -105,12 +105,12 @@ func TestTaskOfACall(t *testing.T) {
 		if got := string(x.members); !ok || got != strings.Replace(c.members, "%", id, 1) || string(x.answer.text) != got || x.out.Status != http.StatusOK {
 			t.Errorf("%+v: %s, %s, %d, known %v", c, got, x.answer.text, x.out.Status, ok)
 		}
-		kept, ok := x.c.tasks.Find(id, owner, c.asTask != "")
+		kept, ok, _ := x.c.tasks.Find(id, owner, c.asTask != "")
 		if !ok || kept.Token != c.token || (kept.OwnToken != 0) && c.token == "" || kept.Session != s.Key() || kept.Tool != "list" || kept.Server != "files" {
 			t.Errorf("%+v: kept %+v, %v", c, kept, ok)
 		}
 		if other := task.OwnerOf("ts_1", "bob", s.Key()); other != owner {
-			if _, ok := x.c.tasks.Find(id, other, c.asTask != ""); ok {
+			if _, ok, _ := x.c.tasks.Find(id, other, c.asTask != ""); ok {
 				t.Errorf("%+v: another caller finds it", c)
 			}
 		}

@@ -88,7 +88,8 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 		if kind == media.Stream {
 			return nil
 		}
-		err := a.scan(body)
+		var err error
+		_, a.minified, err = jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
 		a.deep = errors.Is(err, jsonscan.ErrDepth)
 		if err != nil && !a.deep {
 			if a.isJSON, a.broken = false, true; a.ready.Answer.Redact { // else compress tells the agent
@@ -116,23 +117,6 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 	}
 	return a.reshape()
 }
-
-// scan validates an answer that stays as it is, and writes it as a string on the way where
-// it is likely to be the text for the agent.
-func (a *rendering) scan(body []byte) (err error) {
-	budget := a.budget()
-	long := budget > 0 && len(body)/bytesPerToken > budget || len(body) > keepScratch/2
-	if !a.quotes || long || len(a.ready.Plugins) > 0 || &body[0] != &a.body[0] {
-		_, a.minified, err = jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
-		return err
-	}
-	a.scratch.quoted, a.minified, a.ascii, err = jsonscan.ParseQuoted(a.scratch.quoted[:0], body, jsonscan.DefaultMaxDepth)
-	a.quoted = len(a.scratch.quoted) > 0
-	return err
-}
-
-// bytesPerToken is more than nearly all JSON has: what is longer is cut at the budget.
-const bytesPerToken = 5
 
 // runTables runs one table after the other; the result is in small.
 func (a *rendering) runTables(tables [][]byte, body []byte) error {

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"errors"
+
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
 
@@ -64,6 +66,10 @@ func (x *exchange) askItem(method Method, modern bool) {
 	item, err := x.ts.Item(&x.call)
 	switch x.tool = item; {
 	case err != nil:
+		if known, ok := errors.AsType[*Error](err); ok {
+			x.failWith(known, modern)
+			return
+		}
 		x.failInternal(method.String(), err)
 		return
 	case item == nil:

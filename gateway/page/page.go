@@ -132,8 +132,10 @@ type Shown struct {
 // Writer is the memory for pages. It is used by one goroutine.
 type Writer struct {
 	// Doc is the document of the items that the last page holds, before it was written in a form.
-	Doc    []byte
-	picked []jsonscan.Span
+	Doc     []byte
+	picked  []jsonscan.Span
+	counter tokens.Counter
+	read    []byte // what is over the budget as Exceeds found, until a page is written
 }
 
 // Reset makes the writer ready for another answer. Of memory over keep bytes nothing is kept.
@@ -144,6 +146,18 @@ func (w *Writer) Reset(keep int) {
 	if w.picked = w.picked[:0]; cap(w.picked) > 2*indexed {
 		w.picked = nil
 	}
+	w.counter.Reset(keep)
+	w.read = nil
+}
+
+// Exceeds is [tokens.Exceeds]. Of text that is over the budget a page must follow before that
+// changes: it is not counted from its begin again.
+func (w *Writer) Exceeds(text []byte, budget int) bool {
+	if !w.counter.Exceeds(text, budget) {
+		return false
+	}
+	w.read = text
+	return true
 }
 
 // Mask makes another document of the items of a page before they are written.
@@ -184,6 +198,8 @@ func (w *Writer) Append(dst []byte, it *Items, p Pick, format compress.Form, bud
 	}
 	mark := len(dst)
 	budget = max(budget-NoteTokens, budget/2)
+	known := w.read // what was counted last
+	w.read = nil
 	for try, shrunk := 0, false; fit > 0; try++ {
 		var n int
 		if it.Text {
@@ -202,7 +218,13 @@ func (w *Writer) Append(dst []byte, it *Items, p Pick, format compress.Form, bud
 				}
 				doc = out
 			}
-			dst, s.Form, n = compress.AppendForm(dst[:mark], doc, format, compress.Estimated)
+			if format == compress.JSON && mask == nil {
+				dst, s.Form = append(dst[:mark], doc...), compress.JSON
+				n = w.count(doc, known, it.behind(around))
+				known = doc
+			} else {
+				dst, s.Form, n = compress.AppendForm(dst[:mark], doc, format, compress.Estimated)
+			}
 		}
 		switch {
 		case n <= budget && fit < most && !shrunk && try < pageTries && 100*n < fullPage*budget:
@@ -227,6 +249,25 @@ func (w *Writer) Append(dst []byte, it *Items, p Pick, format compress.Form, bud
 	}
 	s.To = s.From
 	return dst, s, nil
+}
+
+// count returns what doc costs. known is what was counted before it: a document of the same list
+// with more items or fewer, which memory is written over, or any other text. behind is how many
+// bytes follow the items.
+func (w *Writer) count(doc, known []byte, behind int) int {
+	same := min(len(doc), len(known)) - behind
+	if same < 0 || !bytes.Equal(doc[:same], known[:same]) {
+		same = 0
+	}
+	return w.counter.Estimate(doc, same)
+}
+
+// behind is how many bytes follow the items in what Wrap appends.
+func (it *Items) behind(around bool) int {
+	if around && !it.Members {
+		return 1 + len(it.Doc) - it.end
+	}
+	return 1
 }
 
 // Wrap appends a document with some of the items: their list with what is around

@@ -116,3 +116,42 @@ func TestPatternOfFetchIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestPageIsCountedAsEver: a page of JSON holds what one does of which each try is counted from
+// its begin, whatever the writer counted before.
+func TestPageIsCountedAsEver(t *testing.T) {
+	words := func(i int) string { return fmt.Sprintf("item number %d says %x", i, i*i*7919) }
+	late := func(i int) string { return strings.Repeat(fmt.Sprintf("%d ", i), max(1, 200-i)) }
+	early := func(i int) string { return strings.Repeat(fmt.Sprintf("wörd %d ", i), max(1, min(i, 200))) }
+	anew := func(doc []byte) ([]byte, error) { return doc, nil }
+	used := &Writer{}
+	for name, doc := range map[string][]byte{
+		"words": pageDocument(5000, words), "late": pageDocument(3000, late), "early": pageDocument(500, early), "few": pageDocument(3, late),
+		"members": []byte(`{"a":"` + strings.Repeat("word ", 900) + `","b":[1,2],"c":"` + strings.Repeat("0123,", 4000) + `"}`),
+		"a list":  []byte("[" + strings.Repeat(`"text 1",`, 20_000) + "1]"),
+		"ending":  []byte(`{"items":[` + strings.Repeat(`{"a":1},`, 4000) + `2],"end":"` + strings.Repeat("the end ", 300) + `"}`),
+	} {
+		for _, budget := range []int{200, 2000, 20_000} {
+			for _, around := range []bool{false, true} {
+				for _, pick := range []Pick{{}, {Offset: 1, Limit: 300}, {Grep: regexp.MustCompile(`1`)}} {
+					for _, counted := range []bool{false, true} {
+						it := ItemsOf(doc, nil)
+						want, shown, err := (&Writer{}).Append(nil, &it, pick, compress.JSON, budget, around, anew)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if counted {
+							if got, over := used.Exceeds(doc, budget), tokens.Exceeds(doc, budget); got != over {
+								t.Fatalf("%s: over %d tokens: %v, want %v", name, budget, got, over)
+							}
+						}
+						got, s, err := used.Append(nil, &it, pick, compress.JSON, budget, around, nil)
+						if err != nil || string(got) != string(want) || s != shown {
+							t.Errorf("%s, %d tokens, around %v, %+v, counted %v: %d bytes and %+v, want %d and %+v; %v", name, budget, around, pick, counted, len(got), s, len(want), shown, err)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -83,7 +83,7 @@ func (s *Store) PutAnswer(ctx context.Context, owner, key string, value []byte, 
 	if len(value) > MaxAnswer || ttl < time.Millisecond {
 		return nil
 	}
-	return s.do(ctx, "put-answer", func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.do(ctx, "put-answer", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		keys, id, aead := k.answer(owner, key)
 		sealed := valkey.BinaryString(aead.Seal(nil, nil, value, []byte(keys[0]))) //nolint:gosec // the nonce is random: NewGCMWithRandomNonce
 		return putAnswer.Exec(ctx, c, keys, []string{
@@ -94,7 +94,7 @@ func (s *Store) PutAnswer(ctx context.Context, owner, key string, value []byte, 
 
 // Answer returns what is kept of owner under a key. It fails with [ErrNone] or [ErrAway].
 func (s *Store) Answer(ctx context.Context, owner, key string) (value []byte, err error) {
-	err = s.do(ctx, "answer", func(ctx context.Context, c valkey.Client, k *derived) error {
+	err = s.do(ctx, "answer", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		keys, _, aead := k.answer(owner, key)
 		sealed, err := readBounded(ctx, c, keys[0], MaxAnswer+aead.Overhead())
 		if err != nil {

@@ -32,7 +32,7 @@ func (s *Store) Tell(ctx context.Context, node string, message []byte) error {
 	if node == "" {
 		node = everyNode
 	}
-	return s.do(ctx, "tell", func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.do(ctx, "tell", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		channel := k.name("nodes", node)
 		return c.Do(ctx, c.B().Publish().Channel(channel).Message(valkey.BinaryString(k.seal(channel, message))).Build()).Error()
 	})
@@ -44,7 +44,7 @@ func (s *Store) Tell(ctx context.Context, node string, message []byte) error {
 func (s *Store) Hear(ctx context.Context, node string, began func(), heard func(message []byte)) {
 	for ctx.Err() == nil {
 		if k := s.keys.now(); k != nil && s.away.Load() == 0 {
-			if c, err := s.connect(); err == nil {
+			if c, err := s.connect(ctx); err == nil {
 				s.hearWith(ctx, c, k, node, began, heard)
 			}
 			if s.keys.now() != k && s.away.Load() == 0 {
@@ -58,23 +58,31 @@ func (s *Store) Hear(ctx context.Context, node string, began func(), heard func(
 	}
 }
 
-// hearWith hears until the connection or the key of the pool is another.
-func (s *Store) hearWith(ctx context.Context, c valkey.Client, k *derived, node string, began func(), heard func([]byte)) {
+// hearWith hears until the connection or the keys of the pool are others.
+func (s *Store) hearWith(ctx context.Context, c valkey.Client, k *derivedKeys, node string, began func(), heard func([]byte)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := s.afterKey(k, cancel)
 	defer stop()
-	own, all := k.name("nodes", node), k.name("nodes", everyNode)
+	channels := k.channels(node)
+	by := map[string]*derived{channels[0]: k.derived, channels[1]: k.derived}
+	if k.other != nil {
+		others := k.other.channels(node)
+		by[others[0]], by[others[1]] = k.other, k.other
+		channels = append(others, channels...)
+	}
+	last := channels[len(channels)-1]
 	hooked := valkey.WithOnSubscriptionHook(ctx, func(p valkey.PubSubSubscription) {
-		if p.Kind == "subscribe" && p.Channel == all {
+		if p.Kind == "subscribe" && p.Channel == last {
 			go began() // it asks the server, on the connection that this is called by
 		}
 	})
-	err := c.Receive(hooked, c.B().Subscribe().Channel(own, all).Build(), func(m valkey.PubSubMessage) {
-		if len(m.Message) > maxMessage+k.aead.Overhead() {
+	err := c.Receive(hooked, c.B().Subscribe().Channel(channels...).Build(), func(m valkey.PubSubMessage) {
+		d := by[m.Channel]
+		if d == nil || len(m.Message) > maxMessage+d.aead.Overhead() {
 			return
 		}
-		if message, err := k.open(m.Channel, []byte(m.Message)); err == nil {
+		if message, err := d.open(m.Channel, []byte(m.Message)); err == nil {
 			heard(message)
 		}
 	})
@@ -83,8 +91,13 @@ func (s *Store) hearWith(ctx context.Context, c valkey.Client, k *derived, node 
 	}
 }
 
-// afterKey calls f when the key of the pool is another than k, until stop is called.
-func (s *Store) afterKey(k *derived, f func()) (stop func()) {
+// channels are where a node is told of something, by itself and with all.
+func (d *derived) channels(node string) []string {
+	return []string{d.name("nodes", node), d.name("nodes", everyNode)}
+}
+
+// afterKey calls f when the keys of the pool are others than k, until stop is called.
+func (s *Store) afterKey(k *derivedKeys, f func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(keyAgain)

@@ -78,7 +78,7 @@ func TestWhoAsksWhileAway(t *testing.T) {
 	ctx := t.Context()
 	asked := func(name string) bool {
 		ran := false
-		err := p.do(ctx, name, func(context.Context, valkey.Client, *derived) error { ran = true; return nil })
+		err := p.do(ctx, name, func(context.Context, valkey.Client, *derivedKeys) error { ran = true; return nil })
 		if ran == errors.Is(err, ErrAway) {
 			t.Errorf("%s: asked %v, %v", name, ran, err)
 		}

@@ -8,16 +8,37 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// keyBytes is how long the key of a pool is.
-const keyBytes = 32
+const (
+	keyBytes = 32 // how long the key of a pool is
+	// settleFor is how long a node goes on with the key of before when it is told of another:
+	// then all nodes know both.
+	settleFor = 5 * time.Second
+	// keepFor is how long what the nodes named by the key of before is found after that: as long as
+	// results live.
+	keepFor = 10 * time.Minute
+)
 
-// keys derives what seals and names from the key of the pool, again when that changed.
+// keys derives what seals and names from the key of the pool. Nodes are told of a new key one
+// after the other. Until all were, each goes on with the key of before and finds what others
+// named by the new one; then it is the other way round.
 type keys struct {
 	source func() []byte
-	last   atomic.Pointer[derived]
+	clock  func() time.Time
+	last   atomic.Pointer[derivedKeys]
+	mu     sync.Mutex // of who makes last
+}
+
+// derivedKeys are those that a node uses at a time.
+type derivedKeys struct {
+	*derived          // names and seals
+	other    *derived // what is looked for under this one as well; nil: nothing
+	newest   *derived
+	until    time.Time // when others are used. Zero: when there is a new key
 }
 
 type derived struct {
@@ -28,17 +49,38 @@ type derived struct {
 }
 
 // now returns nil while there is no key.
-func (k *keys) now() *derived {
+func (k *keys) now() *derivedKeys {
 	key := k.source()
 	if len(key) != keyBytes {
 		return nil
 	}
-	if d := k.last.Load(); d != nil && bytes.Equal(d.from, key) {
+	if d := k.last.Load(); d.holds(key, k.clock) {
 		return d
 	}
-	d := derive(key)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	d := k.last.Load()
+	switch {
+	case d.holds(key, k.clock):
+		return d
+	case d == nil:
+		first := derive(key)
+		d = &derivedKeys{derived: first, newest: first}
+	case !bytes.Equal(d.newest.from, key):
+		next := derive(key)
+		d = &derivedKeys{derived: d.derived, other: next, newest: next, until: k.clock().Add(settleFor)}
+	case d.derived != d.newest:
+		d = &derivedKeys{derived: d.newest, other: d.derived, newest: d.newest, until: k.clock().Add(keepFor)}
+	default:
+		d = &derivedKeys{derived: d.newest, newest: d.newest}
+	}
 	k.last.Store(d)
 	return d
+}
+
+// holds reports whether the keys are those to use, where key is the newest.
+func (d *derivedKeys) holds(key []byte, clock func() time.Time) bool {
+	return d != nil && bytes.Equal(d.newest.from, key) && (d.until.IsZero() || clock().Before(d.until))
 }
 
 // derive cannot fail with a key of keyBytes.

@@ -78,7 +78,7 @@ return 1
 // Enter counts a request of whose, which is a name of any form. It fails with [ErrAway]:
 // then the node counts by itself.
 func (s *Store) Enter(ctx context.Context, whose string, l Limit) (v Verdict, err error) {
-	err = s.do(ctx, "enter", func(ctx context.Context, c valkey.Client, k *derived) error {
+	err = s.do(ctx, "enter", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		name := k.name("limits", whose)
 		request := ""
 		if l.Most > 0 {
@@ -117,7 +117,7 @@ func (s *Store) Leave(lease string) {
 	delete(s.leases, lease)
 	s.mu.Unlock()
 	if ok {
-		_ = s.do(context.Background(), "leave", func(ctx context.Context, c valkey.Client, _ *derived) error {
+		_ = s.do(context.Background(), "leave", func(ctx context.Context, c valkey.Client, _ *derivedKeys) error {
 			return c.Do(ctx, c.B().Zrem().Key(set).Member(lease).Build()).Error()
 		})
 	}
@@ -165,7 +165,7 @@ func (s *Store) extendAll() {
 	s.mu.Unlock()
 	for len(pairs) > 0 {
 		n := min(len(pairs), renewAtOnce)
-		err := s.do(context.Background(), "extend", func(ctx context.Context, c valkey.Client, _ *derived) error {
+		err := s.do(context.Background(), "extend", func(ctx context.Context, c valkey.Client, _ *derivedKeys) error {
 			var errs []error
 			for _, answer := range extend.ExecMulti(ctx, c, pairs[:n]...) {
 				errs = append(errs, answer.Error())

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"math/big"
 	"strconv"
 	"time"
@@ -181,49 +182,83 @@ func (s *Store) Open(ctx context.Context, owner, id string, fields map[string][]
 	if len(fields) > maxFields {
 		return "", ErrFull
 	}
-	n, _ := rand.Int(rand.Reader, big.NewInt(1<<47)) // never fails
-	version = n.String()
-	err = s.do(ctx, "open", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys, hidden := k.record(owner, id)
-		args := []string{milliseconds(stay), strconv.Itoa(maxRecords), hidden, version}
-		for name, value := range fields {
-			if len(name)+len(value) <= maxField {
-				args = append(args, k.field(name), k.sealField(keys[0], name, value))
+	err = s.do(ctx, "open", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+		if k.other != nil { // who opens it again may know less of it than others wrote there
+			is, err := k.other.touch(ctx, c, owner, id, "", stay)
+			if err == nil {
+				all := map[string][]byte{}
+				maps.Copy(all, fields)
+				maps.Copy(all, is.Fields)
+				fields = all
+			} else if errors.Is(err, ErrEnded) {
+				return ErrNone
+			} else if !errors.Is(err, ErrNone) {
+				return err
 			}
 		}
-		made, err := openRecord.Exec(ctx, c, keys, args).AsInt64()
-		if err == nil && made == 0 {
-			return ErrNone
-		}
+		version, err = k.openRecord(ctx, c, owner, id, fields, stay)
 		return err
 	})
+	return version, err
+}
+
+func (d *derived) openRecord(ctx context.Context, c valkey.Client, owner, id string, fields map[string][]byte, stay time.Duration) (version string, err error) {
+	n, _ := rand.Int(rand.Reader, big.NewInt(1<<47)) // never fails
+	version = n.String()
+	keys, hidden := d.record(owner, id)
+	args := []string{milliseconds(stay), strconv.Itoa(maxRecords), hidden, version}
+	for name, value := range fields {
+		if len(name)+len(value) <= maxField {
+			args = append(args, d.field(name), d.sealField(keys[0], name, value))
+		}
+	}
+	made, err := openRecord.Exec(ctx, c, keys, args).AsInt64()
+	if err == nil && made == 0 {
+		err = ErrNone
+	}
 	return version, err
 }
 
 // Touch says that a record was used, and returns it; known is the version that the caller
 // knows, "" for none. It fails with [ErrNone], [ErrEnded] or [ErrAway].
 func (s *Store) Touch(ctx context.Context, owner, id, known string, stay time.Duration) (r Record, err error) {
-	err = s.do(ctx, "touch", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys, hidden := k.record(owner, id)
-		said, err := touchRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, known}).AsStrSlice()
-		if err = refused(said, err); err != nil {
+	err = s.do(ctx, "touch", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+		r, err = k.touch(ctx, c, owner, id, known, stay)
+		if !errors.Is(err, ErrNone) || k.other == nil {
 			return err
 		}
-		if r.Version = said[0]; len(said) == 1 {
-			return nil
+		if r, err = k.other.touch(ctx, c, owner, id, "", stay); err != nil {
+			return err
 		}
-		r.Fields = map[string][]byte{}
-		for i := 1; i+1 < len(said) && i < 2*(maxFields+2); i += 2 {
-			if len(said[i+1]) > maxField+tagBytes+k.aead.Overhead()+2 {
-				continue
-			}
-			if name, value, ok := k.openField(keys[0], said[i], said[i+1]); ok {
-				r.Fields[name] = value
-			}
+		// It is taken along: the other key counts for a while only.
+		if _, err = k.openRecord(ctx, c, owner, id, r.Fields, stay); err != nil && !errors.Is(err, ErrNone) {
+			return err
 		}
-		return nil
+		r, err = k.touch(ctx, c, owner, id, "", stay)
+		return err
 	})
 	return r, err
+}
+
+func (d *derived) touch(ctx context.Context, c valkey.Client, owner, id, known string, stay time.Duration) (r Record, err error) {
+	keys, hidden := d.record(owner, id)
+	said, err := touchRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, known}).AsStrSlice()
+	if err = refused(said, err); err != nil {
+		return r, err
+	}
+	if r.Version = said[0]; len(said) == 1 {
+		return r, nil
+	}
+	r.Fields = map[string][]byte{}
+	for i := 1; i+1 < len(said) && i < 2*(maxFields+2); i += 2 {
+		if len(said[i+1]) > maxField+tagBytes+d.aead.Overhead()+2 {
+			continue
+		}
+		if name, value, ok := d.openField(keys[0], said[i], said[i+1]); ok {
+			r.Fields[name] = value
+		}
+	}
+	return r, nil
 }
 
 // refused is what a script says instead of a record.
@@ -249,7 +284,7 @@ func (s *Store) Set(ctx context.Context, owner, id, name string, value []byte, o
 	if len(name)+len(value) > maxField {
 		return "", nil, ErrFull
 	}
-	err = s.do(ctx, "set", func(ctx context.Context, c valkey.Client, k *derived) error {
+	err = s.do(ctx, "set", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		keys, _ := k.record(owner, id)
 		stays := "0"
 		if once {
@@ -275,7 +310,7 @@ func (s *Store) Set(ctx context.Context, owner, id, name string, value []byte, o
 // Unset takes a field out of a record when it is value; nil: whatever it is. It fails with
 // [ErrAway].
 func (s *Store) Unset(ctx context.Context, owner, id, name string, value []byte) error {
-	return s.do(ctx, "unset", func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.do(ctx, "unset", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		tag := ""
 		if value != nil {
 			tag = k.tag(name, value)
@@ -289,13 +324,19 @@ func (s *Store) Unset(ctx context.Context, owner, id, name string, value []byte)
 // within that time, 0 for always. It reports whether it has ended, and fails with
 // [ErrAway].
 func (s *Store) End(ctx context.Context, owner, id string, idle, stay time.Duration) (ended bool, err error) {
-	err = s.do(ctx, "end", func(ctx context.Context, c valkey.Client, k *derived) error {
-		keys, hidden := k.record(owner, id)
-		n, err := endRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, milliseconds(idle), strconv.Itoa(maxRecords)}).AsInt64()
-		ended = n == 1
+	err = s.do(ctx, "end", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+		if ended, err = k.end(ctx, c, owner, id, idle, stay); ended && err == nil && k.other != nil {
+			_, err = k.other.end(ctx, c, owner, id, 0, stay) // nodes that use that one first know it, too
+		}
 		return err
 	})
 	return ended, err
+}
+
+func (d *derived) end(ctx context.Context, c valkey.Client, owner, id string, idle, stay time.Duration) (ended bool, err error) {
+	keys, hidden := d.record(owner, id)
+	n, err := endRecord.Exec(ctx, c, keys, []string{milliseconds(stay), hidden, milliseconds(idle), strconv.Itoa(maxRecords)}).AsInt64()
+	return n == 1, err
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

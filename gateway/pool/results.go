@@ -2,6 +2,7 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -39,7 +40,7 @@ func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl tim
 
 // keep puts a value, as the operation op.
 func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, ttl time.Duration) error {
-	return s.do(ctx, op, func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.do(ctx, op, func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		list := k.name("results", owner)
 		name := list + ":" + id
 		sealed := valkey.BinaryString(k.seal(name, value))
@@ -49,16 +50,25 @@ func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, tt
 
 // Get returns what was put under a name of owner. It fails with [ErrNone] or [ErrAway].
 func (s *Store) Get(ctx context.Context, owner, id string) (value []byte, err error) {
-	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derived) error {
-		name := k.name("results", owner) + ":" + id
-		sealed, err := readBounded(ctx, c, name, MaxValue+k.aead.Overhead())
-		if err != nil {
-			return err
+	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+		value, err = k.get(ctx, c, owner, id)
+		if errors.Is(err, ErrNone) && k.other != nil {
+			value, err = k.other.get(ctx, c, owner, id)
 		}
-		if value, err = k.open(name, sealed); err != nil {
-			return ErrNone // there is none, or it was written by somebody else
-		}
-		return nil
+		return err
 	})
 	return value, err
+}
+
+func (d *derived) get(ctx context.Context, c valkey.Client, owner, id string) ([]byte, error) {
+	name := d.name("results", owner) + ":" + id
+	sealed, err := readBounded(ctx, c, name, MaxValue+d.aead.Overhead())
+	if err != nil {
+		return nil, err
+	}
+	value, err := d.open(name, sealed)
+	if err != nil {
+		return nil, ErrNone // there is none, or it was written by somebody else
+	}
+	return value, nil
 }

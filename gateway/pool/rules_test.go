@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valkey-io/valkey-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/gateway/pool/pooltest"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -32,12 +34,15 @@ func counted(p *Store, op, result string) string {
 // TestKeysAreDerivedOnce of each key of the pool: what seals is another after a change.
 func TestKeysAreDerivedOnce(t *testing.T) {
 	key := testKey
-	k := keys{source: func() []byte { return key }}
+	clock := time.Now()
+	k := keys{source: func() []byte { return key }, clock: func() time.Time { return clock }}
 	first := k.now()
 	if first == nil || k.now() != first {
 		t.Error("the same key is derived from twice")
 	}
 	key = bytes.Repeat([]byte("o"), keyBytes)
+	_ = k.now()
+	clock = clock.Add(settleFor)
 	second := k.now()
 	if second == first || k.now() != second || !bytes.Equal(second.from, key) || bytes.Equal(first.names, second.names) {
 		t.Error("another key derives the same")
@@ -136,7 +141,7 @@ func TestOperations(t *testing.T) {
 			ctx = over
 		}
 		name, tries := fmt.Sprint("op", i), 0
-		err := p.do(ctx, name, func(context.Context, valkey.Client, *derived) error {
+		err := p.do(ctx, name, func(context.Context, valkey.Client, *derivedKeys) error {
 			if c.leaves {
 				end()
 			}
@@ -148,26 +153,15 @@ func TestOperations(t *testing.T) {
 		}
 	}
 	// It is left alone for a while then.
-	if err := p.do(t.Context(), "late", func(context.Context, valkey.Client, *derived) error { return nil }); !errors.Is(err, ErrAway) || counted(p, "late", "skipped") != "1" {
+	if err := p.do(t.Context(), "late", func(context.Context, valkey.Client, *derivedKeys) error { return nil }); !errors.Is(err, ErrAway) || counted(p, "late", "skipped") != "1" {
 		t.Errorf("after a failure: %v", err)
 	}
 	p.away.Store(0)
-	// Who finds the client does not wait for one that connects.
-	p.connecting.Lock()
-	if _, err := p.Get(t.Context(), "o", "i"); !errors.Is(err, ErrNone) {
-		t.Errorf("while another connects: %v", err)
-	}
-	p.connecting.Unlock()
 	client := *p.client.Load()
 	other, err := Open(Options{URL: secrets.New(s.URL()), Key: func() []byte { return testKey }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other.connecting.Lock()
-	if _, err := other.connect(); !errors.Is(err, ErrAway) {
-		t.Errorf("who finds that another connects: %v", err)
-	}
-	other.connecting.Unlock()
 	other.client.Store(&client)
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
@@ -247,16 +241,47 @@ func TestPlacesOfRequests(t *testing.T) {
 	}
 }
 
-// TestConnectingIsNotAway: an operation while another one connects says nothing of the server.
+// TestConnectingIsNotAway: an operation waits for another one that connects, for as long as it may
+// take, and says nothing of the server.
 func TestConnectingIsNotAway(t *testing.T) {
-	p, err := Open(Options{URL: secrets.New("redis://127.0.0.1:1"), Key: func() []byte { return testKey }})
-	if err != nil {
-		t.Fatal(err)
+	server := pooltest.Start(t)
+	for _, reached := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			// None of it asks the server: its goroutines would not be of this bubble.
+			s := &Store{timeout: DefaultTimeout, ops: metrics.NewSet(), connecting: make(chan struct{}), keys: keys{source: func() []byte { return testKey }, clock: time.Now}}
+			ended := make(chan error, 1)
+			go func() {
+				ended <- s.do(t.Context(), "get", func(context.Context, valkey.Client, *derivedKeys) error { return nil })
+			}()
+			synctest.Wait()
+			select {
+			case err := <-ended:
+				t.Fatalf("it does not wait: %v", err)
+			default:
+			}
+			var none valkey.Client
+			if reached {
+				s.client.Store(&none)
+				close(s.connecting)
+			}
+			if err := <-ended; reached != (err == nil) || !reached && !errors.Is(err, ErrAway) || s.away.Load() != 0 {
+				t.Errorf("reached %v: %v, away %d", reached, err, s.away.Load())
+			}
+		})
 	}
-	defer func() { _ = p.Close() }()
-	p.connecting.Lock()
-	defer p.connecting.Unlock()
-	if _, err := p.Get(t.Context(), "nobody", "nothing"); !errors.Is(err, ErrAway) || p.away.Load() != 0 {
-		t.Errorf("%v, away %d", err, p.away.Load())
+	// As a node starts: all that come first connect, each time.
+	for range 20 {
+		p, err := Open(Options{URL: secrets.New(server.URL()), Key: func() []byte { return testKey }, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all errgroup.Group
+		for i := range 10 {
+			all.Go(func() error { return p.Put(t.Context(), "ann", fmt.Sprint(i), []byte("x"), time.Minute) })
+		}
+		if err := all.Wait(); err != nil {
+			t.Error(err)
+		}
+		_ = p.Close()
 	}
 }

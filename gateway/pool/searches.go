@@ -34,7 +34,7 @@ return is or ''
 // PutSearch keeps, for as long as ttl, that a caller, which is a name of any form, found tools
 // by a request. It fails with [ErrAway].
 func (s *Store) PutSearch(ctx context.Context, caller, request string, tools []string, ttl time.Duration) error {
-	return s.do(ctx, "put-search", func(ctx context.Context, c valkey.Client, k *derived) error {
+	return s.do(ctx, "put-search", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		name := k.name("searches", caller)
 		value := binary.BigEndian.AppendUint64(nil, uint64(time.Now().Add(ttl).UnixMilli()))
 		value = append(value, request...)
@@ -50,7 +50,7 @@ func (s *Store) PutSearch(ctx context.Context, caller, request string, tools []s
 // TakeSearch returns the newest request by which a caller found a tool, at any node, and
 // forgets it. It fails with [ErrNone] or [ErrAway].
 func (s *Store) TakeSearch(ctx context.Context, caller, tool string) (request string, err error) {
-	err = s.do(ctx, "take-search", func(ctx context.Context, c valkey.Client, k *derived) error {
+	err = s.do(ctx, "take-search", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
 		name, field := k.name("searches", caller), k.field("search\x00"+tool)
 		sealed, err := takeSearch.Exec(ctx, c, []string{name}, []string{field}).AsBytes()
 		if err != nil {

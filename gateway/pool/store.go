@@ -51,8 +51,9 @@ type Options struct {
 	// Key returns the key of the pool, 32 bytes; nil while it is not known, when nothing is
 	// shared.
 	Key     func() []byte
-	Timeout time.Duration // of an operation. Default: DefaultTimeout
-	Logger  *slog.Logger  // Default: discard
+	Timeout time.Duration    // of an operation. Default: DefaultTimeout
+	Now     func() time.Time // clock that tells how long a key of before counts. Default: time.Now
+	Logger  *slog.Logger     // Default: discard
 }
 
 // Store is the shared state. It is safe for concurrent use.
@@ -62,8 +63,7 @@ type Store struct {
 	log     *slog.Logger
 	keys    keys
 
-	connecting sync.Mutex
-	client     atomic.Pointer[valkey.Client] // nil: it was never reached
+	client atomic.Pointer[valkey.Client] // nil: it was never reached
 
 	away atomic.Int64 // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
 	ops  *metrics.Set
@@ -71,10 +71,11 @@ type Store struct {
 	jobs    chan job     // see Later
 	waiting atomic.Int64 // bytes of those
 
-	mu     sync.Mutex
-	leases map[string]string // guarded by mu; key of the set of each running request, by its name
-	done   chan struct{}
-	wait   sync.WaitGroup
+	mu         sync.Mutex
+	connecting chan struct{}     // guarded by mu; closed when the call that connects is through; nil: none does
+	leases     map[string]string // guarded by mu; key of the set of each running request, by its name
+	done       chan struct{}
+	wait       sync.WaitGroup
 }
 
 // Open makes a Store. It does not wait for a connection: a server that is not there yet is
@@ -88,6 +89,9 @@ func Open(o Options) (*Store, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if option.TLSConfig != nil {
 		option.TLSConfig.RootCAs = o.Roots
 	}
@@ -96,7 +100,7 @@ func Open(o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		option: option, timeout: o.Timeout, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key}, ops: metrics.NewSet(),
+		option: option, timeout: o.Timeout, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key, clock: o.Now}, ops: metrics.NewSet(),
 		leases: map[string]string{}, jobs: make(chan job, maxLater), done: make(chan struct{}),
 	}
 	s.ops.NewGauge("sluice_state_up", func() float64 {
@@ -150,16 +154,34 @@ func parse(text string) (o valkey.ClientOption, err error) {
 }
 
 // connect returns the client, which it makes when there is none yet: that connects. While
-// another call does so it fails at once.
-func (s *Store) connect() (valkey.Client, error) {
+// another call does so it waits for that one, and fails with [ErrAway] when there is none then.
+func (s *Store) connect(ctx context.Context) (valkey.Client, error) {
 	if c := s.client.Load(); c != nil {
 		return *c, nil
 	}
-	if !s.connecting.TryLock() {
+	s.mu.Lock()
+	other := s.connecting
+	if other == nil {
+		s.connecting = make(chan struct{})
+	}
+	s.mu.Unlock()
+	if other != nil {
+		select {
+		case <-other:
+		case <-ctx.Done():
+		}
+		if c := s.client.Load(); c != nil {
+			return *c, nil
+		}
 		return nil, ErrAway
 	}
-	defer s.connecting.Unlock()
-	if c := s.client.Load(); c != nil {
+	defer func() {
+		s.mu.Lock()
+		close(s.connecting)
+		s.connecting = nil
+		s.mu.Unlock()
+	}()
+	if c := s.client.Load(); c != nil { // of who was faster
 		return *c, nil
 	}
 	c, err := valkey.NewClient(s.option)
@@ -185,7 +207,7 @@ func (s *Store) WritePrometheus(w io.Writer) { s.ops.WritePrometheus(w) }
 
 // do runs an operation, unless the server is away or there is no key. It fails with
 // ErrAway.
-func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context, c valkey.Client, k *derived) error) error {
+func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context, c valkey.Client, k *derivedKeys) error) error {
 	k := s.keys.now()
 	now := time.Now()
 	if until := s.away.Load(); k == nil || until > now.UnixNano() || until != 0 && name != probing {
@@ -194,7 +216,7 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	}
 	octx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	c, err := s.connect()
+	c, err := s.connect(octx)
 	if errors.Is(err, ErrAway) { // who connects says whether it is
 		s.count(name, "skipped")
 		return ErrAway

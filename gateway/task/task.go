@@ -1,6 +1,7 @@
 // Package task records which caller owns each task of an MCP server: those that a server makes of a call (extension
 // io.modelcontextprotocol/tasks), and those that clients of 2025-11-25 ask for. A client knows a task by a name that this node gave it and that
-// nobody can guess; the server's own name never leaves the node, and another caller or toolset finds no task by it.
+// nobody can guess; the server's own name never leaves the nodes, and another caller or toolset finds no task by it. The nodes of a pool share
+// the tasks that they know.
 //
 // It runs nothing and asks nobody: the server keeps the task, and package call asks for it.
 package task
@@ -33,6 +34,11 @@ const (
 	sweepPause = time.Second
 	// pageTasks is how many tasks are listed at once: the server is asked for each.
 	pageTasks = 20
+	// nameLength is that of the names that clients have for tasks.
+	nameLength = 40
+	// giveAgain is the part of a task's life by which it may be longer than the other nodes
+	// of a pool know.
+	giveAgain = 10
 )
 
 // Owner is who may ask for a task.
@@ -76,10 +82,13 @@ type entry struct {
 	task    Task
 	created time.Time
 	expires time.Time
+	given   time.Time // until when the other nodes know it
+	alone   bool      // they could not be told
 }
 
 // Table has the tasks of a node. Its zero value is ready. It is safe for concurrent use.
 type Table struct {
+	pool  Pool // nil: the node is alone
 	mu    sync.Mutex
 	tasks map[string]*entry   // guarded by mu; by the name that clients have
 	owned map[Owner][]*entry  // guarded by mu; in the order of making
@@ -130,22 +139,34 @@ func (t *Table) Add(task Task, v jsonscan.Value) (id string, ok bool) {
 		return "", false
 	}
 	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.roomLocked(task.Owner, now) {
+	var b [nameLength / 2]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	e := entry{id: hex.EncodeToString(b[:]), task: task, created: now, expires: now.Add(life(v, 0))}
+	if !t.keep(e, now) {
 		return "", false
 	}
+	t.give(e)
+	return e.id, true
+}
+
+func (t *Table) keep(e entry, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	room := t.roomLocked(e.task.Owner, now)
+	if room {
+		t.keepLocked(&e)
+	}
+	return room
+}
+
+func (t *Table) keepLocked(e *entry) {
 	if t.tasks == nil {
 		t.tasks, t.owned, t.names = map[string]*entry{}, map[Owner][]*entry{}, map[ofServer]string{}
 	}
-	var b [20]byte
-	_, _ = rand.Read(b[:]) // it never fails
-	id = hex.EncodeToString(b[:])
 	t.made++
-	e := &entry{id, t.made, task, now, now.Add(life(v, 0))}
-	t.tasks[id], t.names[task.ofServer()] = e, id
-	t.owned[task.Owner] = append(t.owned[task.Owner], e)
-	return id, true
+	e.number = t.made
+	t.tasks[e.id], t.names[e.task.ofServer()] = e, e.id
+	t.owned[e.task.Owner] = append(t.owned[e.task.Owner], e)
 }
 
 // Start is Add for the result of a call, and appends the members of the client's result.
@@ -165,12 +186,24 @@ func (t *Table) Start(dst []byte, task Task, result jsonscan.Value) (out []byte,
 }
 
 // Find returns the task of an owner by the name that its client has; called says which of both
-// kinds it is.
-func (t *Table) Find(id string, o Owner, called bool) (Task, bool) {
+// kinds it is. It fails with [problem.Unavailable] when another node may know it that cannot be
+// asked.
+func (t *Table) Find(id string, o Owner, called bool) (found Task, ok bool, err error) {
+	if found, ok = t.own(id); !ok {
+		found, ok, err = t.take(id, o)
+	}
+	if !ok || found.Owner != o || found.Called != called {
+		return Task{}, false, err
+	}
+	return found, true, nil
+}
+
+// own finds a task that this node knows.
+func (t *Table) own(id string) (Task, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.tasks[id]
-	if e == nil || e.task.Owner != o || e.task.Called != called {
+	if e == nil {
 		return Task{}, false
 	}
 	if time.Now().After(e.expires) {
@@ -222,12 +255,21 @@ func (t *Table) Names(o Owner, server string) func(own string) (id string, ok bo
 
 // Keep keeps a task as long as the server says now that it does.
 func (t *Table) Keep(id string, v jsonscan.Value) {
-	now := time.Now()
+	if e, late := t.prolong(id, v, time.Now()); late {
+		t.give(e)
+	}
+}
+
+// prolong reports whether the other nodes would forget the task long before this one does.
+func (t *Table) prolong(id string, v jsonscan.Value, now time.Time) (e entry, late bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e := t.tasks[id]; e != nil {
-		e.expires = now.Add(life(v, now.Sub(e.created)))
+	kept := t.tasks[id]
+	if kept == nil {
+		return entry{}, false
 	}
+	kept.expires = now.Add(life(v, now.Sub(kept.created)))
+	return *kept, kept.alone || kept.given.Add(max(kept.expires.Sub(now)/giveAgain, grace)).Before(kept.expires)
 }
 
 // Forget takes a task out that its server no longer knows, unless it may know it in the session

@@ -24,21 +24,21 @@ func TestOwners(t *testing.T) {
 	if other, _ := table.Add(Task{Owner: ada, Tool: "dig"}, said(`{"taskId":"t-1","status":"working"}`)); other == id {
 		t.Error("two tasks have one name")
 	}
-	if got, ok := table.Find(id, ada, false); !ok || got != (Task{Owner: ada, Tool: "dig", Name: "t-1"}) {
+	if got, ok, _ := table.Find(id, ada, false); !ok || got != (Task{Owner: ada, Tool: "dig", Name: "t-1"}) {
 		t.Errorf("found %+v, %t", got, ok)
 	}
 	for _, o := range []Owner{{"shop", "bob"}, {"other", "ada"}, {"shop", ""}} {
-		if got, ok := table.Find(id, o, false); ok {
+		if got, ok, _ := table.Find(id, o, false); ok {
 			t.Errorf("%+v finds %+v", o, got)
 		}
 	}
-	if _, ok := table.Find("t-1", ada, false); ok {
+	if _, ok, _ := table.Find("t-1", ada, false); ok {
 		t.Error("the server's name finds the task")
 	}
 	if table.Forget(id, ""); len(table.owned[ada]) != 1 {
 		t.Errorf("%d tasks are counted, want 1", len(table.owned[ada]))
 	}
-	if _, ok := table.Find(id, ada, false); ok {
+	if _, ok, _ := table.Find(id, ada, false); ok {
 		t.Error("a task that is forgotten is found")
 	}
 	table.Forget(id, "")
@@ -91,7 +91,7 @@ func TestBounds(t *testing.T) {
 	}
 	over := time.Now().Add(-time.Second)
 	table.tasks[last].expires = over
-	if _, ok := table.Find(last, ada, false); ok {
+	if _, ok, _ := table.Find(last, ada, false); ok {
 		t.Error("a task that is over is found")
 	}
 	if last, _ = add(ada); last == "" {
@@ -164,7 +164,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("%d tasks, cursor %q, %t", len(first), next, ok)
 	}
 	for i, id := range first {
-		if got, ok := table.Find(id, ada, true); !ok || got.Name != fmt.Sprint(i) {
+		if got, ok, _ := table.Find(id, ada, true); !ok || got.Name != fmt.Sprint(i) {
 			t.Errorf("task %d is %+v", i, got)
 		}
 	}
@@ -201,10 +201,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	table.Forget(id, "another") // which may not be the server's of the task
-	if _, ok := table.Find(id, ada, true); !ok {
+	if _, ok, _ := table.Find(id, ada, true); !ok {
 		t.Error("another session forgets a task")
 	}
-	if _, ok := table.Find(id, ada, false); ok {
+	if _, ok, _ := table.Find(id, ada, false); ok {
 		t.Error("a task is found in the way of another revision")
 	}
 	table.Forget(id, "s")

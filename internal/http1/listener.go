@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/sock"
 )
 
 // Reason says why a client was turned away here, as a metric label.
@@ -177,6 +179,7 @@ func (l *Listener) refused(r Reason) {
 // admit makes room for a new connection, or answers it; nil then.
 func (l *Listener) admit(nc net.Conn) *Conn {
 	boundUnsent(nc)
+	nc = sock.New(nc)
 	if l.opts.TLS != nil {
 		nc = tls.Server(nc, l.opts.TLS)
 	}

@@ -29,7 +29,7 @@ func TestUnsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	raw, err := c.(*Conn).NetConn().(*net.TCPConn).SyscallConn()
+	raw, err := c.(*Conn).NetConn().(syscall.Conn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,13 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 	n++
 	plain = true
 	looked := false // whether all that follows is UTF-8
-	for i := 0; ; {
+	for i, next := 0, 0; ; {
 		if n+widest > len(out) {
 			out = grown(out[:n], len(s)-i)
+		}
+		if escapesBlocks && i >= next {
+			i, n = escapeWide(out, s, n, i, foreign)
+			next = i + blockEscaped
 		}
 		if i+8 <= len(s) {
 			w := binary.LittleEndian.Uint64(s[i:])
@@ -94,9 +98,13 @@ func appendQuoted(dst, s []byte) (out []byte, plain bool) {
 func appendUTF8(dst, s []byte) []byte {
 	n := len(dst)
 	out := grown(dst, len(s))
-	for i := 0; ; {
+	for i, next := 0, 0; ; {
 		if n+widest > len(out) {
 			out = grown(out[:n], len(s)-i)
+		}
+		if escapesBlocks && i >= next {
+			i, n = escapeWide(out, s, n, i, nothing)
+			next = i + blockEscaped
 		}
 		if i+8 <= len(s) {
 			w := binary.LittleEndian.Uint64(s[i:])
@@ -125,8 +133,32 @@ func appendUTF8(dst, s []byte) []byte {
 	return out[:n+1]
 }
 
+// blockEscaped is how many bytes [escapeBlocks] takes at once.
+const blockEscaped = 16
+
+// What [escapeBlocks] is to end at beside control characters.
+const (
+	nothing = 0
+	foreign = 1<<blockEscaped - 1 // to ASCII
+)
+
+// escapeWide writes s from i on to out from n on by [escapeBlocks], as far as that is possible
+// and there is room, and returns where it ended in both.
+func escapeWide(out, s []byte, n, i int, stop uint64) (int, int) {
+	for {
+		most := min(len(s)-i, (len(out)-n-widest)/2)
+		if most < blockEscaped {
+			return i, n
+		}
+		read, written := escapeBlocks(&out[n], &s[i], most, stop)
+		if i, n = i+read, n+written; read+blockEscaped <= most {
+			return i, n
+		}
+	}
+}
+
 // widest is more than a step writes beyond what it has to: of appendQuoted eight bytes, of
-// which seven stay, and an escape; of [scanner.quote] twice 16 bytes and two backslashes.
+// which seven stay, and an escape; of [escapeBlocks] 16 bytes.
 const widest = 40
 
 // grown returns dst with room for n bytes as a string, all of its capacity in its length.
@@ -139,7 +171,8 @@ func grown(dst []byte, n int) []byte {
 var shortEscapes = [utf8.RuneSelf]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f'}
 
 // special has the high bit of the lowest byte of w set that is a quote, a backslash, below
-// 0x20 or no ASCII; 0 when there is none. See [plainRun].
+// 0x20 or no ASCII; 0 when there is none. A borrow makes false
+// alarms only above a true one.
 func special(w uint64) uint64 { return reserved(w) | w&highs }
 
 // reserved is special without what is not ASCII.

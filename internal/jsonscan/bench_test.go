@@ -100,13 +100,7 @@ func BenchmarkText(b *testing.B) {
 			}
 		})
 		var quoted []byte
-		run("parsequoted", func() {
-			var err error
-			if quoted, _, _, err = ParseQuoted(quoted[:0], in, 0); err != nil {
-				b.Fatal(err)
-			}
-		})
-		run("parseandquote", func() {
+		run("parse and quote", func() {
 			if _, err := Parse(in, 0); err != nil {
 				b.Fatal(err)
 			}
@@ -123,8 +117,7 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
-// BenchmarkQuoted validates an answer and writes it as a string, at once and one after the
-// other.
+// BenchmarkQuoted validates an answer and writes it as a string.
 func BenchmarkQuoted(b *testing.B) {
 	var item []byte
 	for i := range 130 {
@@ -149,10 +142,6 @@ func BenchmarkQuoted(b *testing.B) {
 	run("baseline", func() error {
 		_, err := Parse(in, 0)
 		dst, _ = AppendPlain(dst[:0], in)
-		return err
-	})
-	run("sluice", func() (err error) {
-		dst, _, _, err = ParseQuoted(dst[:0], in, 0)
 		return err
 	})
 }

@@ -1,7 +1,6 @@
 package jsonscan
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -39,7 +38,7 @@ func ParseMinified(b []byte, maxDepth int) (v Value, minified bool, err error) {
 	if !utf8.Valid(b) {
 		return Value{}, false, &SyntaxError{Offset: badUTF8(b), Msg: "invalid UTF-8"}
 	}
-	s := scanner{b: b}
+	s := scanner{b: b, base: -blockSize}
 	v, err = s.document(maxDepth)
 	return v, !s.spaced, err
 }
@@ -106,7 +105,10 @@ type scanner struct {
 	deep bool
 
 	spaced bool // there is white space
-	quoting
+
+	// Of the block that begins at base, where a string may end: see stopsOf.
+	base int
+	ends uint64
 }
 
 // space is skipSpace inside of the value.
@@ -120,7 +122,7 @@ func (s *scanner) space(i int) int {
 func (s *scanner) spaces(i int) int {
 	end := skipSpace(s.b, i)
 	if end > i {
-		s.spaced, s.quotes = true, false
+		s.spaced = true
 	}
 	return end
 }
@@ -205,47 +207,34 @@ func digits(b []byte, i int) int {
 
 // str validates a string whose opening quote is at i-1.
 func (s *scanner) str(i int) (int, bool) {
-	b, open := s.b, i-1
+	b := s.b
 	for {
-		// Most strings end in the first eight bytes: that needs no call.
-		if i+8 > len(b) {
-			i = plainRun(b, i)
-		} else if hit := stops(binary.LittleEndian.Uint64(b[i:])); hit != 0 {
-			i += bits.TrailingZeros64(hit) >> 3
-		} else {
-			i = plainRun(b, i+8)
+		// Most strings end in the block that the one before ended in.
+		at := uint(i - s.base)
+		if at >= blockSize {
+			if i >= len(b) {
+				return s.fail(len(b), "string is not closed")
+			}
+			s.look(i)
+			at = 0
 		}
-		if i >= len(b) {
+		rest := s.ends >> at
+		if rest == 0 {
+			i = s.base + blockSize
+			continue
+		}
+		if i += bits.TrailingZeros64(rest); i >= len(b) {
 			return s.fail(len(b), "string is not closed")
 		}
 		switch b[i] {
 		case '"':
-			if s.quotes {
-				if open >= 0 {
-					s.quote(open, i)
-				} else {
-					s.escape(i)
-				}
-			}
 			return i + 1, true
 		case '\\':
 			if i+1 >= len(b) {
 				return s.fail(len(b), "string is not closed")
 			}
-			if s.quotes {
-				if open >= 0 {
-					s.escape(open)
-					open = -1
-				}
-				s.escape(i)
-			}
 			switch b[i+1] {
-			case '"', '\\':
-				if s.quotes {
-					s.escape(i + 1)
-				}
-				i += 2
-			case '/', 'b', 'f', 'n', 'r', 't':
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 				i += 2
 			case 'u':
 				if _, ok := hex4(b, i+2); !ok {
@@ -261,35 +250,33 @@ func (s *scanner) str(i int) (int, bool) {
 	}
 }
 
+// short returns where the string whose text begins at i may end, when that is in the block that
+// is known; else the length of the document.
+func (s *scanner) short(i int) int {
+	if at := uint(i - s.base); at < blockSize {
+		if rest := s.ends >> at; rest != 0 {
+			return i + bits.TrailingZeros64(rest)
+		}
+	}
+	return len(s.b)
+}
+
+// look makes the block that begins at i the one that is known.
+func (s *scanner) look(i int) {
+	s.base = i
+	if i+blockSize <= len(s.b) {
+		s.ends = stopsOf((*[blockSize]byte)(s.b[i:]))
+		return
+	}
+	var last [blockSize]byte // what is behind the end is a control character
+	copy(last[:], s.b[i:])
+	s.ends = stopsOf(&last)
+}
+
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
-
-// plainRun returns the index of the first byte at or after i that is a quote, a
-// backslash or below 0x20; len(b) when there is none. Eight bytes at a time.
-func plainRun(b []byte, i int) int {
-	for i+8 <= len(b) {
-		hit := stops(binary.LittleEndian.Uint64(b[i:]))
-		if hit != 0 {
-			return i + bits.TrailingZeros64(hit)>>3
-		}
-		i += 8
-	}
-	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
-		i++
-	}
-	return i
-}
-
-// stops has the high bit of the lowest byte of w set that ends a run; 0 when there is none.
-// A byte's high bit is set where it is zero (q, e) or below 0x20 (w). A borrow makes false
-// alarms only above a true one.
-func stops(w uint64) uint64 {
-	q := w ^ ones*'"'
-	e := w ^ ones*'\\'
-	return (((q - ones) &^ q) | ((e - ones) &^ e) | ((w - ones*0x20) &^ w)) & highs
-}
 
 func (s *scanner) array(i int) (int, bool) {
 	if s.left == 0 {
@@ -341,17 +328,32 @@ func (s *scanner) object(i int) (int, bool) {
 			return s.fail(i, "expected a member name")
 		}
 		var ok bool
-		if i, ok = s.str(i + 1); !ok {
+		if end := s.short(i + 1); end < len(b) && b[end] == '"' {
+			i = end + 1
+		} else if i, ok = s.str(i + 1); !ok {
 			return i, false
 		}
-		i = s.space(i)
+		if i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
 		if i >= len(b) || b[i] != ':' {
 			return s.fail(i, "expected :")
 		}
-		if i, ok = s.value(s.space(i + 1)); !ok {
+		if i++; i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
+		if i+1 < len(b) && b[i] == '"' {
+			if end := s.short(i + 1); end < len(b) && b[end] == '"' {
+				i = end + 1
+			} else if i, ok = s.str(i + 1); !ok {
+				return i, false
+			}
+		} else if i, ok = s.value(i); !ok {
 			return i, false
 		}
-		i = s.space(i)
+		if i < len(b) && b[i] <= ' ' {
+			i = s.spaces(i)
+		}
 		if i >= len(b) {
 			return s.fail(i, "object is not closed")
 		}

@@ -289,7 +289,7 @@ func skipString(b []byte, i int) int {
 	for end := i + begin; ; end = i + dense {
 		for ; i < end && i+8 <= len(b); i += 8 {
 			q := binary.LittleEndian.Uint64(b[i:]) ^ ones*'"'
-			// See plainRun; here false alarms are looked at, too.
+			// See special; here false alarms are looked at, too.
 			for hit := (q - ones) &^ q & highs; hit != 0; hit &= hit - 1 {
 				if at := i + bits.TrailingZeros64(hit)>>3; b[at] == '"' && !escaped(b, from, at) {
 					return at + 1
@@ -326,25 +326,7 @@ func skipValue(b []byte, i int) int {
 	case '"':
 		return skipString(b, i+1)
 	case '{', '[':
-		depth := 0
-		for i < len(b) {
-			c := b[i]
-			if c == '"' {
-				i = skipString(b, i+1)
-				continue
-			}
-			i++
-			// '[' ']' '{' '}' are 0x5b 0x5d 0x7b 0x7d: without bit 0x20 two values.
-			switch c &^ 0x20 {
-			case '[':
-				depth++
-			case ']':
-				if depth--; depth == 0 {
-					return i
-				}
-			}
-		}
-		return len(b)
+		return skipContainer(b, i)
 	}
 	for i < len(b) && b[i] != ',' && b[i] != '}' && b[i] != ']' && !isSpace(b[i]) {
 		i++

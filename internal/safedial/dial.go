@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/sock"
 )
 
 // DefaultTimeout bounds one dial, name resolution included.
@@ -113,7 +114,7 @@ func (d *Dialer) dial(ctx context.Context, network, addr string, scope *Scope) (
 		conn, err := d.net.DialContext(actx, network, a.String())
 		acancel()
 		if err == nil {
-			return scope.keep(conn, a, addr)
+			return scope.keep(sock.New(conn), a, addr)
 		}
 		if first == nil {
 			first = err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"sync/atomic"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/sluicegate/sluice/plugins/codecache"
 	"github.com/sluicegate/sluice/plugins/engine"
 )
 
@@ -70,7 +70,7 @@ type Pool struct {
 	limits  engine.Limits
 	memory  experimental.MemoryAllocator
 	runtime wazero.Runtime
-	cache   wazero.CompilationCache
+	cache   *codecache.Cache
 	code    wazero.CompiledModule
 	free    chan *instance // idle instances
 	closing atomic.Bool
@@ -125,15 +125,9 @@ func (p *Pool) openCache(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making compilation cache: %w", err)
-	}
-	cache, err := wazero.NewCompilationCacheWithDir(dir)
-	if err != nil {
-		return fmt.Errorf("opening compilation cache %s: %w", dir, err)
-	}
-	p.cache = cache
-	return nil
+	var err error
+	p.cache, err = codecache.Open(dir)
+	return err
 }
 
 // compile makes the runtime and the first instance: an engine that cannot run
@@ -148,11 +142,11 @@ func (p *Pool) compile(ctx context.Context) (err error) {
 	// code is bounded by its input and by fuel instead.
 	cfg := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(maxPages)
 	if p.cache != nil {
-		cfg = cfg.WithCompilationCache(p.cache)
+		cfg = cfg.WithCompilationCache(p.cache.CompilationCache)
 	}
 	p.runtime = wazero.NewRuntimeWithConfig(ctx, cfg)
 	code, _ := engine.Code(engine.Version)
-	if p.code, err = p.runtime.CompileModule(ctx, code); err != nil {
+	if p.code, err = p.cache.Compile(ctx, p.runtime, code); err != nil {
 		return fmt.Errorf("compiling engine version %d: %w", engine.Version, err)
 	}
 	i, err := p.instantiate(ctx)

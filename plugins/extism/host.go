@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/sluicegate/sluice/plugins/codecache"
 	"github.com/sluicegate/sluice/plugins/linear"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/plugins/turns"
@@ -72,7 +72,7 @@ func (h *Host) Grace() time.Duration { return h.o.Grace }
 type Host struct {
 	o     Options
 	log   *slog.Logger
-	cache wazero.CompilationCache
+	cache *codecache.Cache
 
 	mu      sync.Mutex
 	closed  bool             // guarded by mu
@@ -126,12 +126,9 @@ func New(o Options) (*Host, error) {
 	}
 	h.small, h.large = make(chan struct{}, 1), make(chan struct{}, 1)
 	if o.CacheDir != "" {
-		if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
-			return nil, fmt.Errorf("making compilation cache: %w", err)
-		}
-		c, err := wazero.NewCompilationCacheWithDir(o.CacheDir)
+		c, err := codecache.Open(o.CacheDir)
 		if err != nil {
-			return nil, fmt.Errorf("opening compilation cache %s: %w", o.CacheDir, err)
+			return nil, err
 		}
 		h.cache = c
 	}
@@ -189,7 +186,7 @@ func (h *Host) engine(ctx context.Context, m mode) (*engine, error) {
 		WithMemoryLimitPages(uint32(classes[m.class] >> 16)).
 		WithCloseOnContextDone(m.interrupt)
 	if h.cache != nil {
-		cfg = cfg.WithCompilationCache(h.cache)
+		cfg = cfg.WithCompilationCache(h.cache.CompilationCache)
 	}
 	e := &engine{interrupt: m.interrupt, memory: h.o.Memory, runtime: wazero.NewRuntimeWithConfig(ctx, cfg), code: map[[sha256.Size]byte]*code{}}
 	if err := h.furnish(ctx, e); err != nil {
@@ -226,7 +223,7 @@ func (h *Host) furnish(ctx context.Context, e *engine) (err error) {
 			return fmt.Errorf("making host functions %s: %w", name, err)
 		}
 	}
-	if e.kernel, err = e.runtime.CompileModule(ctx, kernelCode); err != nil {
+	if e.kernel, err = h.cache.Compile(ctx, e.runtime, kernelCode); err != nil {
 		return fmt.Errorf("compiling the kernel: %w", err)
 	}
 	return nil
@@ -279,7 +276,7 @@ func (h *Host) compile(e *engine, digest [sha256.Size]byte, wasm []byte, work ti
 			slot = h.large
 		}
 		slot <- struct{}{}
-		c.compiled, c.err = compileModule(e.runtime, wasm)
+		c.compiled, c.err = h.cache.Compile(context.Background(), e.runtime, wasm)
 		<-slot
 		close(c.done)
 	}
@@ -289,17 +286,6 @@ func (h *Host) compile(e *engine, digest [sha256.Size]byte, wasm []byte, work ti
 		return nil, c.err
 	}
 	return c, nil
-}
-
-// compileModule turns a panic of the compiler into an error: modules come from outside,
-// and wazero has panicked on invalid ones. Whoever waits for the module must be told.
-func compileModule(r wazero.Runtime, wasm []byte) (m wazero.CompiledModule, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			m, err = nil, fmt.Errorf("the module cannot be compiled: %v", v)
-		}
-	}()
-	return r.CompileModule(context.Background(), wasm)
 }
 
 func (e *engine) drop(ctx context.Context, digest [sha256.Size]byte) {

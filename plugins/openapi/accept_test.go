@@ -401,7 +401,11 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 			if c.hidden["body "+strings.ToLower(m.name)] {
 				continue
 			}
-			return nil, "wrong: no argument for member " + m.name
+			if chosen.MediaType != "application/json" || chosen.Schema == nil || chosen.Schema.Additional == nil {
+				return nil, "wrong: no argument for member " + m.name
+			}
+			args[m.name], given = m.v, true
+			ordered = append(ordered, m)
 		}
 	}
 	if chosen != plan && !given {

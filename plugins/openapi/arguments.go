@@ -353,6 +353,9 @@ func (c *compiler) lift(plan *operation.Plan, b *body, args []argument, names *a
 	plan.Body.Rules = rulesOfSent(c.rulesOf(s), plan.Body.Fields)
 	if plan.Body.Schema == nil && b.kind != bodyXML {
 		plan.Body.Schema = &operation.Schema{Closed: s.closed}
+		if s.extra && !s.closed && b.kind == bodyJSON {
+			plan.Body.Schema.Additional = &operation.Schema{}
+		}
 	}
 	if s.minProps.set && !s.hasAddl && s.minProps.n <= len(plan.Body.Fields) && s.minProps.n > certain(plan.Body) {
 		plan.Body.Least = s.minProps.n

@@ -198,7 +198,7 @@ func (c *compiler) requestBody(e entry) (*body, error) {
 	if best.kind == bodyXML && best.schema.types&operation.TypeObject == 0 {
 		best.kind = bodyText // the document itself
 	}
-	best.encoding = c.encodings(best.at.get("encoding"), best.kind)
+	best.encoding = c.transferred(c.encodings(best.at.get("encoding"), best.kind), best.schema, best.kind)
 	best.variant = c.fileVariant(&best, offered)
 	return &best, nil
 }
@@ -257,6 +257,31 @@ func (c *compiler) encodings(v value, kind bodyKind) []operation.Encoding {
 		out = append(out, enc)
 	}
 	return out
+}
+
+// transferred adds the part header that contentEncoding: base64 of a member stands for.
+func (c *compiler) transferred(list []operation.Encoding, s *schema, kind bodyKind) []operation.Encoding {
+	if kind != bodyMultipart {
+		return list
+	}
+	for i := range s.props {
+		q := &s.props[i]
+		p := c.normal(&q.child)
+		if p.types == operation.TypeArray && p.items.exists() {
+			p = c.normal(&p.items)
+		}
+		if p.encoding != "base64" {
+			continue
+		}
+		at := slices.IndexFunc(list, func(e operation.Encoding) bool { return e.Name == q.name })
+		if at < 0 {
+			at, list = len(list), append(list, operation.Encoding{Name: q.name})
+		}
+		if e := &list[at]; e.Style == "" && !e.Base64() {
+			e.Headers = append(e.Headers, operation.Param{Name: operation.TransferEncoding, In: operation.InHeader, Style: operation.StyleSimple, Const: `"base64"`})
+		}
+	}
+	return list
 }
 
 // partHeaders keeps the headers of a part whose value is fixed; others would

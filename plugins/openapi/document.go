@@ -154,6 +154,9 @@ func (v value) truth() bool {
 	}
 }
 
+// isTrue reports an explicit true.
+func (v value) isTrue() bool { return v.kind() == kindBool && v.truth() }
+
 // isFalse reports an explicit false.
 func (v value) isFalse() bool { return v.kind() == kindBool && !v.truth() }
 

@@ -42,6 +42,8 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 		case "additionalProperties", "unevaluatedProperties":
 			if m.isFalse() {
 				s.closed = s.closed || !branch && k.is("additionalProperties")
+			} else if k.is("additionalProperties") && (m.isTrue() || m.isObject() && m.size() == 0) {
+				s.extra = true
 			} else if m.isObject() && m.size() > 0 && !s.hasAddl {
 				s.addl, s.hasAddl = child{at: m}, true
 			}

@@ -26,6 +26,7 @@ type schema struct {
 	addl     child
 	hasAddl  bool // additionalProperties has a schema that says something
 	closed   bool // additionalProperties: false
+	extra    bool // additionalProperties: true, in as many words
 	items    child
 	prefix   []child
 	alts     []alternatives

@@ -31,7 +31,7 @@ func (c *compiler) fileVariant(best *body, offered []body) *body {
 		}
 		if variant == nil || variant.kind == bodyBinary {
 			o.schema, o.required = s, best.required
-			o.encoding = c.encodings(o.at.get("encoding"), o.kind)
+			o.encoding = c.transferred(c.encodings(o.at.get("encoding"), o.kind), s, o.kind)
 			variant = o
 		}
 	}

@@ -30,7 +30,7 @@ func (b *builder) body() {
 		b.whole(body, v)
 		return
 	}
-	given := body.Required
+	given := body.Required || b.extras()
 	for i := range body.Fields {
 		slot := b.form.fieldArg[i]
 		given = given || body.Fields[i].Fixed || slot >= 0 && r.values[slot].Exists() && !b.c.inPath(slot)
@@ -137,7 +137,7 @@ func (b *builder) object(body *Body) {
 		dst = append(jsonscan.AppendStringOf(dst, f.Name), ':')
 		dst = b.appendJSON(dst, f.Schema, v)
 	}
-	b.r.Body = append(dst, '}')
+	b.r.Body = append(b.appendExtras(dst, some), '}')
 }
 
 // lines writes one JSON text a line (JSON Lines, NDJSON).

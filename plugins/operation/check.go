@@ -46,7 +46,7 @@ func (c *Compiled) Check(args jsonscan.Value) error {
 	for it := args.Members(); it.Next(); {
 		i := c.find(&it)
 		if i < 0 {
-			if !k.constant(&it) {
+			if !k.constant(&it) && !k.extra(&it) {
 				k.unknown(&it, "argument", c.listed)
 			}
 			continue
@@ -84,6 +84,7 @@ type checker struct {
 	arena  []byte // healed values
 	faults []*problem.Error
 	quiet  int  // > 0: faults are counted only
+	extras bool // some arguments are members of the body that the plan does not name
 	exact  bool // what would have to be healed does not fit
 	count  int
 }

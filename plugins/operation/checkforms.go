@@ -16,7 +16,7 @@ func (k *checker) members(cb *compiledBody, seen []bool, args jsonscan.Value) {
 	if cb.arg >= 0 && cb.body.Required && !seen[cb.arg] && len(cb.body.Fixed) == 0 {
 		k.missing(c.args[cb.arg].name, c.args[cb.arg].schema)
 	}
-	if cb.body.Required || c.gives(cb, seen) {
+	if cb.body.Required || k.extras || c.gives(cb, seen) {
 		for i, slot := range cb.fieldArg {
 			if slot >= 0 && !seen[slot] && cb.body.Fields[i].Required && cb.fieldElse[i] < 0 && !c.args[slot].required {
 				k.missing(c.args[slot].name, c.args[slot].schema)
@@ -28,7 +28,7 @@ func (k *checker) members(cb *compiledBody, seen []bool, args jsonscan.Value) {
 		if len(cb.body.Rules) > 0 {
 			k.rules(cb.body.Rules, &argsOfBody{c, cb, slices.Clone(seen), args}) // a clone: seen stays on the stack
 		}
-		if given := cb.given(seen); given < cb.body.Least {
+		if given := cb.given(seen); given < cb.body.Least && !k.extras {
 			k.fault("at least %d of the body's members must be given, %d are: %s", cb.body.Least, given, cb.names())
 		}
 	}

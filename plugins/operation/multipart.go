@@ -2,7 +2,9 @@ package operation
 
 import (
 	"bytes"
+	"encoding/base64"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,7 +142,11 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 			contentType = "application/octet-stream"
 		}
 		m.head(contentType, e)
-		b.r.Body = append(b.r.Body, f.data...)
+		if e != nil && e.Base64() {
+			b.r.Body = base64.StdEncoding.AppendEncode(b.r.Body, f.data)
+		} else {
+			b.r.Body = append(b.r.Body, f.data...)
+		}
 		b.r.Body = append(b.r.Body, "\r\n"...)
 		return
 	}
@@ -165,6 +171,16 @@ func (m *mixed) part(name string, e *Encoding, s *Schema, v jsonscan.Value) {
 		b.r.Body = b.appendScalar(b.r.Body, s, v, escNone)
 	}
 	b.r.Body = append(b.r.Body, "\r\n"...)
+}
+
+// TransferEncoding is the header of a part whose content is written as text.
+const TransferEncoding = "Content-Transfer-Encoding"
+
+// Base64 tells that the part of a file has its content in base64.
+func (e *Encoding) Base64() bool {
+	return slices.ContainsFunc(e.Headers, func(h Param) bool {
+		return strings.EqualFold(h.Name, TransferEncoding) && strings.EqualFold(h.Const, `"base64"`)
+	})
 }
 
 // head writes a part's content type and fixed headers, and the empty line.

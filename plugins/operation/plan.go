@@ -118,7 +118,8 @@ type Body struct {
 	// name. It is used for lifted and for whole bodies.
 	Encoding []Encoding `json:"encoding,omitempty"`
 	// Schema is that of the whole body, when Arg is set. Of a lifted one it says only
-	// whether other members are accepted (Closed); versions are compared by that.
+	// whether other members are accepted: Closed, which versions are compared by, or
+	// Additional, where arguments that the plan does not name are members of a JSON body.
 	Schema *Schema `json:"schema,omitempty"`
 	// Needs are alternatives that only list required members of a lifted body: of
 	// each group at least one list must be given whole, by wire name.

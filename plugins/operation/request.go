@@ -74,6 +74,7 @@ func (r *Request) Reset() {
 type builder struct {
 	c    *Compiled
 	r    *Request
+	args jsonscan.Value
 	form *compiledBody // the form of the body that is sent; nil: none
 	err  *problem.Error
 }
@@ -95,7 +96,7 @@ func (b *builder) fail(arg, format string, args ...any) {
 func (c *Compiled) Build(r *Request, args jsonscan.Value) error {
 	r.Reset()
 	r.Method, r.Accept = c.plan.Method, c.plan.Accept
-	r.builder = builder{c: c, r: r}
+	r.builder = builder{c: c, r: r, args: args}
 	b := &r.builder
 	defer func() { r.builder = builder{} }()
 	b.bind(args)

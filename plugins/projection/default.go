@@ -64,9 +64,11 @@ func New(op *operation.Operation, api Index) *Projection {
 	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	if !says(op.Response) {
 		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
-			w.outer.Fields = slices.Clone(w.outer.Fields)
-			for i := range w.outer.Fields {
-				wholeLinks(&w.outer.Fields[i])
+			for _, n := range []*engine.Node{w.outer, second} {
+				n.Fields = slices.Clone(n.Fields)
+				for i := range n.Fields {
+					wholeLinks(&n.Fields[i])
+				}
 			}
 		}
 		return p
@@ -345,7 +347,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		if by && slices.Contains(linkNames, m.Name) {
 			f := change(i)
 			special = w.keepLinked(f, m.Schema, members) || special
-			if a.depth == 0 && !a.many {
+			if a.depth < 2 && !a.many {
 				special = wholeLinks(f) || special
 			}
 			continue
@@ -383,6 +385,13 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		added[m.Name] = len(n.Fields)
 		n.Fields, shared = append(n.Fields, f), false
+	}
+	if a.depth == 0 && !a.many { // links that it has but does not declare
+		for _, name := range linkNames {
+			if !beside(members, name) {
+				special = wholeLinks(change(w.byName[name])) || special
+			}
+		}
 	}
 	if !special {
 		return w.plain(a)

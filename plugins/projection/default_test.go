@@ -215,6 +215,16 @@ func TestDefault(t *testing.T) {
 	hypermedia := arr(obj(prop("rel", str("")), prop("href", str("uri")), prop("method", str(""))))
 	f("/files", nil, paid, `{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}`)
 	f("/files/{id}", nil, paid, paid)
+	f("/files/{id}", nil, `{"data":`+paid+`}`, `{"data":`+paid+`}`)
+	// Links that the schema of one thing leaves out are those of the thing as well.
+	f("/files/{id}", obj(prop("id", integer)), paid, paid)
+	f("/files/{id}", obj(prop("data", obj(prop("id", integer), prop("links", hypermedia)))), `{"data":`+paid+`}`, `{"data":`+paid+`}`)
+	f("/files", arr(obj(prop("id", integer))), "["+paid+"]", `[{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}]`)
+	// In a list the relation or the media type says that people open it.
+	f("/files", nil, `{"id":1,"links":[{"rel":"approve","href":"https://api.x/a"},{"rel":"bill","href":"https://api.x/b","type":"application/pdf"},{"rel":"edit","href":"https://api.x/e"},{"rel":"about","href":"/about","type":"text/html; charset=utf-8"}]}`,
+		`{"id":1,"links":[{"rel":"approve","href":"https://api.x/a"},{"rel":"bill","href":"https://api.x/b","type":"application/pdf"},{"rel":"about","href":"/about","type":"text/html; charset=utf-8"}]}`)
+	f("/files", nil, `{"id":1,"_links":{"self":{"href":"https://api.x/1"},"redirect":{"href":"https://api.x/3ds/1"},"actions":{"href":"https://api.x/1/actions"}}}`,
+		`{"id":1,"_links":{"redirect":{"href":"https://api.x/3ds/1"}}}`)
 	f("/files", obj(prop("id", integer), prop("links", hypermedia)), paid, paid)
 	f("/files", arr(obj(prop("id", integer), prop("links", hypermedia))), "["+paid+"]", `[{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}]`)
 	f("/files", nil, `{"id":1,"links":{"self":"https://api.x/1","all":"https://api.x/all","download_location":"https://api.x/1/download","photoUrl":"https://api.x/1/photo"}}`,

@@ -32,11 +32,16 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 		}
 		return &engine.Predicate{And: []*engine.Predicate{test(address, engine.CmpPrefix, `"http"`), {Not: &engine.Predicate{Or: programs}}}}
 	}
-	node.Where = &engine.Predicate{Or: []*engine.Predicate{
+	stay := []*engine.Predicate{
 		test("rel", engine.CmpEq, `"next"`),
 		{Not: test("rel", engine.CmpExists, "")},
 		opened("href"), opened("url"),
-	}}
+		test("type", engine.CmpPrefix, `"text/html"`), test("type", engine.CmpPrefix, `"application/pdf"`),
+	}
+	for _, n := range pageRels {
+		stay = append(stay, test("rel", engine.CmpEq, `"`+n+`"`))
+	}
+	node.Where = &engine.Predicate{Or: stay}
 	add := func(f engine.Field) {
 		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
 			node.Fields = append(node.Fields, f)

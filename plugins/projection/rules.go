@@ -315,7 +315,7 @@ var openNames = []string{"url", "Url", "URL", "uri", "link"}
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
 	upload export preview view pdf file content media image document transcript recording thumbnail location callback enclosure
-	authorize login signin install qrcode metadata archive`)
+	authorize login signin install qrcode metadata archive redirect scaRedirect scaOAuth payer-action challenge consent verify confirm mandate track tracking play watch`)
 
 // bookNames are members of a link that programs need to follow it: of one that is left
 // out nothing is left to follow.

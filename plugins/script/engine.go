@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
 
+	"github.com/sluicegate/sluice/plugins/codecache"
 	"github.com/sluicegate/sluice/plugins/linear"
 	"github.com/sluicegate/sluice/plugins/module"
 	"github.com/sluicegate/sluice/plugins/turns"
@@ -89,15 +89,14 @@ func (e *Engine) Prepare(ctx context.Context) error {
 		return nil
 	}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages)
+	var files *codecache.Cache
 	cache := wazero.NewCompilationCache()
 	if e.o.CacheDir != "" {
-		err := os.MkdirAll(e.o.CacheDir, 0o700)
-		if err == nil {
-			cache, err = wazero.NewCompilationCacheWithDir(e.o.CacheDir)
+		var err error
+		if files, err = codecache.Open(e.o.CacheDir); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("opening the compilation cache %s: %w", e.o.CacheDir, err)
-		}
+		cache = files.CompilationCache
 	}
 	r := wazero.NewRuntimeWithConfig(ctx, config.WithCompilationCache(cache))
 	fail := func(err error) error {
@@ -115,7 +114,7 @@ func (e *Engine) Prepare(ctx context.Context) error {
 	if e.plain {
 		metered = code
 	}
-	compiled, err := r.CompileModule(ctx, metered)
+	compiled, err := files.Compile(ctx, r, metered)
 	if err != nil {
 		return fail(err)
 	}
