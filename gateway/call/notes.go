@@ -33,8 +33,7 @@ const (
 // shownHeaders are the headers that carry information for whoever called, most
 // important first.
 var shownHeaders = [...]string{
-	"Operation-Location", "Azure-AsyncOperation",
-	"X-Total-Count", "X-Total", "Total-Count", "X-Total-Results", "X-Total-Items", "X-Pagination-Total-Count", "X-Pagination-Count", "X-WP-Total", "X-Count", "Content-Range",
+	"Operation-Location", "X-Total-Count", "X-Total", "Total-Count", "X-Total-Results", "X-Total-Items", "X-Pagination-Total-Count", "X-Pagination-Count", "X-WP-Total", "X-Count", "Content-Range",
 	"X-Next-Page", "X-Next-Cursor", "X-Cursor", "X-Next-Token", "X-Continuation-Token", "X-Next",
 }
 

@@ -100,16 +100,12 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 		return nil
 	}
 	v, minified, err := jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
-	if errors.Is(err, jsonscan.ErrDepth) {
-		if a.ready.Answer.Redact {
-			return a.withheld()
-		}
-		a.verbatim, a.deep = true, true // nested deeper than we look: as it is
-		return nil
+	if a.deep = errors.Is(err, jsonscan.ErrDepth); a.deep && a.ready.Answer.Redact {
+		return a.withheld()
 	}
-	if err != nil {
-		a.isJSON, a.broken = false, true
-		return nil //nolint:nilerr // transform mends it, or says what becomes of it
+	if err != nil { // nested deeper than we look it stays as it is
+		a.verbatim, a.isJSON, a.broken = a.deep, a.deep, !a.deep
+		return nil //nolint:nilerr // transform mends what is broken, or says what becomes of it
 	}
 	if minified {
 		a.small = append(a.small[:0], v.Raw()...)
