@@ -33,7 +33,7 @@ const (
 // shownHeaders are the headers that carry information for whoever called, most
 // important first.
 var shownHeaders = [...]string{
-	"X-Total-Count", "X-Total", "Total-Count", "X-Total-Results", "X-Total-Items", "X-Pagination-Total-Count", "X-Pagination-Count", "X-WP-Total", "X-Count", "Content-Range",
+	"Operation-Location", "X-Total-Count", "X-Total", "Total-Count", "X-Total-Results", "X-Total-Items", "X-Pagination-Total-Count", "X-Pagination-Count", "X-WP-Total", "X-Count", "Content-Range",
 	"X-Next-Page", "X-Next-Cursor", "X-Cursor", "X-Next-Token", "X-Continuation-Token", "X-Next",
 }
 
@@ -81,7 +81,7 @@ func (x *exchange) tellHeaders(r *received) []byte {
 		}
 	}
 	for _, name := range shownHeaders {
-		x.tell(name, x.http.Header(name))
+		x.tell(name, x.ownPath(x.http.Header(name)))
 	}
 	if tag := x.http.Header(fasthttp.HeaderETag); len(tag) > 0 && x.tool.Binding.IfMatch() {
 		x.tell("ETag", tag)

@@ -110,6 +110,7 @@ func TestHeaders(t *testing.T) {
 	f("[headers: Location: /jobs/7]", 202, ``, "Location", w.up.URL+"/jobs/7")
 	f("[headers: Location: /jobs/7; Retry-After: 30]", 202, `{"id":7}`, "Location", "/jobs/7", "Retry-After", "30")
 	f("[headers: Location: https://other.example/jobs/7]", 201, ``, "Location", "https://other.example/jobs/7")
+	f("[headers: Retry-After: 5; Operation-Location: /ops/9]", 202, ``, "Operation-Location", w.up.URL+"/ops/9", "Retry-After", "5")
 	f("", 201, `{"self_url":"/jobs/7"}`, "Location", "/jobs/7") // it is in the answer
 	f("", 200, `{"id":7}`, "Location", "/jobs/7", "X-Request-Id", "a", "ETag", `"e"`)
 	f("[headers: X-Total-Count: 319]", 200, `[{"id":7}]`, "X-Total-Count", "319")

@@ -20,7 +20,7 @@ import (
 // A program that cannot run fails open: the agent gets the minified answer, and the fault is
 // counted and named in the trace; where the operator marked the settings as
 // redacting it fails closed. Answers that are not JSON pass unchanged, but what is nearly
-// JSON, or stands behind warnings of PHP, is mended.
+// JSON, or stands behind warnings of PHP, is mended first.
 func (a *rendering) transform() error {
 	if err := a.transformBody(); err != nil || !a.broken {
 		return err
@@ -28,7 +28,12 @@ func (a *rendering) transform() error {
 	var ok bool
 	if a.body, a.remark, ok = media.Mend(a.body); ok {
 		a.broken = false
-		return a.transformBody()
+		if err := a.transformBody(); err != nil || !a.broken {
+			return err
+		}
+	}
+	if a.ready.Answer.Redact { // else compress tells the agent
+		return a.withheld()
 	}
 	return nil
 }
@@ -45,10 +50,9 @@ func (a *rendering) transformBody() error {
 		}
 	}
 	if kind != media.JSON && kind != media.Stream {
-		if a.ready.Answer.Redact {
+		if a.broken = kind == media.HTML && a.ready.JSON; a.ready.Answer.Redact && !a.broken {
 			return a.withheld()
 		}
-		a.broken = kind == media.HTML && a.ready.JSON
 		return nil
 	}
 	a.isJSON = true
@@ -68,12 +72,12 @@ func (a *rendering) transformBody() error {
 	}
 	if err := a.runTables(tables, body); err != nil {
 		a.programFailed(err)
-		if a.ready.Answer.Redact {
-			return a.withheld()
-		}
 		if errors.Is(err, engine.ErrNotJSON) {
 			a.isJSON, a.broken = false, true
-			return nil // compress says so
+			return nil
+		}
+		if a.ready.Answer.Redact {
+			return a.withheld()
 		}
 		return a.plain(body, kind)
 	}
@@ -92,23 +96,17 @@ func (a *rendering) plain(body []byte, kind media.Kind) error {
 		_, a.minified, err = jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
 		a.deep = errors.Is(err, jsonscan.ErrDepth)
 		if err != nil && !a.deep {
-			if a.isJSON, a.broken = false, true; a.ready.Answer.Redact { // else compress tells the agent
-				return a.withheld()
-			}
+			a.isJSON, a.broken = false, true
 		}
 		return nil
 	}
 	v, minified, err := jsonscan.ParseMinified(body, jsonscan.DefaultMaxDepth)
-	if err != nil && a.ready.Answer.Redact {
+	if a.deep = errors.Is(err, jsonscan.ErrDepth); a.deep && a.ready.Answer.Redact {
 		return a.withheld()
 	}
-	if errors.Is(err, jsonscan.ErrDepth) {
-		a.verbatim, a.deep = true, true // nested deeper than we look: as it is
-		return nil
-	}
-	if err != nil {
-		a.isJSON, a.broken = false, true
-		return nil //nolint:nilerr // compress tells the agent
+	if err != nil { // nested deeper than we look it stays as it is
+		a.verbatim, a.isJSON, a.broken = a.deep, a.deep, !a.deep
+		return nil //nolint:nilerr // transform mends what is broken, or says what becomes of it
 	}
 	if minified {
 		a.small = append(a.small[:0], v.Raw()...)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/sluicegate/sluice/gateway/answer"
-	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -88,24 +87,38 @@ func TestBrokenDocumentsAreWithheld(t *testing.T) {
 	for _, redact := range []bool{false, true} {
 		for _, profile := range []string{registry.ProfileOff, registry.ProfileConcise} {
 			x := exchangeOf(t, nil)
-			x.ready.Answer, x.ready.JSON = &answer.Plan{Redact: redact, Profile: profile}, true
+			x.ready.Answer, x.ready.JSON = &answer.Plan{Redact: redact, Profile: profile, Program: &answer.Program{}}, true
 			a := x.render(received{status: 200, contentType: typeJSON, body: []byte(`{"password":"hunter2",`), header: answered{}})
-			if err := a.plain(a.body, media.JSON); (err != nil) != redact || err != nil && !problem.Is(err, problem.InvalidPlugin) && strings.Contains(err.Error(), "hunter2") {
+			if err := a.transform(); (err != nil) != redact || err != nil && !problem.Is(err, problem.InvalidPlugin) && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("redacts %v, profile %s: %v", redact, profile, err)
 			}
 		}
 	}
 }
 
-// TestMendedDocuments: what is nearly JSON is mended; where settings redact, what
-// they could not read is withheld first.
+// TestMendedDocuments: what is nearly JSON is mended, before settings redact it; what they
+// cannot read then either is withheld.
 func TestMendedDocuments(t *testing.T) {
-	for _, redact := range []bool{false, true} {
-		x := exchangeOf(t, nil)
-		x.ready.Answer, x.ready.JSON = &answer.Plan{Redact: redact, Profile: registry.ProfileOff, Program: &answer.Program{}}, true
-		a := x.render(received{status: 200, contentType: typeJSON, body: []byte(`{"password":"hunter2",}`), header: answered{}})
-		if err := a.transform(); (err != nil) != redact || a.broken != redact || !redact && string(a.body) != `{"password":"hunter2"}` {
-			t.Errorf("redacts %v: %v, broken %v, body %q", redact, err, a.broken, a.body)
+	for _, profile := range []string{registry.ProfileOff, registry.ProfileLossless} {
+		for _, c := range []struct{ body, mended string }{
+			{`{"password":"hunter2",}`, `{"password":"hunter2"}`},
+			{`<b>Warning</b>: x in /y<br />{"password":"hunter2"}`, `{"password":"hunter2"}`},
+			{`{"password":"hunter2","x":`, ""},
+			{`<html><body>hunter2</body></html>`, ""},
+		} {
+			for _, redact := range []bool{false, true} {
+				x := exchangeOf(t, nil)
+				x.ready.Answer, x.ready.JSON = &answer.Plan{Redact: redact, Profile: profile, Program: &answer.Program{}}, true
+				kind := typeJSON
+				if c.body[0] == '<' {
+					kind = []byte("text/html")
+				}
+				a := x.render(received{status: 200, contentType: kind, body: []byte(c.body), header: answered{}})
+				err := a.transform()
+				if (err != nil) != (redact && c.mended == "") || a.broken != (c.mended == "") || c.mended != "" && string(a.body) != c.mended {
+					t.Errorf("%s of %s, redacts %v: %v, broken %v, body %q", profile, c.body, redact, err, a.broken, a.body)
+				}
+			}
 		}
 	}
 }

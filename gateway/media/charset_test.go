@@ -14,7 +14,9 @@ func TestUntoldCharset(t *testing.T) {
 		{"application/json", "\xff\xfe{\x00}\x00", "{}"},
 		{"application/json", "\xfe\xff\x00{\x00}", "{}"},
 		{"application/json", "\xff\xfe{\x00}", "\xff\xfe{\x00}"},
-		{"application/json", "\"caf\xe9\"", "\"caf\xe9\""}, // no JSON (RFC 8259 §8.1)
+		{"application/json", "\"caf\xe9\"", "\"café\""}, // no JSON (RFC 8259 §8.1), but what is meant is plain
+		{"application/json", "[\"café\",\"caf\xe9\"]", "[\"café\",\"caf\xe9\"]"},
+		{"application/json; charset=utf-8", "\"caf\xe9\"", "\"caf\xe9\""},
 		{"application/json", "[\x001\x00]\x00 \x00", "[1] "},
 		{"application/json", "\x00[\x001\x00]\x00 ", "[1] "},
 		{"application/json", "[\x001\x00]\x00 ", "[\x001\x00]\x00 "}, // half a character

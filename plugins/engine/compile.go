@@ -397,12 +397,17 @@ func (c *compiler) write(p *Program) ([]byte, error) {
 		return nil, fmt.Errorf("%d nodes, at most %d", len(c.order), MaxNodes)
 	}
 	var ops []opRecord
-	where := make([]int, len(c.order))
+	where, written := make([]int, len(c.order)), map[string]int{} // predicates that are equal are there once
 	for k, i := range c.order {
-		if f := &c.flats[i]; f.pred != nil {
-			where[k] = len(ops) + 1
+		f := &c.flats[i]
+		if f.pred == nil {
+			continue
+		}
+		if written[f.where] == 0 {
+			written[f.where] = len(ops) + 1
 			ops = appendOps(ops, f.pred)
 		}
+		where[k] = written[f.where]
 	}
 	if len(ops) > MaxOps {
 		return nil, fmt.Errorf("%d predicate terms, at most %d", len(ops), MaxOps)

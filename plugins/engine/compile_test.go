@@ -252,3 +252,22 @@ func TestReferenceErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualPredicates: nodes that differ share a predicate, so that many of them stay below
+// what a program holds.
+func TestEqualPredicates(t *testing.T) {
+	where := &engine.Predicate{Or: []*engine.Predicate{{Cmp: engine.CmpEq, Path: []string{"rel"}, Value: `"next"`}, {Not: &engine.Predicate{Cmp: engine.CmpExists, Path: []string{"rel"}}}}}
+	root := &engine.Node{}
+	for i := range engine.MaxOps {
+		name := fmt.Sprintf("m%d", i)
+		root.Fields = append(root.Fields, engine.Field{Name: name, Node: &engine.Node{Where: where, Fields: []engine.Field{{Name: name, Drop: true}}}})
+	}
+	table, err := engine.Compile(&engine.Program{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := engine.Reference(nil, table, []byte(`{"m0":[{"rel":"self"},{"rel":"next","m0":1}],"m7":[{"m7":1,"x":2},{"rel":"up"}]}`), engine.Limits{})
+	if err != nil || string(out) != `{"m0":[{"rel":"next"}],"m7":[{"x":2}]}` {
+		t.Errorf("%s, %v", out, err)
+	}
+}

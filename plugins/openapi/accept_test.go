@@ -404,8 +404,7 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 			if chosen.MediaType != "application/json" || chosen.Schema == nil || chosen.Schema.Additional == nil {
 				return nil, "wrong: no argument for member " + m.name
 			}
-			args[m.name], given = m.v, true
-			ordered = append(ordered, m)
+			args[m.name], given, ordered = m.v, true, append(ordered, m)
 		}
 	}
 	if chosen != plan && !given {

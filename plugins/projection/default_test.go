@@ -408,3 +408,20 @@ func TestOverlap(t *testing.T) {
 	f(nil, []string{"a"}, 0, false)
 	f(obj(), []string{"a"}, 0, false)
 }
+
+// TestManyLinks: an answer with many kinds of links keeps the rules that its schema gives.
+func TestManyLinks(t *testing.T) {
+	var members []operation.Property
+	for i := range 60 {
+		page := fmt.Sprintf("page%d_html", i)
+		members = append(members, prop(fmt.Sprintf("m%d", i), obj(prop("id", str("")), prop("_links", obj(prop(page, obj(prop("href", str("")))))))))
+	}
+	table, err := Compile(&operation.Operation{Path: "/all", Response: obj(members...)}, Index{}, &engine.Memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := engine.Reference(nil, table, []byte(`{"m59":{"id":"a","_links":{"page59_html":{"href":"https://api.x/v1/p"},"self":{"href":"https://api.x/v1/a"}}}}`), engine.Limits{})
+	if want := `{"m59":{"id":"a","_links":{"page59_html":{"href":"https://api.x/v1/p"}}}}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+}

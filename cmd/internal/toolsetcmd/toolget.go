@@ -16,6 +16,9 @@ import (
 const (
 	// maxShownDepth is how deep the members of arguments are listed.
 	maxShownDepth = 3
+	// maxShownDefault is how long a default may be to be shown: connectors have none that is longer,
+	// servers may.
+	maxShownDefault = 64
 	// maxShownChoices is how many allowed values are listed.
 	maxShownChoices = 12
 )
@@ -140,6 +143,40 @@ func typeText(v jsonscan.Value, depth int) string {
 	case string(t.AppendText(nil)) == "array":
 		return "list of " + typeText(v.Get("items"), depth+1)
 	default:
-		return string(t.AppendText(nil))
+		return string(t.AppendText(nil)) + limits(v)
 	}
+}
+
+// limits says in words what a schema asks of a number's size or of a text's length, and its
+// default.
+func limits(v jsonscan.Value) string {
+	out := between(v.Get("minimum"), v.Get("maximum"), "")
+	if m := v.Get("exclusiveMinimum"); m.Kind() == jsonscan.Number {
+		out += " more than " + string(m.Raw())
+	}
+	if m := v.Get("exclusiveMaximum"); m.Kind() == jsonscan.Number {
+		out += " less than " + string(m.Raw())
+	}
+	out += between(v.Get("minLength"), v.Get("maxLength"), " characters")
+	if m := v.Get("multipleOf"); m.Kind() == jsonscan.Number {
+		out += ", multiple of " + string(m.Raw())
+	}
+	if d := v.Get("default"); d.Exists() && len(d.Raw()) <= maxShownDefault {
+		out += ", default " + string(d.Raw())
+	}
+	return out
+}
+
+// between is the range that two limits make; "" where neither is given.
+func between(least, most jsonscan.Value, of string) string {
+	low, high := least.Kind() == jsonscan.Number, most.Kind() == jsonscan.Number
+	switch {
+	case low && high:
+		return fmt.Sprintf(" %s to %s%s", least.Raw(), most.Raw(), of)
+	case low:
+		return fmt.Sprintf(" at least %s%s", least.Raw(), of)
+	case high:
+		return fmt.Sprintf(" at most %s%s", most.Raw(), of)
+	}
+	return ""
 }

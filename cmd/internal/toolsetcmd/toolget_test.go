@@ -39,6 +39,26 @@ func TestAppendArguments(t *testing.T) {
 	}
 }
 
+// TestLimits: what is asked of a number or a text is said.
+func TestLimits(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"type":"integer","minimum":1,"maximum":100,"default":20}`:                    "integer 1 to 100, default 20",
+		`{"type":"number","minimum":0.5}`:                                              "number at least 0.5",
+		`{"type":"number","maximum":-1e3,"multipleOf":0.5}`:                            "number at most -1e3, multiple of 0.5",
+		`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1}`:                  "number more than 0 less than 1",
+		`{"type":"string","minLength":3,"maxLength":5}`:                                "string 3 to 5 characters",
+		`{"type":"string","maxLength":5,"default":"a"}`:                                `string at most 5 characters, default "a"`,
+		`{"type":"array","items":{"type":"integer","minimum":1}}`:                      "list of integer at least 1",
+		`{"type":"integer","minimum":"1","default":` + "1" + `}`:                       "integer, default 1",
+		`{"type":"string","default":"` + strings.Repeat("a", maxShownDefault-2) + `"}`: `string, default "` + strings.Repeat("a", maxShownDefault-2) + `"`,
+		`{"type":"string","default":"` + strings.Repeat("a", maxShownDefault-1) + `"}`: "string",
+	} {
+		if got := typeText(jsonscan.Trusted([]byte(schema)), 0); got != want {
+			t.Errorf("%s: %s, want %s", schema, got, want)
+		}
+	}
+}
+
 // TestShownBounds: what is deep and what has many values ends.
 func TestShownBounds(t *testing.T) {
 	deep := func(n int) string {
