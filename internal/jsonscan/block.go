@@ -11,6 +11,9 @@ const blockSize = 64
 // skipContainer returns the index after the array or object that begins at i: brackets are
 // counted, those in strings left out. A bit of a mask is a byte of the block.
 func skipContainer(b []byte, i int) int {
+	if i+1 < len(b) && b[i+1] == b[i]+2 { // it is empty, as many are
+		return i + 2
+	}
 	var (
 		last    [blockSize]byte
 		depth   int

@@ -18,6 +18,10 @@
 //   - Numbers are never converted unless asked for: every digit survives.
 //   - Nesting is bounded by the caller.
 //
+// Where strings and containers end is looked up in masks of 64 bytes, and strings are escaped 16
+// bytes at a time: in assembly on amd64, where that takes a third of the time. What it
+// computes is written in Go beside it, which other processors run, and tests hold one to the other.
+//
 // All functions are pure. A [Value] is a view: it is valid as long as the bytes
 // it was made from are unchanged, and safe for concurrent readers.
 package jsonscan

@@ -7,6 +7,8 @@ var escapesBlocks = cpu.X86.HasSSSE3
 
 // shuffles say for the mask of eight bytes, of which those in it are to be escaped, which byte
 // is written where; the eighth is a backslash. widths are how many are.
+//
+//nolint:unused // escapeBlocks reads them
 var shuffles, widths = func() (to [256][16]byte, n [256]byte) {
 	for mask := range to {
 		at := 0
