@@ -16,6 +16,7 @@ import { revisionsQuery, toolsetQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 import { KeptDrafts } from "./keptdrafts";
+import { DraftPreview } from "./preview";
 import { Rollouts } from "./rollouts";
 
 type Revision = Schemas["Revision"];
@@ -69,6 +70,7 @@ export function Revisions() {
           </div>
         ) : null}
       </Card>
+      <DraftPreview slug={slug} />
       <KeptDrafts slug={slug} />
       <RollBack slug={slug} revision={chosen} close={() => setChosen(null)} />
       <CommandLine command={`sluice toolset history ${slug}`} />
