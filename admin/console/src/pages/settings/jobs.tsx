@@ -10,7 +10,7 @@ import { ago, capital, date } from "../../lib/format";
 
 type Job = Schemas["Job"];
 
-const jobsQuery = infiniteQueryOptions({
+export const jobsQuery = infiniteQueryOptions({
   queryKey: ["jobs", "list"],
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/jobs", { params: { query: { limit: 20, ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",

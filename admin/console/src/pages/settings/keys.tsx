@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "../../components/button";
 import { Confirm } from "../../components/confirm";
@@ -12,6 +12,8 @@ import { plural } from "../../lib/format";
 
 const KEYS = ["keys"];
 
+export const keysQuery = queryOptions({ queryKey: KEYS, queryFn: () => unwrap(api.GET("/v1/keys")) });
+
 const uses = { credentials: "Seals credentials", release: "Signs releases and access documents", workspace: "Signs generated connectors" };
 
 const columns: Column<Schemas["ControlKey"]>[] = [
@@ -23,7 +25,7 @@ const columns: Column<Schemas["ControlKey"]>[] = [
 /** The keys of the control plane: what each is for, none of their contents. */
 export function Keys() {
   const queries = useQueryClient();
-  const keys = useQuery({ queryKey: KEYS, queryFn: () => unwrap(api.GET("/v1/keys")) });
+  const keys = useQuery(keysQuery);
   const [asked, setAsked] = useState<true | null>(null);
   const rotate = useMutation({ mutationFn: () => unwrap(api.POST("/v1/keys/rotate")), onSettled: () => queries.invalidateQueries({ queryKey: KEYS }) });
   if (keys.isError) return <ProblemNote error={keys.error} retry={() => void keys.refetch()} />;

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "../../components/button";
 import { TextField } from "../../components/field";
@@ -16,6 +16,10 @@ type Release = Schemas["Release"];
 
 const RELEASES = ["edges", "releases"];
 
+export const releasesQuery = queryOptions({ queryKey: RELEASES, queryFn: () => unwrap(api.GET("/v1/releases")) });
+
+export const planesQuery = queryOptions({ queryKey: ["control-planes"], queryFn: () => unwrap(api.GET("/v1/control-planes")), refetchInterval: every(10_000) });
+
 const columns: Column<Release>[] = [
   { name: "Group of edges", cell: (r) => <code className="font-mono text-[0.9rem] break-all">{r.group || "all"}</code> },
   { name: "Release", number: true, cell: (r) => count(r.revision) },
@@ -28,7 +32,7 @@ const columns: Column<Release>[] = [
 
 /** The newest release of each group of edges: those that get the same toolsets, by their labels. */
 export function Releases() {
-  const releases = useQuery({ queryKey: RELEASES, queryFn: () => unwrap(api.GET("/v1/releases")) });
+  const releases = useQuery(releasesQuery);
   const [resuming, setResuming] = useState(false);
   if (releases.isError) return <ProblemNote error={releases.error} retry={() => void releases.refetch()} />;
   if (releases.isPending) return <Skeleton rows={2} />;
@@ -78,7 +82,7 @@ const planes: Column<Schemas["ControlPlane"]>[] = [
 
 /** The control planes that share one database; nothing where there is one alone. */
 export function ControlPlanes() {
-  const found = useQuery({ queryKey: ["control-planes"], queryFn: () => unwrap(api.GET("/v1/control-planes")), refetchInterval: every(10_000) });
+  const found = useQuery(planesQuery);
   if (found.isError) return <ProblemNote error={found.error} retry={() => void found.refetch()} />;
   if (found.isPending) return <Skeleton rows={1} />;
   return (

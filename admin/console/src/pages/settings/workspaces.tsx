@@ -13,7 +13,7 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 
 const WORKSPACES = ["workspaces"];
 
-const workspacesQuery = infiniteQueryOptions({
+export const workspacesQuery = infiniteQueryOptions({
   queryKey: WORKSPACES,
   queryFn: ({ pageParam }) => unwrap(api.GET("/v1/workspaces", { params: { query: { limit: 50, ...(pageParam ? { cursor: pageParam } : {}) } } })),
   initialPageParam: "",

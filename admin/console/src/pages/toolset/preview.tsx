@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "../../components/button";
 import { Confirm } from "../../components/confirm";
@@ -20,12 +20,9 @@ const times: [string, number, string][] = [
   ["A day", 24 * HOUR, "24h"],
 ];
 
-/** The draft at an address of its own for a while, to be tried with an application before it is live. */
-export function DraftPreview({ slug }: { slug: string }) {
-  const editor = useCan("editor");
-  const [making, setMaking] = useState(false);
-  const [ending, setEnding] = useState<Schemas["DraftPreview"] | null>(null);
-  const preview = useQuery({
+/** The preview of a draft; null: there is none. */
+export const previewQuery = (slug: string) =>
+  queryOptions({
     queryKey: ["toolset", slug, "preview"],
     queryFn: () =>
       unwrap(api.GET("/v1/toolsets/{id}/preview", { params: { path: { id: slug } } })).catch((error: unknown) => {
@@ -33,6 +30,13 @@ export function DraftPreview({ slug }: { slug: string }) {
         throw error;
       }),
   });
+
+/** The draft at an address of its own for a while, to be tried with an application before it is live. */
+export function DraftPreview({ slug }: { slug: string }) {
+  const editor = useCan("editor");
+  const [making, setMaking] = useState(false);
+  const [ending, setEnding] = useState<Schemas["DraftPreview"] | null>(null);
+  const preview = useQuery(previewQuery(slug));
   const now = preview.data;
   return (
     <Card
@@ -53,7 +57,7 @@ export function DraftPreview({ slug }: { slug: string }) {
           <Fact name="Until">{now.expiresAt ? date(now.expiresAt) : "it is ended"}</Fact>
           <Fact name="It serves">{now.current ? "The draft as it is" : "The draft as it was then: it was changed since"}</Fact>
         </dl>
-      ) : (
+      ) : preview.isPending ? null : (
         <p className="text-muted">None. A preview serves the draft at an address of its own for a while, to whoever has its token: an application tries it, and what is live stays.</p>
       )}
       <p className="mt-3 text-muted">
