@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -91,7 +90,7 @@ func entryChanges(ctx context.Context, ws *store.Workspace, d *draft.Draft, diff
 	}
 	c := &difference.Changes{
 		Connector: d.Row.Name, From: spec(diff.Entry.From), To: spec(diff.Entry.To), Entry: &diff.Entry, Origins: diff.Origins,
-		Tools: slices.Concat([]connector.ToolChange{}, diff.Tools), Kept: []draft.KeptName{}, At: ws.Now(), Actor: request.Of(ctx).ActorID(),
+		Tools: append([]connector.ToolChange{}, diff.Tools...), Kept: []draft.KeptName{}, At: ws.Now(), Actor: request.Of(ctx).ActorID(),
 	}
 	c.Added, c.Removed, c.Changed, c.Breaking, c.Safe, c.Wording = diff.Count()
 	if diff.Origins != nil {

@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft"
@@ -91,7 +90,7 @@ func (c *change) finishAdd(ctx context.Context, v verdict) (*request.Done, error
 		return nil, err
 	}
 	out := AddedConnector{
-		Created: v == add, Tools: slices.Concat([]toolset.Tool{}, c.d.ToolsOf(c.d.Row.Name)), Renamed: slices.Concat([]draft.KeptName{}, c.renamed), Test: test, Granted: c.granted, Changes: c.diff,
+		Created: v == add, Tools: append([]toolset.Tool{}, c.d.ToolsOf(c.d.Row.Name)...), Renamed: append([]draft.KeptName{}, c.renamed...), Test: test, Granted: c.granted, Changes: c.diff,
 	}
 	if out.Toolset, err = c.r.Views.Toolset(ctx, c.ws, c.d); err != nil {
 		return nil, err

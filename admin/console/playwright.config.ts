@@ -3,7 +3,7 @@ import { defineConfig } from "@playwright/test";
 // TestConsole in cmd/sluice/e2e starts a node and sets these.
 const baseURL = process.env.SLUICE_URL;
 // Two files at a time: one of these, which make toolsets of their own, and one of the others, which change what TestConsole made.
-const apart = /(create|create-server|playground|plugins|restart|toolset-articles|z-openid)\.spec\.ts$/;
+const apart = /(connectors|create|create-server|playground|restart|toolset-articles|z-openid)\.spec\.ts$/;
 // It ends the session of the others.
 const last = /zz-account\.spec\.ts$/;
 const output = process.env.SLUICE_E2E_OUTPUT ?? "test-results";

@@ -63,7 +63,7 @@ func Since(d *draft.Draft, was *draft.Part, moved toolset.Moves) (*Changes, erro
 	}
 	c := &Changes{
 		Connector: d.Row.Name, From: SpecRef{v.Version, v.SpecDigest}, To: SpecRef{d.Version.Version, d.Version.SpecDigest},
-		Tools: slices.Concat([]connector.ToolChange{}, tools), Kept: keepNames(d, was.Conn, moved),
+		Tools: append([]connector.ToolChange{}, tools...), Kept: keepNames(d, was.Conn, moved),
 	}
 	kept := make(map[toolset.Operation]bool, len(c.Kept))
 	for _, k := range c.Kept {
@@ -218,6 +218,9 @@ func Show(row *store.ToolsetChange) (Changes, error) {
 		return c, fmt.Errorf("reading change %s: %w", row.ID, err)
 	}
 	c.ID, c.At = row.ID, row.CreatedAt.Time
+	if c.Tools == nil { // as older versions recorded that no tool changes
+		c.Tools = []connector.ToolChange{}
+	}
 	return c, nil
 }
 

@@ -123,3 +123,13 @@ test("two keys that a specification wants together are entered together", async 
   await page.getByRole("link", { name: "3. Authentication" }).click();
   await expect(page.getByText(/^(?=.*X-Key: ••••)(?=.*X-App: ••••)/)).toBeVisible();
 });
+
+test("another server of the specification is chosen", async ({ page }) => {
+  const text = "openapi: 3.1.0\ninfo: {title: Two servers, version: '1'}\nservers: [{url: 'https://api.two.example'}, {url: 'https://sandbox.two.example', description: For tests}]\npaths: {/things: {get: {operationId: list_things, responses: {'200': {description: ok}}}}}\n";
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Specification file").setInputFiles({ name: "two.yaml", mimeType: "application/yaml", buffer: Buffer.from(text) });
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("button", { name: "Use https://sandbox.two.example" }).click();
+  await expect(page.getByLabel("Where calls are sent")).toHaveValue("https://sandbox.two.example");
+  await expect(page.getByRole("list", { name: "Other servers" })).toContainText("https://api.two.example");
+});

@@ -2,6 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { expect, expectAccessibleEverywhere, test } from "./fixture";
+import { mcpServer } from "./mcpserver";
 
 // A node of its own, which is stopped and started again: SLUICE_E2E_OTHER is how.
 const command = JSON.parse(process.env.SLUICE_E2E_OTHER ?? '["","127.0.0.1:1"]') as [string, string, ...string[]];
@@ -67,6 +68,10 @@ test("a node that stops and starts again costs nothing that was typed", async ({
   const link = /http:\S+\/#login=\w+/.exec(written)?.[0] ?? "";
   await page.goto(link);
   await expect(page.getByRole("heading", { level: 1, name: "Home" })).toBeVisible();
+  const fading = await mcpServer();
+  const made = await page.request.post("/v1/toolsets", { headers: { "Sec-Fetch-Site": "same-origin" }, data: { name: "Fading", source: { mcp: { url: fading.url } }, test: { tool: "fade" }, deploy: {} } });
+  expect(made.status(), await made.text()).toBe(201);
+  expect(((await made.json()) as { status: string }).status).toBe("live");
   await page.goto("/toolsets/demo/settings");
   await page.getByLabel("Description").fill("Typed before the node went");
   const other = await context.newPage();
@@ -74,6 +79,7 @@ test("a node that stops and starts again costs nothing that was typed", async ({
   await expect(other.getByRole("heading", { level: 1, name: "Toolsets" })).toBeVisible();
 
   await stop();
+  await fading.close();
   await page.bringToFront(); // What is behind another window is painted late.
   await page.getByRole("button", { name: "Save", exact: true }).first().click();
   await expect(page.getByRole("alert")).toContainText("The node does not answer");
@@ -109,4 +115,13 @@ test("a node that stops and starts again costs nothing that was typed", async ({
   await expectAccessibleEverywhere(page, "entry-update");
   await page.getByRole("button", { name: "Take it over" }).click();
   await expect(page.getByText(/^served-things has the version [0-9a-f]{12} of its entry\. It is tested and live\.$/)).toBeFocused();
+
+  // It looked for its MCP servers, and one of them is gone.
+  const toolset = async () => JSON.stringify(await (await page.request.get("/v1/toolsets/fading", { headers: { "Sec-Fetch-Site": "same-origin" } })).json());
+  await expect.poll(toolset).toContain('"fault":');
+  await page.goto("/toolsets/fading");
+  const attention = page.getByRole("listitem").filter({ hasText: "fading could not be reached." });
+  await expect(attention).toContainText("sluice toolset refresh fading");
+  await page.getByRole("link", { name: "Connectors", exact: true }).click();
+  await expect(page.getByText("Not reached")).toBeVisible();
 });

@@ -53,7 +53,7 @@ test("a node is let in as an edge", async ({ page }) => {
   await expect(page.getByRole("row", { name: /rack 7/ }).getByText("Revoked")).toBeVisible();
 });
 
-test("the audit log is read, verified, filtered and saved, and the workspace exported", async ({ page }) => {
+test("the audit log is read, verified, filtered and saved", async ({ page }) => {
   await page.goto("/settings/audit");
   await page.getByRole("button", { name: "Verify it" }).click();
   await expect(page.getByText(/^\d+ records, nothing is missing or changed\.$/)).toBeVisible();
@@ -81,11 +81,4 @@ test("the audit log is read, verified, filtered and saved, and the workspace exp
   await page.getByLabel("To", { exact: true }).fill("2020-03-01");
   await page.getByRole("button", { name: "Filter" }).click();
   await expect(page.getByText(/^No matching records\./)).toBeVisible();
-
-  await page.goto("/settings/about");
-  const saved = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save the export" }).click();
-  const text = readFileSync(await (await saved).path(), "utf8");
-  expect(text).toContain('"demo"');
-  expect(text).not.toContain("the key of the stand-in");
 });

@@ -118,6 +118,8 @@ test("a draft is rolled out, and one that was set aside comes back", async ({ pa
   await expectAccessible(page);
   await dialog.getByRole("button", { name: "Start it" }).click();
   await expect(page.getByText(/^Canary, 10 % of the callers, since /)).toBeVisible();
+  await expect(page.getByText(/^The draft is being rolled out to 10 % of the callers\./)).toBeVisible();
+  await expect(page.getByRole("button", { name: "Test and deploy" })).toHaveCount(0);
   await expectAccessibleEverywhere(page, "rollout");
   await page.getByRole("button", { name: "Abort", exact: true }).click();
   await dialog.getByRole("button", { name: "Abort it" }).click();
@@ -125,6 +127,9 @@ test("a draft is rolled out, and one that was set aside comes back", async ({ pa
 
   await page.getByRole("button", { name: /^Roll back to revision / }).first().click();
   await dialog.getByRole("button", { name: "Roll back" }).click();
+  await page.getByRole("button", { name: /^Show before-revision-/ }).first().click();
+  await expect(dialog.getByRole("region", { name: /^the draft before-revision-/ })).toContainText('"selection": "search"');
+  await dialog.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /^Restore / }).first().click();
   await dialog.getByRole("button", { name: "Make it the draft" }).click();
   await expect(page.getByText(/^The draft differs from what is live/)).toBeVisible();

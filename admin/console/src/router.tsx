@@ -46,6 +46,12 @@ const optimizations = createRoute({
   component: page(() => import("./pages/toolset/optimizations"), "Optimizations"),
 });
 
+const connectors = createRoute({
+  getParentRoute: () => toolset,
+  path: "connectors",
+  component: page(() => import("./pages/toolset/connectors"), "Connectors"),
+});
+
 const toolsetAccess = createRoute({
   getParentRoute: () => toolset,
   path: "access",
@@ -62,6 +68,12 @@ const toolsetWorkflows = createRoute({
   getParentRoute: () => toolset,
   path: "workflows",
   component: page(() => import("./pages/toolset/workflows"), "Workflows"),
+});
+
+const toolsetPlugins = createRoute({
+  getParentRoute: () => toolset,
+  path: "plugins",
+  component: page(() => import("./pages/toolset/plugins"), "ToolsetPlugins"),
 });
 
 const toolsetDomains = createRoute({
@@ -116,6 +128,24 @@ const domains = createRoute({
   getParentRoute: () => settings,
   path: "/settings/domains",
   component: page(() => import("./pages/settings/domains"), "WorkspaceDomains"),
+});
+
+const publishers = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/publishers",
+  component: page(() => import("./pages/settings/publishers"), "Publishers"),
+});
+
+const transfer = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/transfer",
+  component: page(() => import("./pages/settings/transfer"), "Transfer"),
+});
+
+const node = createRoute({
+  getParentRoute: () => settings,
+  path: "/settings/node",
+  component: page(() => import("./pages/settings/node"), "Node"),
 });
 
 const audit = createRoute({
@@ -322,9 +352,9 @@ const createLive = createRoute({
 
 const tree = root.addChildren([
   home,
-  settings.addChildren([people, apiTokens, edges, domains, addresses, audit, about]),
+  settings.addChildren([people, apiTokens, edges, domains, addresses, publishers, transfer, node, audit, about]),
   toolsets,
-  toolset.addChildren([overview, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetDomains, toolsetWorkflows, revisions, toolsetSettings]),
+  toolset.addChildren([overview, connectors, tools, optimizations, toolsetAuthentication, toolsetAccess, toolsetDomains, toolsetWorkflows, toolsetPlugins, revisions, toolsetSettings]),
   playground,
   source,
   server,

@@ -60,9 +60,10 @@ func TestConsole(t *testing.T) {
 	refused(t, n, api)
 	published(t, n)
 	articles(t, n)
+	n.cli(t, "add", "--name", "Bridged", "--", binary, "connect", "http://"+n.gateway+"/t/demo")
 	cmd := exec.CommandContext(t.Context(), node, append([]string{playwright, "test"}, strings.Fields(os.Getenv("SLUICE_E2E_ONLY"))...)...)
 	cmd.Dir = dir
-	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_E2E_DNS="+records(t, dns), "SLUICE_E2E_OTHER="+otherNode(t), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
+	cmd.Env = append(append(os.Environ(), consoleServers(t)...), "SLUICE_E2E_DNS="+records(t, dns), "SLUICE_E2E_PLUGIN="+signed(t, n, "thread"), "SLUICE_E2E_OTHER="+otherNode(t), "SLUICE_URL=http://"+n.admin, "SLUICE_LOGIN="+link, "CHROMIUM="+chromium, "SLUICE_E2E_API="+api, "SLUICE_E2E_HOOK="+hook, "SLUICE_E2E_OUTPUT="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		said := failures(string(out))
@@ -248,14 +249,21 @@ func refused(t *testing.T, n *node, api string) {
 // published publishes the plugin mask, of a publisher whose key was just made.
 func published(t *testing.T, n *node) {
 	t.Helper()
-	dir := t.TempDir()
-	plugin, key := filepath.Join(dir, "mask"), filepath.Join(dir, "ada.key")
-	if err := os.CopyFS(plugin, os.DirFS("../../../testdata/plugins/mask")); err != nil {
+	plugin := signed(t, n, "mask")
+	n.cli(t, "plugin", "key", "add", plugin+".key.pub", "--name", "Ada")
+	n.cli(t, "plugin", "publish", plugin, "--key", plugin+".key")
+}
+
+// signed returns a directory with a plugin that a new key signed, which is beside it with
+// the ending .key.
+func signed(t *testing.T, n *node, name string) string {
+	t.Helper()
+	plugin := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(plugin, os.DirFS("../../../testdata/plugins/"+name)); err != nil {
 		t.Fatal(err)
 	}
-	n.cli(t, "plugin", "sign", plugin, "--key", key)
-	n.cli(t, "plugin", "key", "add", key+".pub", "--name", "Ada")
-	n.cli(t, "plugin", "publish", plugin, "--key", key)
+	n.cli(t, "plugin", "sign", plugin, "--key", plugin+".key")
+	return plugin
 }
 
 // thingsAPI is the API of testdata/things.yaml: with the key of the stand-in at its

@@ -186,7 +186,7 @@ func (n *node) flags() []string {
 // cli runs a command of sluice against the node and returns its standard output.
 func (n *node) cli(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, append(args, n.flags()...)...)
+	cmd := exec.CommandContext(t.Context(), binary, append(n.flags(), args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

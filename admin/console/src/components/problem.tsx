@@ -7,15 +7,16 @@ import { Copy } from "./copy";
 /** What went wrong, what to do, and the id of the request in the node's log. */
 export function ProblemNote({ error, retry }: { error: unknown; retry?: () => void }) {
   const problem = asProblem(error);
-  // A single fault is often what the detail says already.
-  const faults = problem.faults.filter((f) => f.detail !== problem.detail || f.line);
+  // A single fault is often what the detail says already, but for its line.
+  const only = problem.faults.length === 1 && problem.faults[0]?.detail === problem.detail ? problem.faults[0] : undefined;
+  const faults = problem.faults.filter((f) => f.detail !== problem.detail || (f.line && f !== only));
   return (
     <div role="alert" className="rounded-lg border border-bad bg-bad-soft p-4">
       <p className="flex items-center gap-2 font-semibold text-bad">
         <AlertTriangle aria-hidden size={16} className="shrink-0" />
         {problem.title}
       </p>
-      {problem.detail ? <p className="mt-1 break-words">{capital(problem.detail)}</p> : null}
+      {problem.detail ? <p className="mt-1 break-words">{only?.line ? `Line ${only.line}: ${problem.detail}` : capital(problem.detail)}</p> : null}
       {faults.length > 0 ? (
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {faults.map((fault) => (

@@ -34,6 +34,14 @@ export const revisionsQuery = (slug: string) =>
     getNextPageParam: (page) => page.nextCursor,
   });
 
+/** The roll-outs of a toolset, the one that runs among them. */
+export const rolloutsQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["toolset", slug, "rollouts"],
+    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/rollouts", { params: { path: { id: slug } } })),
+    refetchInterval: every(10_000),
+  });
+
 /** Usage of the last day, of all toolsets or of one. */
 export const usageQuery = (toolset?: string) =>
   queryOptions({

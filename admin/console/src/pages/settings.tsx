@@ -8,6 +8,9 @@ const tabs = [
   { to: "/settings/edges", name: "Edges" },
   { to: "/settings/domains", name: "Domains" },
   { to: "/settings/addresses", name: "Private addresses" },
+  { to: "/settings/publishers", name: "Publishers" },
+  { to: "/settings/transfer", name: "Export and import" },
+  { to: "/settings/node", name: "Node" },
   { to: "/settings/audit", name: "Audit log" },
   { to: "/settings/about", name: "Backup and about" },
 ] as const satisfies readonly Tab[];

@@ -115,9 +115,10 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
                 type="url"
                 value={baseUrl}
                 error={nowhere ?? fault("baseUrl")}
-                hint={t.servers.length > 1 ? `The specification also has ${t.servers.map((s) => s.url).filter((u) => u !== baseUrl).slice(0, 3).join(", ")}.` : t.baseUrl || mcp ? undefined : "The specification names no address that can be called: enter that of the API."}
+                hint={t.servers.length > 1 || t.baseUrl || mcp ? undefined : "The specification names no address that can be called: enter that of the API."}
                 onChange={(e) => setBaseUrl(e.target.value)}
               />
+              <OtherServers servers={t.servers.filter((s) => s.url !== baseUrl)} onServer={setBaseUrl} />
             </div>
           </div>
         </Card>
@@ -278,6 +279,33 @@ function Rows({ tools, enabled, claimed, onTool }: { tools: Tool[]; enabled: Set
           );
         })}
       </ul>
+    </div>
+  );
+}
+
+/** Servers beyond so many are entered by hand. */
+const SERVERS = 8;
+
+/** The other addresses that a specification has for its API. */
+function OtherServers({ servers, onServer }: { servers: Schemas["APIServer"][]; onServer: (url: string) => void }) {
+  if (servers.length === 0) return null;
+  return (
+    <div className="mt-2">
+      <p className="text-muted">The specification also has</p>
+      <ul aria-label="Other servers">
+        {servers.slice(0, SERVERS).map((s) => (
+          <li key={s.url} className="flex flex-wrap items-center justify-between gap-x-3 py-0.5">
+            <span className="min-w-0 break-all">
+              {s.url}
+              {s.description ? <span className="text-muted">, {s.description}</span> : null}
+            </span>
+            <Button kind="quiet" onClick={() => onServer(s.url)} aria-label={`Use ${s.url}`}>
+              Use it
+            </Button>
+          </li>
+        ))}
+      </ul>
+      {servers.length > SERVERS ? <p className="text-muted">And {plural(servers.length - SERVERS, "more server")}.</p> : null}
     </div>
   );
 }

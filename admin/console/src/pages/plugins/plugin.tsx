@@ -118,14 +118,16 @@ function Detail({ version: v, publisher }: { version: Version; publisher: boolea
           <ul className="flex flex-wrap gap-x-4 gap-y-1">
             {v.usedBy.map((slug) => (
               <li key={slug}>
-                <Link to="/toolsets/$slug" params={{ slug }} className="text-accent underline">
+                <Link to="/toolsets/$slug/plugins" params={{ slug }} className="text-accent underline">
                   {slug}
                 </Link>
               </li>
             ))}
           </ul>
         ) : (
-          <p className="text-muted">None. <code className="font-mono text-text">sluice plugin bind TOOLSET {v.name}</code></p>
+          <p className="text-muted">
+            None. The page <em>Plugins</em> of a toolset binds it, as <code className="font-mono text-text">sluice plugin bind TOOLSET {v.name}</code> does.
+          </p>
         )}
       </Card>
       <Golden version={v} publisher={publisher} />

@@ -1,5 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../components/button";
 import { CodeBlock, CommandLine } from "../../components/copy";
 import { More } from "../../components/more";
 import { Card, Page } from "../../components/page";
@@ -7,6 +9,8 @@ import { ProblemNote } from "../../components/problem";
 import { Skeleton } from "../../components/skeleton";
 import { Table, type Column } from "../../components/table";
 import { count, percent, saved } from "../../lib/format";
+import { useCan } from "../../lib/session";
+import { PublishPlugin } from "./publish";
 import { pluginsQuery, type Plugin } from "./queries";
 import { VersionState } from "./state";
 
@@ -34,8 +38,14 @@ const columns: Column<Plugin>[] = [
 export function Plugins() {
   const plugins = useInfiniteQuery(pluginsQuery);
   const items = plugins.data?.pages.flatMap((p) => p.items) ?? [];
+  const publisher = useCan("publisher");
+  const [publishing, setPublishing] = useState(false);
   return (
-    <Page title="Plugins" lead="WebAssembly that filters answers, rewrites them, runs workflows or signs requests, in a sandbox.">
+    <Page
+      title="Plugins"
+      lead="WebAssembly that filters answers, rewrites them, runs workflows or signs requests, in a sandbox."
+      actions={publisher ? <Button onClick={() => setPublishing(true)}>Publish a plugin</Button> : undefined}
+    >
       {plugins.isError ? <ProblemNote error={plugins.error} retry={() => void plugins.refetch()} /> : null}
       {plugins.isPending ? <Skeleton rows={4} /> : null}
       {plugins.data && items.length === 0 ? (
@@ -53,6 +63,14 @@ export function Plugins() {
           <More list={plugins} />
         </Card>
       ) : null}
+      <p className="mt-3 text-muted">
+        Only what a trusted publisher signed is published:{" "}
+        <Link to="/settings/publishers" className="text-accent underline">
+          their keys
+        </Link>
+        .{publisher ? "" : " Publishing needs the role publisher."}
+      </p>
+      <PublishPlugin open={publishing} close={() => setPublishing(false)} />
       <CommandLine command="sluice plugin list" />
     </Page>
   );

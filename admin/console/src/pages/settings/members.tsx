@@ -14,6 +14,7 @@ import { Table, type Column } from "../../components/table";
 import { api, unwrap, unwrapTagged, type Schemas } from "../../lib/api";
 import { shellWord } from "../../lib/clients";
 import { date } from "../../lib/format";
+import { MemberPasskeys } from "./memberpasskeys";
 
 type Member = Schemas["Member"];
 
@@ -33,7 +34,7 @@ async function toMember(id: string, act: (params: { path: { id: string }; header
   return act({ path, header: { "If-Match": etag } });
 }
 
-const columns = (change: (m: Member) => void, remove: (m: Member) => void): Column<Member>[] => [
+const columns = (change: (m: Member) => void, passkeys: (m: Member) => void, remove: (m: Member) => void): Column<Member>[] => [
   { name: "Name", cell: (m) => m.name ?? "" },
   { name: "E-mail", cell: (m) => m.email },
   { name: "Role", cell: (m) => m.role },
@@ -45,6 +46,9 @@ const columns = (change: (m: Member) => void, remove: (m: Member) => void): Colu
         <LoginLink member={m} />
         <Button onClick={() => change(m)} aria-label={`Change the role of ${m.email}`}>
           Role
+        </Button>
+        <Button onClick={() => passkeys(m)} aria-label={`Show the passkeys of ${m.email}`}>
+          Passkeys
         </Button>
         <Button onClick={() => remove(m)} aria-label={`Remove ${m.email}`}>
           Remove
@@ -58,13 +62,14 @@ export function Members() {
   const members = useInfiniteQuery(membersQuery);
   const [inviting, setInviting] = useState(false);
   const [changed, setChanged] = useState<Member | null>(null);
+  const [holder, setHolder] = useState<Member | null>(null);
   const [removed, setRemoved] = useState<Member | null>(null);
   if (members.isError) return <ProblemNote error={members.error} retry={() => void members.refetch()} />;
   if (members.isPending) return <Skeleton rows={2} />;
   const items = members.data.pages.flatMap((p) => p.items);
   return (
     <Card title="Members" flush actions={<Button onClick={() => setInviting(true)}>Invite</Button>}>
-      {items.length > 0 ? <Table label="Members" columns={columns(setChanged, setRemoved)} rows={items} id={(m) => m.id} /> : <p className="p-4 text-muted">Nobody has an account yet.</p>}
+      {items.length > 0 ? <Table label="Members" columns={columns(setChanged, setHolder, setRemoved)} rows={items} id={(m) => m.id} /> : <p className="p-4 text-muted">Nobody has an account yet.</p>}
       {members.hasNextPage ? (
         <div className="border-t border-line p-3">
           <Button busy={members.isFetchingNextPage} onClick={() => void members.fetchNextPage()}>
@@ -74,6 +79,7 @@ export function Members() {
       ) : null}
       <Invite open={inviting} close={() => setInviting(false)} />
       {changed ? <Role member={changed} close={() => setChanged(null)} /> : null}
+      <MemberPasskeys member={holder} close={() => setHolder(null)} />
       <Confirm
         title={`Remove ${removed?.email ?? ""}`}
         of={removed}

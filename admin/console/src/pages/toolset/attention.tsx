@@ -8,6 +8,7 @@ import { Badge } from "../../components/status";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { credentialState } from "../../lib/credential";
 import { date, plural, sentence } from "../../lib/format";
+import { bindingsQuery } from "./bindings";
 
 type Toolset = Schemas["ToolsetDetail"];
 type Binding = Schemas["BoundPlugin"];
@@ -21,22 +22,16 @@ const alertsOf = (id: string) =>
     queryFn: () => unwrap(api.GET("/v1/alerts", { params: { query: { open: true, toolset: id, limit: 20 } } })),
   });
 
-const bindingsOf = (slug: string) =>
-  queryOptions({
-    queryKey: ["toolset", slug, "plugins"],
-    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/plugins", { params: { path: { id: slug } } })),
-  });
-
 const severity = { info: "plain", warning: "warn", critical: "bad" } as const;
 
 /** What is wrong with a toolset or may be, each with what to do; nothing where nothing is. */
 export function Attention({ toolset: t }: { toolset: Toolset }) {
   const alerts = useQuery(alertsOf(t.id));
-  const bindings = useQuery(bindingsOf(t.slug));
+  const bindings = useQuery(bindingsQuery(t.slug));
   const failed = alerts.isError ? alerts : bindings.isError ? bindings : null;
   // What a changed source says has a card of its own.
   const open = (alerts.data?.items ?? []).filter((a) => a.kind !== "source.changed");
-  const items = [...open.map(ofAlert), ...ofCredential(t, open), ...(bindings.data?.bindings ?? []).flatMap((b) => ofBinding(t, b)), ...ofServer(t), ...ofSource(t)];
+  const items = [...open.map(ofAlert), ...ofCredential(t, open), ...(bindings.data?.data.bindings ?? []).flatMap((b) => ofBinding(t, b)), ...ofServer(t), ...ofSource(t)];
   if (items.length === 0 && !failed) return null;
   return (
     <Card title="Needs attention" flush>
@@ -119,14 +114,27 @@ function ofBinding(t: Toolset, b: Binding): Item[] {
   const name = `${b.plugin} ${b.pinned}`;
   const key = `${b.plugin} ${b.connector ?? ""} ${b.tool ?? ""}`;
   const command = `sluice plugin bindings ${t.slug}`;
-  const item = (of: string, tone: "plain" | "warn" | "bad", what: string, more: string): Item => ({ key: `${key} ${of}`, badge: <Badge tone={tone}>Plugin</Badge>, what, more, command });
+  const item = (of: string, tone: "plain" | "warn" | "bad", what: string, more: string): Item => ({
+    key: `${key} ${of}`,
+    badge: <Badge tone={tone}>Plugin</Badge>,
+    what,
+    more: (
+      <>
+        {more}{" "}
+        <Link to="/toolsets/$slug/plugins" params={{ slug: t.slug }} className="text-accent underline">
+          Its plugins
+        </Link>
+      </>
+    ),
+    command,
+  });
   const left = (b.leftOut ?? []).map((l) => item(`left out ${l.edge ?? ""}`, "bad", `${name} is left out of calls${l.edge ? ` at the edge ${l.edge}` : ""} until ${date(l.until)}.`, `${sentence(l.reason)} It is tried again then; a newer version, or unbinding it, fixes it now.`));
   const state = b.status === "ok" ? [] : [item("status", bindingStates[b.status][0], `${name} ${bindingStates[b.status][1]}.`, bindingStates[b.status][2])];
   return [
     ...left,
     ...state,
     ...(b.warning ? [item("warning", "warn", `${name}: ${b.warning}`, "Bind it so that it reads all that agents read, or accept that.")] : []),
-    ...(b.waits ? [item("waits", "warn", `${b.plugin} ${b.newer ?? ""} waits, because it asks for more than it is granted.`, "Grant or refuse that with --update --grant.")] : []),
+    ...(b.waits ? [item("waits", "warn", `${b.plugin} ${b.newer ?? ""} waits, because it asks for more than it is granted.`, "Grant or refuse that where it is bound.")] : []),
   ];
 }
 

@@ -1,10 +1,11 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import { Button, buttonClass } from "../../components/button";
 import { ProblemNote } from "../../components/problem";
 import { api, type Schemas } from "../../lib/api";
 import { finish } from "../../lib/jobs";
+import { rolloutsQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 
 /** That a draft is not live, and the way there: a test that passes deploys it. */
@@ -21,6 +22,7 @@ export function DraftNote({ toolset: t }: { toolset: Schemas["ToolsetDetail"] })
   });
   const editor = useCan("editor");
   const differs = t.status === "draft" || t.changed;
+  const running = useQuery({ ...rolloutsQuery(t.slug), enabled: differs && t.status === "live" }).data?.rollouts.find((r) => r.state === "running");
   if (!differs && !test.data) return null;
   const outcome = test.isPending
     ? phase || "Calling the API"
@@ -36,9 +38,17 @@ export function DraftNote({ toolset: t }: { toolset: Schemas["ToolsetDetail"] })
       {differs ? (
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
           <p className="min-w-0 flex-1 basis-60">
-            {t.status === "live" ? "The draft differs from what is live. A test that passes deploys it." : "Nothing is live yet. A test that passes deploys the draft."}
+            {running
+              ? `The draft is being rolled out ${running.mode === "shadow" ? "in the shadow" : `to ${running.percent ?? 0} % of the callers`}. Promote it or abort it before the draft is tested and deployed.`
+              : t.status === "live"
+                ? "The draft differs from what is live. A test that passes deploys it."
+                : "Nothing is live yet. A test that passes deploys the draft."}
           </p>
-          {editor ? (
+          {running ? (
+            <Link to="/toolsets/$slug/revisions" params={{ slug: t.slug }} className={buttonClass()}>
+              Show the roll-out
+            </Link>
+          ) : editor ? (
             <>
               <Link to="/playground" search={{ toolset: t.slug }} className={buttonClass()}>
                 Choose a tool to test

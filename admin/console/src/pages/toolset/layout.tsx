@@ -12,11 +12,13 @@ import { DraftNote } from "./draft";
 const tabs = [
   { to: "/toolsets/$slug", name: "Overview", exact: true },
   { to: "/toolsets/$slug/tools", name: "Tools" },
+  { to: "/toolsets/$slug/connectors", name: "Connectors" },
   { to: "/toolsets/$slug/optimizations", name: "Optimizations" },
   { to: "/toolsets/$slug/authentication", name: "Authentication" },
   { to: "/toolsets/$slug/access", name: "Access" },
   { to: "/toolsets/$slug/domains", name: "Domains" },
   { to: "/toolsets/$slug/workflows", name: "Workflows" },
+  { to: "/toolsets/$slug/plugins", name: "Plugins" },
   { to: "/toolsets/$slug/revisions", name: "Revisions" },
   { to: "/toolsets/$slug/settings", name: "Settings" },
 ] as const satisfies readonly Tab[];

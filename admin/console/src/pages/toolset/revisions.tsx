@@ -12,10 +12,11 @@ import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { ago, date } from "../../lib/format";
-import { revisionsQuery, toolsetQuery } from "../../lib/queries";
+import { revisionsQuery, rolloutsQuery, toolsetQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 import { KeptDrafts } from "./keptdrafts";
+import { DraftPreview, previewQuery } from "./preview";
 import { Rollouts } from "./rollouts";
 
 type Revision = Schemas["Revision"];
@@ -48,9 +49,11 @@ export function Revisions() {
   const [chosen, setChosen] = useState<Revision | null>(null);
   const allowed = can(session.data?.role, "editor");
   const toolset = useQuery(toolsetQuery(slug));
+  // All at once, so that no card moves the others when it comes.
+  const others = [useQuery(rolloutsQuery(slug)).isPending, useQuery(previewQuery(slug)).isPending];
 
   if (revisions.isError) return <ProblemNote error={revisions.error} retry={() => void revisions.refetch()} />;
-  if (revisions.isPending) return <Skeleton />;
+  if (revisions.isPending || others.includes(true)) return <Skeleton />;
   const items = revisions.data.pages.flatMap((p) => p.items);
   return (
     <div className="space-y-5">
@@ -69,6 +72,7 @@ export function Revisions() {
           </div>
         ) : null}
       </Card>
+      <DraftPreview slug={slug} />
       <KeptDrafts slug={slug} />
       <RollBack slug={slug} revision={chosen} close={() => setChosen(null)} />
       <CommandLine command={`sluice toolset history ${slug}`} />

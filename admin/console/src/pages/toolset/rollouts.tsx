@@ -14,8 +14,8 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 import { shellWord } from "../../lib/clients";
 import { ago, count, date, milliseconds, plural } from "../../lib/format";
 import { finish } from "../../lib/jobs";
-import { every } from "../../lib/live";
 import { Problem } from "../../lib/problem";
+import { rolloutsQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 
 type Rollout = Schemas["Rollout"];
@@ -51,11 +51,7 @@ const sides: Column<Side>[] = [
 
 /** The roll-outs of a toolset: the one that runs with what was counted, and those before. */
 export function Rollouts({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
-  const rollouts = useQuery({
-    queryKey: ["toolset", t.slug, "rollouts"],
-    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/rollouts", { params: { path: { id: t.slug } } })),
-    refetchInterval: every(10_000),
-  });
+  const rollouts = useQuery(rolloutsQuery(t.slug));
   const editor = useCan("editor");
   const [starting, setStarting] = useState(false);
   const [ending, setEnding] = useState<"promote" | "abort" | null>(null);

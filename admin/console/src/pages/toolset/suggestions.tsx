@@ -26,6 +26,10 @@ export function ToolSuggestions({ slug }: { slug: string }) {
     queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/suggestions", { params: { path: { id: slug } } })),
     enabled: asked,
   });
+  const ask = useMutation({
+    mutationFn: () => unwrap(api.POST("/v1/toolsets/{id}/suggestions", { params: { path: { id: slug } }, body: {} })),
+    onSuccess: (answer) => queries.setQueryData(["toolset", slug, "suggestions"], answer),
+  });
   const take = useMutation({
     mutationFn: (taken: Suggestion[]) =>
       unwrap(
@@ -60,7 +64,19 @@ export function ToolSuggestions({ slug }: { slug: string }) {
           {found.isPending ? "Looking at the tools" : found.isError ? "" : open.length > 0 ? `For ${plural(open.length, "tool")}. What is taken is a change of the draft.` : "The names and descriptions are good, or were decided."}
         </p>
         {found.isError ? <ProblemNote error={found.error} retry={() => void found.refetch()} /> : null}
+        {found.data?.model ? (
+          <p className="my-2 flex flex-wrap items-center gap-3">
+            <Button busy={ask.isPending} onClick={() => ask.mutate()}>
+              Ask {found.data.model}
+            </Button>
+            <span className="text-muted">Names, descriptions and arguments of the tools are sent to the model of this node&apos;s operator: about {plural(found.data.tokens, "token")}.</span>
+          </p>
+        ) : null}
+        {ask.isError ? <ProblemNote error={ask.error} /> : null}
         {take.isError ? <ProblemNote error={take.error} /> : null}
+        <p className="text-muted">
+          The same in a terminal: <code className="font-mono break-words text-text">sluice toolset suggest {slug}</code>
+        </p>
         <ul>
           {open.slice(0, SHOWN).map((s) => (
             <li key={s.tool} className="flex flex-wrap items-start justify-between gap-3 border-b border-line py-3 last:border-0">

@@ -13,7 +13,9 @@ import { count, plural } from "../../lib/format";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 import { EditTool } from "./edittool";
+import { ItemChoice } from "../create/items";
 import { ToolSuggestions } from "./suggestions";
+import { ToolArguments } from "./toolarguments";
 
 type Tool = Schemas["Tool"];
 
@@ -52,8 +54,25 @@ export function Tools() {
         <Rows slug={slug} tools={shown} />
         {shown.length === 0 ? <p className="p-4 text-muted">{all.length === 0 ? "No operation of the source became a tool." : `No tool has “${word}” in it.`}</p> : null}
       </Card>
+      <Items slug={slug} />
       <CommandLine command={`sluice toolset tools ${slug}`} />
     </>
+  );
+}
+
+/** What MCP servers have besides tools; nothing where there is none. */
+function Items({ slug }: { slug: string }) {
+  const editor = useCan("editor");
+  const toolset = useQuery(toolsetQuery(slug));
+  if (!toolset.data?.data.connectors.some((c) => c.source.kind === "mcp")) return null;
+  return (
+    <fieldset disabled={!editor} className="mt-5 min-w-0">
+      <legend className="sr-only">Prompts and resources</legend>
+      <ItemChoice slug={slug} />
+      <p className="mt-2 text-muted">
+        The same in a terminal: <code className="font-mono break-words text-text">sluice toolset items {slug}</code>
+      </p>
+    </fieldset>
   );
 }
 
@@ -126,6 +145,7 @@ function Row({ slug, tool }: { slug: string; tool: Tool }) {
       <p className="hidden w-24 shrink-0 text-right whitespace-nowrap text-muted tabular-nums sm:block">{plural(tool.tokens, "token")}</p>
       <div className="flex shrink-0 flex-col items-end sm:-mt-1 sm:flex-row sm:items-center sm:gap-2">
         {editor ? <EditTool slug={slug} tool={tool} /> : null}
+        {editor && !tool.plugin ? <ToolArguments slug={slug} tool={tool} /> : null}
         <Enabled slug={slug} tool={tool} />
       </div>
     </div>

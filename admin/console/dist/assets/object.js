@@ -1,0 +1,1 @@
+function e(e){try{let t=JSON.parse(e.trim()||`{}`);return typeof t==`object`&&t&&!Array.isArray(t)?t:void 0}catch{return}}function t(e,t){let n={};for(let[r,i]of Object.entries(t))JSON.stringify(i)!==JSON.stringify(e[r])&&(n[r]=i);for(let r of Object.keys(e))r in t||(n[r]=null);return n}export{e as n,t};
