@@ -70,10 +70,18 @@ func (c *Client) connect(x *Exchange, t *Target) (*link, error) {
 	// Servers of 2024-11-05 answer a POST with 400, 404 or 405, and those behind some
 	// frameworks with anything.
 	l, err = c.connectSSE(x, t)
+	if errors.Is(err, errStreamFailed) && unknown.takesNoPost() {
+		return nil, err // it is a server of 2024-11-05, and something is wrong with it
+	}
 	if errors.Is(err, errNoStream) {
 		return nil, unknown.problem(t)
 	}
 	return l, err
+}
+
+// takesNoPost reports whether a server of 2024-11-05 may have answered a POST so.
+func (a *answered) takesNoPost() bool {
+	return !a.rpc && (a.status == fasthttp.StatusBadRequest || a.status == fasthttp.StatusNotFound || a.status == fasthttp.StatusMethodNotAllowed)
 }
 
 // probeTime is how long server/discover may be without an answer before initialize is tried.

@@ -67,6 +67,16 @@ func TestNoServer(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"1999-01-01"}}`)
 	})
+	// A server of the old transport that fails has no wrong path.
+	for post, want := range map[int]string{400: "HTTP 503", 404: "HTTP 503", 405: "HTTP 503", 418: "HTTP 418"} {
+		f(problem.CannotConnectMCP, want, "", func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			w.WriteHeader(post)
+		})
+	}
 	// The stream of the old transport must not send us, with the credential, elsewhere.
 	f(problem.CannotConnectMCP, "posted to another origin", "correct the address", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

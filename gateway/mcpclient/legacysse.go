@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/url"
@@ -28,6 +29,9 @@ const (
 
 // errNoStream says that an address gives no event stream.
 var errNoStream = errors.New("there is no event stream")
+
+// errStreamFailed says so of one where the server failed to open it.
+var errStreamFailed = fmt.Errorf("%w: the server failed", errNoStream)
 
 var errStreamEnded = errors.New("the event stream of the session ended")
 
@@ -174,7 +178,11 @@ func (c *Client) read(e *events, t *Target) {
 		e.ready("", err)
 	default:
 		if err = x.refusedAuth(t); err == nil {
-			err = x.answered().problem(t).Because(errNoStream)
+			why := errNoStream
+			if x.Status() >= fasthttp.StatusInternalServerError {
+				why = errStreamFailed
+			}
+			err = x.answered().problem(t).Because(why)
 		}
 		e.ready("", err)
 	}

@@ -71,6 +71,7 @@ var within = map[string][]string{
 	"gateway/cache":                      {"gateway/metering"},
 	"gateway/errorbody":                  {"gateway/media", "gateway/page"},
 	"gateway/held":                       {"gateway/compress", "gateway/pool"},
+	"gateway/task":                       {"gateway/pool"},
 	"gateway/page":                       {"gateway/answer", "gateway/compress"},
 	"gateway/certificate":                {},
 	"gateway/codecheck":                  {"gateway/snapshot"},
