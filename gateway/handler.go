@@ -32,6 +32,9 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 		if v := recover(); v != nil {
 			s.answerPanic(rc, v)
 		}
+		if s.draining.Load() {
+			rc.SetConnectionClose()
+		}
 	}()
 	defer s.leaveBody(rc)
 	if !connOf(rc).From(s.origin(rc).Client) {

@@ -41,6 +41,12 @@ const (
 	// clients learn which part of them was done.
 	lastAnswers = 2 * time.Second
 
+	// firstRelease is how long connections wait, not accepted yet, for what is served to be loaded.
+	firstRelease = time.Second
+	// lastRequests is how long connections that clients keep are answered on after a stop, when
+	// nothing runs: what was sent before the client saw that they end is not lost.
+	lastRequests = 500 * time.Millisecond
+
 	// readTimeout of a request's body, and of the first byte of a connection: a client
 	// that sends slower holds memory for nothing.
 	readTimeout = 30 * time.Second
@@ -243,7 +249,10 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 func (s *Server) Run(ctx context.Context) error {
 	defer s.stop(call.ErrStopped)
 	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(s.listener) }()
+	go func() {
+		s.awaitRelease(ctx)
+		served <- s.http.Serve(s.listener)
+	}()
 	var background sync.WaitGroup
 	bctx, bstop := context.WithCancel(ctx)
 	background.Go(func() { s.warm(bctx) })
@@ -268,6 +277,7 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("serving on %s: %w", s.listener.Addr(), err)
 	case <-ctx.Done():
 	}
+	_ = s.listener.Listener.Close() // it is closed again below
 	s.draining.Store(true)
 	dctx, cancel := context.WithTimeout(context.Background(), s.opts.Drain+lastAnswers)
 	defer cancel()
@@ -278,7 +288,8 @@ func (s *Server) Run(ctx context.Context) error {
 		s.watcher.endAll()
 	})
 	defer late.Stop()
-	if err := s.http.ShutdownWithContext(dctx); err != nil {
+	s.lastOfKept()
+	if err := s.http.ShutdownWithContext(dctx); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "calls were cut off", slog.Any("error", err))
 	}
 	s.stop(call.ErrStopped)
@@ -287,6 +298,30 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the listener failed while it closed", slog.Any("error", err))
 	}
 	return nil
+}
+
+// awaitRelease waits for a moment until there is something to serve: a node that starts again has
+// it on its disk.
+func (s *Server) awaitRelease(ctx context.Context) {
+	changed := s.opts.Holder.Changed()
+	if s.opts.Holder.Load() != nil {
+		return
+	}
+	wait := time.NewTimer(firstRelease)
+	defer wait.Stop()
+	select {
+	case <-changed:
+	case <-wait.C:
+	case <-ctx.Done():
+	}
+}
+
+// lastOfKept waits until clients ended the connections that they keep, as each answer tells them to,
+// for a moment: the HTTP server closes them when it stops, whatever is on its way.
+func (s *Server) lastOfKept() {
+	for end := time.Now().Add(min(lastRequests, s.opts.Drain)); s.listener.Open() > 0 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // warm makes each new snapshot ready in the background.
