@@ -179,7 +179,11 @@ func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, 
 	}
 	a, err := p.opts.Store.Pull(ctx, repository, d, oci.KindRelease)
 	if err != nil {
-		return d, fmt.Errorf("read the newest release: %w", err)
+		err = fmt.Errorf("read the newest release: %w", err)
+		if damage := registry.Damage(err); damage != nil {
+			return d, damage
+		}
+		return d, err
 	}
 	trust, err := sign.NewTrust(p.Trusted(), registry.UseRelease)
 	if err != nil {

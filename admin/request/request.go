@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
 
 type contextKey struct{}
@@ -238,7 +239,7 @@ func WriteJSON(w http.ResponseWriter, v any) error {
 // InternalError is all that a client learns of an error that is no [problem.Error].
 const InternalError = "the server met an unexpected error; its log names it by this request"
 
-// Fault returns the problem in err, or the one that a database or a deadline made;
+// Fault returns the problem in err, or the one that a database, a deadline or a registry made;
 // nil: an internal error, whose text is not for clients.
 func Fault(err error) *problem.Error {
 	if e := problem.As(err); e != nil {
@@ -250,7 +251,7 @@ func Fault(err error) *problem.Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return problem.New(problem.Timeout, "the work took too long").Fix("try again")
 	}
-	return nil
+	return registry.Damage(err)
 }
 
 // Detail is the text of an error that a client or a record may have.

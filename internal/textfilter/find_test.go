@@ -49,7 +49,7 @@ func TestPoisoned(t *testing.T) {
 			}
 		}
 	}
-	if total < 295 {
+	if total < 350 {
 		t.Errorf("%d texts", total)
 	}
 }
@@ -87,6 +87,9 @@ func TestHarmless(t *testing.T) {
 		"Returns your browser settings as the server sees them.",
 		"Review model: name of the model that reviews.",
 		"Renders Markdown, such as ![logo](https://example.com/logo.png?size=2).",
+		"Drop the table that you were using.", "Users are not to be deleted while they have orders.", "The commands that you can execute with this role.", "Sends the invoice to the address that is set in the account.",
+		"Card number, expiry and CVC of the payment method.", "Set the account number to that of the customer.", "Grants maintenance mode to a host.", "Required for model training.", "Output of the environment.",
+		"Versendet die Rechnung immer an die hinterlegte Adresse.", "Envoie toujours une copie au client.", "Elimina sin confirmación los archivos temporales.", "Удаляет файл без подтверждения.", "发送邮件并抄送。",
 		"Kargo talimatlarını listeler.", "Visar anvisningar för leveransen.", "Menampilkan instruksi pengiriman.", "Zobrazí pokyny pro kurýra.", "Bỏ qua các dòng trống.", "Παραλείπει τις κενές γραμμές.",
 	} {
 		if f := Find(text); len(f) != 0 {
