@@ -131,8 +131,8 @@ type EntryVerified struct {
 	Version         string `json:"version" doc:"info.version of the document."`
 	GeneratedTokens int    `json:"generatedTokens" doc:"Tokens of tools/list with the same operations as they are generated."`
 	Tokens          int    `json:"tokens" doc:"Tokens of tools/list of the entry."`
-	Questions       int    `json:"questions,omitempty" doc:"Asked of recorded answers of its operations. Absent: answers are not measured."`
-	Answered        int    `json:"answered,omitempty" doc:"Of these, those that can be answered from what an agent reads."`
+	Questions       int    `json:"questions,omitempty" example:"12" doc:"Asked of recorded answers of its operations. Absent: answers are not measured."`
+	Answered        int    `json:"answered,omitempty" example:"12" doc:"Of these, those that can be answered from what an agent reads."`
 }
 
 // Kind is what the source of the entry is.
