@@ -69,6 +69,7 @@ func (t *Toolset) EditedTools(connectors map[string]*connector.Connector) iter.S
 
 // Apply returns the head of a tool with the edit e, which may be nil, and with the
 // fixed values of its connector, and arguments that are not to be listed, taken out of the input schema.
+// The arguments that are listed have the descriptions of the edit.
 func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 	if fixed := e.FixedOver(ofConnector); len(fixed) > 0 {
 		h = h.Fix(fixed)
@@ -76,7 +77,7 @@ func (e *ToolEdit) Apply(h connector.Head, ofConnector Fixed) connector.Head {
 	if e == nil {
 		return h
 	}
-	h = h.Show(e.Arguments)
+	h = h.Show(e.Arguments).Describe(e.Texts)
 	if e.Name != nil && e.Title == nil && strings.EqualFold(strings.ReplaceAll(h.Title, " ", "_"), h.Name) {
 		h.Title = titleOf(*e.Name) // it says the generated name, which nobody sees any more
 	}

@@ -141,6 +141,9 @@ type ToolEdit struct {
 	// a member of the argument body, body.rows.member one of the objects in its list rows;
 	// empty: all. What is not listed is not refused.
 	Arguments []string `json:"arguments,omitempty"`
+	// Texts are the descriptions of arguments, named like those of Arguments, instead of
+	// the generated ones; "": the argument has none.
+	Texts map[string]string `json:"argumentTexts,omitempty"`
 }
 
 // CachePolicy keeps answers of safe methods.
@@ -324,6 +327,7 @@ func (t *Toolset) validateEdits(f *faults, connectors map[string]bool) {
 		f.check(!e.Annotations.Contradicts(), at+"/annotations", "a tool that only reads cannot be destructive")
 		e.Fixed.validate(f, at+"/fixed")
 		validateArguments(f, e.Arguments, at+"/arguments")
+		validateTexts(f, e.Texts, at+"/argumentTexts")
 	}
 }
 

@@ -191,9 +191,9 @@ func (r *Room) Adopt(in *EntryChoice, wanted func(name string) bool) (*Adoption,
 func (a *Adoption) Whole() bool { return len(a.tools) == 0 }
 
 // Edits are the edits that make the chosen tools of those that were generated: the others
-// are disabled. taken reports whether another connector of the toolset has a name. The
-// fault of an entry whose operations are not all there has a part for each.
-func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool) ([]store.ToolEdit, error) {
+// are disabled. taken reports whether another connector of the toolset has a name, lists whether
+// a generated tool has an argument. The fault of an entry whose operations are not all there has a part for each.
+func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool, lists func(of toolset.Operation, name string) bool) ([]store.ToolEdit, error) {
 	have := make([]catalog.Operation, len(generated))
 	for i := range generated {
 		have[i] = catalog.Operation{Method: generated[i].Operation.Method, Path: generated[i].Operation.Path}
@@ -213,7 +213,7 @@ func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool)
 		t := chosen[have[i]]
 		if t == nil {
 			e.Disabled = true
-		} else if err := a.edit(&e, t, g, taken); err != nil {
+		} else if err := a.edit(&e, t, g, taken, lists); err != nil {
 			return nil, err
 		} else {
 			enabled++
@@ -227,7 +227,7 @@ func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool)
 }
 
 // edit puts what the entry says of a tool into its edit.
-func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool, taken func(string) bool) (err error) {
+func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool, taken func(string) bool, lists func(toolset.Operation, string) bool) (err error) {
 	at := "/entry/tools/" + t.Name
 	name := t.Name
 	if taken(name) {
@@ -240,6 +240,9 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 		if f.text != "" && f.text != f.was {
 			*f.to = &f.text
 		}
+	}
+	if e.Title == nil && t.Description != "" && g.Title != "" {
+		e.Title = new(string) // the vendor's says another name
 	}
 	if t.ReadOnly {
 		yes, no := true, false
@@ -255,6 +258,10 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 		}
 	}
 	if e.Arguments, err = toolset.RecordArguments(t.Arguments, at+"/arguments", nil); err != nil {
+		return err
+	}
+	texts := a.TextsOf(t, func(name string) bool { return lists(g.Operation, name) })
+	if e.Texts, err = toolset.RecordTexts(texts, at+"/texts", nil); err != nil {
 		return err
 	}
 	e.Fixed, err = toolset.RecordFixed(t.Fixed, at+"/fixed")

@@ -232,12 +232,13 @@ func (p *Part) appendTools(out []toolset.Tool, edits map[toolset.Operation]*stor
 			if edit, err = toolset.EditOf(e); err != nil {
 				edit = nil // the record was checked when it was written
 			}
-			t.Fixed, t.Enabled, t.Answers, t.Arguments = toolset.ShowFixed(e.Fixed), !e.Disabled, toolset.ShowAnswers(e.Answers), toolset.ShowArguments(e.Arguments)
+			t.Fixed, t.Enabled, t.Answers = toolset.ShowFixed(e.Fixed), !e.Disabled, toolset.ShowAnswers(e.Answers)
+			t.Arguments, t.Texts = toolset.ShowArguments(e.Arguments), toolset.ShowTexts(e.Texts)
 		}
 		h := edit.Apply(g.Head, ofConnector)
 		t.Name, t.Title, t.Description, t.Annotations = h.Name, h.Title, h.Description, plugin.Annotations(h.Annotations)
 		schemaTokens := g.SchemaTokens
-		if len(edit.FixedOver(ofConnector)) > 0 || len(t.Arguments) > 0 {
+		if len(edit.FixedOver(ofConnector)) > 0 || len(t.Arguments) > 0 || len(t.Texts) > 0 {
 			schemaTokens = tokens.Estimate(h.InputSchema)
 		}
 		t.Tokens = schemaTokens + tokens.Estimate([]byte(t.Name)) + tokens.Estimate([]byte(t.Title)) + tokens.Estimate([]byte(t.Description))
@@ -295,7 +296,7 @@ func (d *Draft) Edit(op toolset.Operation, change func(*store.ToolEdit)) {
 
 // Idle reports whether an edit changes nothing.
 func Idle(e *store.ToolEdit) bool {
-	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == ""
+	return e.Name == nil && e.Title == nil && e.Description == nil && !e.Disabled && e.Answers == "" && e.Annotations == "" && e.Fixed == "" && e.Arguments == "" && e.Texts == ""
 }
 
 // CheckServers requires that every connector has somewhere to send calls to.

@@ -3,6 +3,7 @@ package draft
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -126,8 +127,12 @@ func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error
 		if err != nil {
 			return err
 		}
+		texts, err := patchedTexts(d, t, in.Texts, at+"/argumentTexts")
+		if err != nil {
+			return err
+		}
 		d.Edit(t.Operation, func(e *store.ToolEdit) {
-			e.Answers, e.Annotations, e.Fixed, e.Arguments = answers, said, fixed, listed
+			e.Answers, e.Annotations, e.Fixed, e.Arguments, e.Texts = answers, said, fixed, listed, texts
 			set(&e.Name, in.Name, t.OriginalName)
 			set(&e.Title, in.Title, "")
 			set(&e.Description, in.Description, "")
@@ -175,6 +180,19 @@ func patchedArguments(d *Draft, t *toolset.Tool, names *[]string, at string) (st
 	return toolset.RecordArguments(*names, at, g.Lists)
 }
 
+// patchedTexts is the record of the descriptions of a tool's arguments after a change; nil
+// changes nothing.
+func patchedTexts(d *Draft, t *toolset.Tool, texts *map[string]string, at string) (string, error) {
+	if texts == nil {
+		return toolset.RecordTexts(t.Texts, at, nil)
+	}
+	_, g := d.Generated(t.Operation)
+	if g == nil {
+		return "", request.FieldFault(at, "%s is the tool of a workflow, which describes its arguments", t.Name)
+	}
+	return toolset.RecordTexts(*texts, at, g.Lists)
+}
+
 // patchedAnswers is the record of an operation's settings of answers after p; nil
 // changes nothing.
 func patchedAnswers(d *Draft, op toolset.Operation, p *toolset.PatchAnswers, at string) (string, error) {
@@ -219,7 +237,7 @@ func changedTools(before, after []toolset.Tool) (b, a []toolset.Tool) {
 		y := *now[x.Operation]
 		x.Tokens, y.Tokens = 0, 0
 		if x.Name != y.Name || x.Title != y.Title || x.Description != y.Description || x.Enabled != y.Enabled ||
-			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) || !reflect.DeepEqual(x.Fixed, y.Fixed) || !slices.Equal(x.Arguments, y.Arguments) {
+			x.Annotations != y.Annotations || !reflect.DeepEqual(x.Answers, y.Answers) || !reflect.DeepEqual(x.Fixed, y.Fixed) || !slices.Equal(x.Arguments, y.Arguments) || !maps.Equal(x.Texts, y.Texts) {
 			b, a = append(b, x), append(a, y)
 		}
 	}
@@ -259,6 +277,8 @@ type PatchTool struct {
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see, by the argument's name, over those of the connector; body.member is a member of the argument body. null gives an argument back. No place for secrets."`
 
 	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
+
+	Texts *map[string]string `json:"argumentTexts,omitempty" maxProperties:"256" doc:"All descriptions of arguments that replace generated ones, by name as in arguments; \"\": the argument has none. {} restores what was generated."`
 
 	unfix  bool     // fixed is null: no argument has a fixed value of this tool any more
 	unsaid []string // members of annotations that are null: they are as they were generated

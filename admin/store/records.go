@@ -164,6 +164,7 @@ type ToolEdit struct {
 	Answers     string  `bun:"answers"`     // JSON: settings of its answers; empty: none
 	Annotations string  `bun:"annotations"` // JSON: what it does, as the operator says; empty: as generated
 	Fixed       string  `bun:"fixed"`       // JSON: values of arguments that the model does not see; empty: none
+	Texts       string  `bun:"texts"`       // JSON: descriptions of arguments by name; empty: as generated
 	Arguments   string  `bun:"arguments"`   // JSON: names of the arguments that clients list; empty: all
 }
 

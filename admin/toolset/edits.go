@@ -20,6 +20,9 @@ func EditOf(e *store.ToolEdit) (*registry.ToolEdit, error) {
 	if out.Arguments, err = argumentsOf(e.Arguments); err != nil {
 		return nil, err
 	}
+	if out.Texts, err = TextsOf(e.Texts); err != nil {
+		return nil, err
+	}
 	out.Fixed, err = FixedOf(e.Fixed)
 	return out, err
 }

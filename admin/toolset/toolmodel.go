@@ -25,6 +25,7 @@ type Tool struct {
 
 	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`
 	Arguments    []string                   `json:"arguments,omitempty" doc:"The arguments that clients list besides the required ones; body.member is a member of the argument body. Absent: all."`
+	Texts        map[string]string          `json:"argumentTexts,omitempty" doc:"Descriptions of arguments instead of the generated ones, by name as in arguments; \"\": the argument has none."`
 	Tokens       int                        `json:"tokens" doc:"Estimated tokens of the definition that agents receive."`
 	InputSchema  json.RawMessage            `json:"inputSchema,omitempty" doc:"Only where one tool is read or schemas are asked for."`
 	OutputSchema json.RawMessage            `json:"outputSchema,omitempty"`

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/manifest"
@@ -32,6 +34,7 @@ const (
 	maxScopes    = 30
 	maxFixed     = 16
 	maxArguments = 64 // arguments that a tool lists
+	maxTexts     = 64 // descriptions of arguments of an entry or a tool
 )
 
 var (
@@ -121,6 +124,7 @@ func (e *Entry) check(f *faults) {
 	f.text("/name", e.Name, maxName, true)
 	f.text("/summary", e.Summary, maxText, true)
 	f.text("/instructions", e.Instructions, maxDescription, false)
+	f.texts("/texts", e.Texts)
 	if !slices.Contains(Categories, e.Category) {
 		f.add("/category", "the category %.80q is none of %s", e.Category, strings.Join(Categories, ", "))
 	}
@@ -141,6 +145,9 @@ func (e *Entry) check(f *faults) {
 		f.text("/verified/version", v.Version, maxName, true)
 		if v.GeneratedTokens <= 0 || v.Tokens <= 0 {
 			f.add("/verified", "the tokens that were measured are numbers from 1 on")
+		}
+		if v.Answered < 0 || v.Answered > v.Questions {
+			f.add("/verified", "of %d questions %d cannot have been answered", v.Questions, v.Answered)
 		}
 	}
 }
@@ -254,8 +261,19 @@ func (t *EntryTool) check(f *faults, at, kind string) {
 	for i, name := range t.Arguments {
 		f.text(fmt.Sprintf("%s/arguments/%d", at, i), name, maxName, true)
 	}
+	f.texts(at+"/texts", t.Texts)
 	if a := t.Answers; a != nil {
 		a.check(f, at+"/answers")
+	}
+}
+
+// texts checks descriptions of arguments.
+func (f *faults) texts(at string, texts map[string]string) {
+	f.count(at, len(texts), maxTexts)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		where := at + "/" + strictjson.EscapeToken(name)
+		f.text(where, name, maxName, true)
+		f.text(where, texts[name], maxText, false)
 	}
 }
 

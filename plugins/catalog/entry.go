@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,8 @@ type Entry struct {
 	Source        EntrySource `json:"source"`
 	Base          *EntryBase  `json:"base,omitempty" doc:"Where calls and the key are sent. Absent, of an API without a key: where the specification says."`
 	Instructions  string      `json:"instructions,omitempty" doc:"Of the toolset, for the model."`
+
+	Texts map[string]string `json:"texts,omitempty" doc:"Descriptions of arguments instead of the vendor's, of each tool that lists one of that name. \"\": its name says it."`
 
 	Authentication []EntryAuth     `json:"authentication" doc:"Ways to authenticate, the simplest first. Empty: none is needed."`
 	Tools          []EntryTool     `json:"tools,omitempty" doc:"Worth having, the most used first. Absent, of an MCP server: all that it offers."`
@@ -102,6 +105,8 @@ type EntryTool struct {
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
 
 	Arguments []string `json:"arguments,omitempty" doc:"The arguments worth listing besides the required ones; body.member is a member of the argument body, body.rows.member one of the objects in its list rows. Absent: all."`
+
+	Texts map[string]string `json:"texts,omitempty" doc:"Descriptions of its arguments, over those of the entry; names as in arguments."`
 }
 
 // EntryAnswers are settings of the answers of a tool, as the admin API has them.
@@ -126,6 +131,8 @@ type EntryVerified struct {
 	Version         string `json:"version" doc:"info.version of the document."`
 	GeneratedTokens int    `json:"generatedTokens" doc:"Tokens of tools/list with the same operations as they are generated."`
 	Tokens          int    `json:"tokens" doc:"Tokens of tools/list of the entry."`
+	Questions       int    `json:"questions,omitempty" example:"12" doc:"Asked of recorded answers of its operations. Absent: answers are not measured."`
+	Answered        int    `json:"answered,omitempty" example:"12" doc:"Of these, those that can be answered from what an agent reads."`
 }
 
 // Kind is what the source of the entry is.
@@ -177,3 +184,15 @@ func (t *EntryTool) Requests() []string { return slices.Concat(t.Examples, t.Ask
 
 // methods that an operation may have.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", manifest.MethodMCP}
+
+// TextsOf are the descriptions of the arguments of a tool, lists reporting whether it has one of a name.
+func (e *Entry) TextsOf(t *EntryTool, lists func(name string) bool) map[string]string {
+	out := map[string]string{}
+	for name, text := range e.Texts {
+		if lists(name) {
+			out[name] = text
+		}
+	}
+	maps.Copy(out, t.Texts)
+	return out
+}

@@ -38,8 +38,8 @@ func TestReport(t *testing.T) {
 
 func table(list []*Entry) string {
 	var b strings.Builder
-	tokens, generated, half, rest, servers := 0, 0, 0, 0, 0
-	b.WriteString("| entry | category | kind | tools | tokens | generated | |\n| --- | --- | --- | ---: | ---: | ---: | ---: |\n")
+	tokens, generated, half, rest, servers, asked, answered := 0, 0, 0, 0, 0, 0, 0
+	b.WriteString("| entry | category | kind | tools | tokens | generated | | answers |\n| --- | --- | --- | ---: | ---: | ---: | ---: | --- |\n")
 	for _, e := range list {
 		kind, tools := "REST API", fmt.Sprint(len(e.Tools))
 		if e.Kind() == KindMCP {
@@ -54,16 +54,21 @@ func table(list []*Entry) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |", e.ID, e.Category, kind, tools)
 		v := e.Verified
 		if v == nil {
-			b.WriteString(" unverified | | |\n")
+			b.WriteString(" unverified | | | |\n")
 			continue
 		}
-		fmt.Fprintf(&b, " %d | %d | %d %% |\n", v.Tokens, v.GeneratedTokens, percent(v.Tokens, v.GeneratedTokens))
+		answers := "not measured"
+		if v.Questions > 0 {
+			answers = fmt.Sprintf("%d of %d", v.Answered, v.Questions)
+			asked, answered = asked+v.Questions, answered+v.Answered
+		}
+		fmt.Fprintf(&b, " %d | %d | %d %% | %s |\n", v.Tokens, v.GeneratedTokens, percent(v.Tokens, v.GeneratedTokens), answers)
 		tokens, generated = tokens+v.Tokens, generated+v.GeneratedTokens
 		if 2*v.Tokens <= v.GeneratedTokens {
 			half++
 		}
 	}
-	fmt.Fprintf(&b, "\n%d REST APIs, %d MCP servers. Of all verified entries together: %d tokens of %d (%d %%); %d have at most half.\n", rest, servers, tokens, generated, percent(tokens, generated), half)
+	fmt.Fprintf(&b, "\n%d REST APIs, %d MCP servers. Of all verified entries together: %d tokens of %d (%d %%); %d have at most half. Questions about answers: %d of %d can be answered.\n", rest, servers, tokens, generated, percent(tokens, generated), half, answered, asked)
 	return b.String()
 }
 

@@ -45,6 +45,61 @@ func lists(s jsonscan.Value, name string) bool {
 	return false
 }
 
+// Describe returns the head of a tool whose arguments have other descriptions, by names like those of
+// [Head.Show]; "" takes the description away. What the tool does not list is passed over. No texts: h as it is.
+func (h Head) Describe(texts map[string]string) Head {
+	if len(texts) > 0 {
+		h.InputSchema = appendDescribed(nil, jsonscan.Trusted(h.InputSchema), texts)
+	}
+	return h
+}
+
+// appendDescribed writes an object schema, or that of a list of objects, whose properties have those descriptions.
+func appendDescribed(dst []byte, schema jsonscan.Value, texts map[string]string) []byte {
+	if items := schema.Get("items"); items.Exists() && !schema.Get("properties").Exists() {
+		return appendWith(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+			if key == "items" && v.Kind() == jsonscan.Object {
+				return appendDescribed(dst, v, texts)
+			}
+			return append(dst, v.Raw()...)
+		})
+	}
+	whole := schema.Get("properties")
+	return appendProperties(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+		if v.Kind() != jsonscan.Object {
+			return append(dst, v.Raw()...)
+		}
+		members := map[string]string{}
+		for name, text := range texts {
+			if member, ok := strings.CutPrefix(name, key+"."); ok && !whole.Get(name).Exists() {
+				members[member] = text
+			}
+		}
+		if text, ok := texts[key]; ok {
+			v = jsonscan.Trusted(appendText(nil, v, text))
+		}
+		if len(members) > 0 {
+			return appendDescribed(dst, v, members)
+		}
+		return append(dst, v.Raw()...)
+	})
+}
+
+// appendText writes a schema with another description, or without one.
+func appendText(dst []byte, schema jsonscan.Value, text string) []byte {
+	mark := len(dst) + 1
+	dst = appendWith(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+		if key == "description" {
+			return nil
+		}
+		return append(dst, v.Raw()...)
+	})
+	if text == "" {
+		return dst
+	}
+	return append(jsonscan.AppendMember(dst[:len(dst)-1], mark, []byte("description"), jsonscan.AppendStringOf(nil, text)), '}')
+}
+
 // alternatives are the keywords whose schemas have properties of an object.
 var alternatives = [...]string{"anyOf", "oneOf", "allOf"}
 

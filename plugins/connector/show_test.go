@@ -1,6 +1,9 @@
 package connector
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestShow: what is named and what is required stays, also in alternatives and in the
 // members of an argument.
@@ -61,4 +64,34 @@ func TestShowDeep(t *testing.T) {
 			t.Errorf("%q is found", name)
 		}
 	}
+}
+
+// TestDescribe: arguments, their members and those of lists and alternatives get the descriptions
+// that are given, and the rest of the schema stays as it is.
+func TestDescribe(t *testing.T) {
+	const schema = `{"type":"object","properties":{"id":{"description":"The long text.","type":"integer"},"q":{"type":"string"},"any":true,` +
+		`"body":{"type":"object","properties":{"note":{"type":"string","description":"A note."}},"description":"A body."},` +
+		`"rows":{"type":"array","items":{"type":"object","properties":{"description":{"type":"string","description":"Of a row."}}}},"a.b":{}},"required":["id"],` +
+		`"anyOf":[{"properties":{"two":{"description":"Two."}}},{"required":["q"]}]}`
+	f := func(texts map[string]string, old, changed string) {
+		t.Helper()
+		h := Head{InputSchema: []byte(schema)}
+		got := string(h.Describe(texts).InputSchema)
+		if want := strings.Replace(schema, old, changed, 1); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", texts, got, want)
+		}
+		if string(h.InputSchema) != schema {
+			t.Error("the head was changed")
+		}
+	}
+	f(nil, "", "")
+	f(map[string]string{"unknown": "x", "any": "x", "body.unknown": "x", "q.x": "x", "rows.unknown.x": ""}, "", "")
+	f(map[string]string{"id": ""}, `"description":"The long text.",`, "")
+	f(map[string]string{"id": "number \"1\""}, `{"description":"The long text.","type":"integer"}`, `{"type":"integer","description":"number \"1\""}`)
+	f(map[string]string{"q": "words"}, `"q":{"type":"string"}`, `"q":{"type":"string","description":"words"}`)
+	f(map[string]string{"body.note": ""}, `,"description":"A note."`, "")
+	f(map[string]string{"body": ""}, `,"description":"A body."`, "")
+	f(map[string]string{"rows.description": "of it"}, "Of a row.", "of it")
+	f(map[string]string{"a.b": "both"}, `"a.b":{}`, `"a.b":{"description":"both"}`)
+	f(map[string]string{"two": "2"}, "Two.", "2")
 }

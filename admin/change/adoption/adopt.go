@@ -65,7 +65,11 @@ func edits(d *draft.Draft, e *catalog.Adoption) ([]store.ToolEdit, error) {
 			names[strings.ToLower(t.Name)] = true
 		}
 	}
-	list, err := e.Edits(d.ToolsOf(connector), func(name string) bool { return names[strings.ToLower(name)] })
+	taken := func(name string) bool { return names[strings.ToLower(name)] }
+	list, err := e.Edits(d.ToolsOf(connector), taken, func(of toolset.Operation, name string) bool {
+		_, g := d.Generated(of)
+		return g != nil && g.Lists(name)
+	})
 	if err != nil {
 		return nil, err
 	}

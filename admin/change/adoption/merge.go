@@ -39,6 +39,7 @@ var fields = []field{
 	{"fixed", connector.ImpactBreaking, func(e *store.ToolEdit) string { return e.Fixed }, func(to, from *store.ToolEdit) { to.Fixed = from.Fixed }},
 	// What is not listed is not refused.
 	{"arguments", connector.ImpactSafe, func(e *store.ToolEdit) string { return e.Arguments }, func(to, from *store.ToolEdit) { to.Arguments = from.Arguments }},
+	{"descriptions of arguments", connector.ImpactWording, func(e *store.ToolEdit) string { return e.Texts }, func(to, from *store.ToolEdit) { to.Texts = from.Texts }},
 }
 
 // merge takes a newer version of an entry over into the edits of the connector that a

@@ -30,8 +30,8 @@ func (t *DeclaredToolset) Check() error {
 			return err
 		}
 		seen[e.Operation] = true
-		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil || e.Arguments != nil) {
-			return request.FieldFault(at, "the tool of a workflow has no settings of answers, no fixed values and no list of arguments of its own")
+		if e.Method == manifest.MethodWorkflow && (e.Answers != nil || e.Fixed != nil || e.Arguments != nil || e.Texts != nil) {
+			return request.FieldFault(at, "the tool of a workflow has no settings of answers, no fixed values, no list and no descriptions of arguments of its own")
 		}
 		if e.Method == manifest.MethodWorkflow && e.Annotations != nil {
 			return request.FieldFault(at+"/annotations", "what the tool of a workflow does follows from the tools that it calls")
@@ -49,6 +49,9 @@ func (t *DeclaredToolset) Check() error {
 			return err
 		}
 		if _, err := toolset.RecordArguments(e.Arguments, at+"/arguments", nil); err != nil {
+			return err
+		}
+		if _, err := toolset.RecordTexts(e.Texts, at+"/argumentTexts", nil); err != nil {
 			return err
 		}
 	}

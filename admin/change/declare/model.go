@@ -111,6 +111,8 @@ type DeclaredTool struct {
 	Fixed map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see."`
 
 	Arguments []string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones; absent: all."`
+	// Texts are descriptions of arguments instead of the generated ones.
+	Texts map[string]string `json:"argumentTexts,omitempty" doc:"Descriptions of arguments instead of the generated ones, by name as in arguments; \"\": the argument has none."`
 }
 
 // DeclaredPlugin binds one version of a plugin, which must have been published in the

@@ -81,6 +81,9 @@ func (r *Room) importDraft(ctx context.Context, ws *store.Workspace, x *importin
 		if d.Edits[i].Arguments, err = toolset.RecordArguments(e.Arguments, fmt.Sprintf("/tools/%d/arguments", i), nil); err != nil {
 			return nil, err
 		}
+		if d.Edits[i].Texts, err = toolset.RecordTexts(e.Texts, fmt.Sprintf("/tools/%d/argumentTexts", i), nil); err != nil {
+			return nil, err
+		}
 	}
 	if d.Empty() {
 		return nil, problem.New(problem.InvalidArgument, "no tool, prompt or resource is enabled").At("", 0, 0, "/tools").Fix("enable at least one")

@@ -47,11 +47,11 @@ func (r *Room) declare(ctx context.Context, ws *store.Workspace, ts *store.Tools
 	}
 	for i := range edits {
 		e := &edits[i]
-		t := declare.DeclaredTool{Operation: toolset.OperationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: toolset.ShowAnswers(e.Answers), Fixed: toolset.ShowFixed(e.Fixed), Arguments: toolset.ShowArguments(e.Arguments)}
+		t := declare.DeclaredTool{Operation: toolset.OperationOf(e), Name: e.Name, Title: e.Title, Description: e.Description, Disabled: e.Disabled, Answers: toolset.ShowAnswers(e.Answers), Fixed: toolset.ShowFixed(e.Fixed), Arguments: toolset.ShowArguments(e.Arguments), Texts: toolset.ShowTexts(e.Texts)}
 		if t.Annotations, err = toolset.AnnotationsOf(e.Annotations); err != nil {
 			return nil, err
 		}
-		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil || t.Arguments != nil {
+		if t.Name != nil || t.Title != nil || t.Description != nil || t.Disabled || t.Answers != nil || t.Annotations != nil || t.Fixed != nil || t.Arguments != nil || t.Texts != nil {
 			out.Tools = append(out.Tools, t)
 		}
 	}

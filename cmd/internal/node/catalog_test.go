@@ -20,8 +20,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sluicegate/sluice/cmd/internal/answers"
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/plugins/catalog"
+	"github.com/sluicegate/sluice/plugins/enginepool"
+	"github.com/sluicegate/sluice/registry"
 )
 
 var updateCatalog = flag.Bool("update-catalog", false, "write what is measured into the entries of the catalog")
@@ -199,6 +202,7 @@ func TestCatalogCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked := askedOf(t, corpus, c)
 	n, _ := start(t, node.Options{Data: t.TempDir()})
 	for _, e := range c.All() {
 		file := specifications[e.ID]
@@ -213,7 +217,7 @@ func TestCatalogCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proveEntry(t, n, e, document)
+			proveEntry(t, n, e, document, asked)
 		})
 	}
 }
@@ -245,7 +249,54 @@ func properties(t *testing.T, schema any) map[string]bool {
 	return out
 }
 
-func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
+// askedOf puts the questions about answers in QUESTIONS, by entry, to what an agent reads of the
+// recorded answers of the entry's operations; nil: there are no questions.
+func askedOf(t *testing.T, corpus string, c *catalog.Catalog) map[string]answers.Score {
+	t.Helper()
+	file := os.Getenv("QUESTIONS")
+	if file == "" {
+		return nil
+	}
+	questions, err := answers.ReadQuestions(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := enginepool.New(t.Context(), enginepool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = pool.Close(context.WithoutCancel(t.Context())) }()
+	all, err := (&answers.Measurer{Host: pool}).Corpus(t.Context(), answers.Options{Dir: corpus, Profile: registry.ProfileConcise})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]answers.Score{}
+	for _, e := range c.All() {
+		folder, _, _ := strings.Cut(specifications[e.ID], "/")
+		of := map[string]bool{}
+		for i := range e.Tools {
+			if e.Tools[i].Answers != nil {
+				t.Errorf("%s: %s has settings of answers, with which they are not measured", e.ID, e.Tools[i].Name)
+			}
+			of[e.Tools[i].Operation] = true
+		}
+		its := map[string]bool{}
+		for i := range all {
+			its[all[i].ID] = all[i].Spec == folder && of[all[i].Operation]
+		}
+		asked, err := answers.Ask(slices.DeleteFunc(slices.Clone(questions), func(q answers.Question) bool { return !its[q.Answer] }), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range asked.Lost {
+			t.Logf("%s: lost: %s: %s", e.ID, q.ID, q.Question)
+		}
+		out[e.ID] = asked.Total
+	}
+	return out
+}
+
+func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte, asked map[string]answers.Score) {
 	t.Helper()
 	v := newVendor(t, e, document)
 	body, made, calls := callEntry(t, n, e, v)
@@ -262,9 +313,17 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte) {
 	}, &generated)
 	proveWorkflows(t, n, e, v, body)
 	measured := catalog.EntryVerified{Version: made.Source.Version, GeneratedTokens: generated.Tokens, Tokens: made.Tokens}
+	if asked != nil {
+		measured.Questions, measured.Answered = asked[e.ID].All, asked[e.ID].Answered
+	} else if e.Verified != nil {
+		measured.Questions, measured.Answered = e.Verified.Questions, e.Verified.Answered // there are no questions here
+	}
 	t.Logf("%s: %d of %d tools, %d calls, %d tokens, generated %d (%d %%)", e.ID, len(originals), made.ToolCount, calls, made.Tokens, generated.Tokens, 100*made.Tokens/generated.Tokens)
 	if e.Verified == nil || *e.Verified != measured {
 		line := fmt.Sprintf("verified: {version: %q, generatedTokens: %d, tokens: %d}", measured.Version, measured.GeneratedTokens, measured.Tokens)
+		if measured.Questions > 0 {
+			line = fmt.Sprintf("%s, questions: %d, answered: %d}", line[:len(line)-1], measured.Questions, measured.Answered)
+		}
 		if *updateCatalog {
 			writeVerified(t, e.ID, line)
 			return
@@ -305,7 +364,7 @@ func callEntry(t *testing.T, n *node.Node, e *catalog.Entry, v *vendor) (body ma
 		names = append(names, tool.Name)
 		listed := properties(t, tool.InputSchema)
 		for _, credential := range []string{"token", "access_token", "api_key", "apikey"} {
-			if listed[credential] {
+			if listed[credential] && e.ID+" "+tool.Name != "ory-hydra introspect_token" { // which is about a token of somebody else
 				t.Errorf("%s asks for %s", tool.Name, credential)
 			}
 		}
