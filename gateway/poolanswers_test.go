@@ -43,8 +43,15 @@ func (n *nodes) ask(t *testing.T, node int, tool, args string) string {
 	if status != http.StatusOK || strings.Contains(body, `"isError":true`) {
 		t.Fatalf("node %d: %d %s", node, status, body)
 	}
-	n.all[node].Caller.WaitCache()
+	n.settle(t, node)
 	return body
+}
+
+// settle waits until what a node keeps can be found, in the pool too.
+func (n *nodes) settle(t *testing.T, node int) {
+	t.Helper()
+	n.all[node].Caller.WaitCache()
+	pooltest.Settle(t, n.pools[node])
 }
 
 // TestPoolAnswers: what one node keeps others answer with, for the same request with the same
@@ -112,7 +119,7 @@ func TestPoolAnswersOfCallers(t *testing.T) {
 		for node := range n.all {
 			for _, id := range []string{"ann", "bob"} {
 				_, body := post(t, n.all[node].URL("acme"), callBody("get_item", `{"id":1}`), "Authorization", "Bearer slt_"+id)
-				n.all[node].Caller.WaitCache()
+				n.settle(t, node)
 				if strings.Contains(body, "ann") == (id == "bob") || strings.Contains(body, "bob") == (id == "ann") {
 					t.Errorf("node %d answers %s with %s", node, id, body)
 				}

@@ -213,8 +213,8 @@ func TestSignedRequests(t *testing.T) {
 	}
 	bad := map[string]string{`{"headers":{"X-Key":"v"},"more":1}`: "is not a patch", `{"headers":{"X-Fine":"1"},"tokens":{"X-Token":{"handle":1,"prefix":""}}}`: "a token that it has not"}
 	for _, name := range []string{"Host", "content-length", "X-HTTP-Method-Override", "x-forwarded-host", "Forwarded", "X-Original-URL"} {
-		bad[`{"headers":{"X-Fine":"1","`+name+`":"v"}}`] = "which is the connection's"
-		bad[`{"headers":{"X-Fine":"1"},"tokens":{"`+name+`":{"handle":1,"prefix":""}}}`] = "which is the connection's"
+		bad[`{"headers":{"X-Fine":"1","`+name+`":"v"}}`] = "which belongs to the connection or gives the method"
+		bad[`{"headers":{"X-Fine":"1"},"tokens":{"`+name+`":{"handle":1,"prefix":""}}}`] = "which belongs to the connection or gives the method"
 	}
 	for patch, why := range bad {
 		s := &signer{patch: patch}
@@ -229,7 +229,7 @@ func TestSignedRequests(t *testing.T) {
 }
 
 // TestHandles: a plugin gets a handle for each secret that a request carries, of a user name and
-// password the name, and none for a certificate, which is the connection's.
+// password the name, and none for a certificate, which belongs to the connection or gives the method.
 func TestHandles(t *testing.T) {
 	x := exchangeOf(t, nil)
 	x.ready.Auth = authPlugin()
