@@ -23,7 +23,7 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	tools := want[admin.List[toolset.Tool]](w, w.do("GET", path+"/tools", nil), 200)
 	w.renameTool(ts.ID, tools.Items[0].Name, "rejected_name")
 	w.describe(ts.ID, "a rejected text")
-	if a := w.do("PATCH", path, `{"instructions":"not even deployed"}`, "If-Match", "*"); a.StatusCode != http.StatusOK {
+	if a := w.do("PATCH", path, `{"instructions":"not even deployed","answers":{"tokenBudget":900}}`, "If-Match", "*"); a.StatusCode != http.StatusOK {
 		t.Fatalf("patch: %d %s", a.StatusCode, a.body)
 	}
 	rejected := w.get(ts.ID)
@@ -41,9 +41,14 @@ func TestRollbackResetsTheDraft(t *testing.T) {
 	}
 	name := kept.Items[0].Name
 	detail := want[rollout.KeptDraftDetail](w, w.do("GET", path+"/drafts/"+name, nil), 200)
-	for _, part := range []string{"rejected_name", "a rejected text", "not even deployed"} {
+	for _, part := range []string{"rejected_name", "a rejected text", "not even deployed", `"tokenBudget":900`, `"kind":"openapi"`} {
 		if !strings.Contains(string(detail.Document), part) {
 			t.Errorf("what was kept lacks %q: %s", part, detail.Document)
+		}
+	}
+	for _, part := range []string{`\"`, "WorkspaceID", "ToolsetID"} { // a record of the store, or JSON in a string
+		if strings.Contains(string(detail.Document), part) {
+			t.Errorf("what was kept has %q: %s", part, detail.Document)
 		}
 	}
 

@@ -128,7 +128,7 @@ test("a draft is rolled out, and one that was set aside comes back", async ({ pa
   await page.getByRole("button", { name: /^Roll back to revision / }).first().click();
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await page.getByRole("button", { name: /^Show before-revision-/ }).first().click();
-  await expect(dialog.getByRole("region", { name: /^the draft before-revision-/ })).toContainText('"selection": "search"');
+  await expect(dialog.getByRole("region", { name: /^the draft before-revision-/ })).toContainText('"mode": "search"');
   await dialog.getByRole("button", { name: "Close" }).click();
   await page.getByRole("button", { name: /^Restore / }).first().click();
   await dialog.getByRole("button", { name: "Make it the draft" }).click();

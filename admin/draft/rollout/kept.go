@@ -53,7 +53,11 @@ func (r *Room) KeptDraft(ctx context.Context, ws *store.Workspace, id, name stri
 	if err != nil {
 		return nil, err
 	}
-	return &KeptDraftDetail{showKept(row), json.RawMessage(row.Document)}, nil
+	content, err := shownContent(row)
+	if err != nil {
+		return nil, err
+	}
+	return &KeptDraftDetail{showKept(row), content}, nil
 }
 
 // DropKept drops a draft that was kept aside.

@@ -12,6 +12,9 @@ import { Method } from "./method";
 import { problems } from "./problems";
 import { documentQuery } from "./queries";
 
+/** So many rows reach below a window: the list that comes does, and what is under it must not jump out of sight. */
+const BELOW_WINDOW = 30;
+
 /** All operations of the admin API, by what they are about. */
 export function Reference() {
   const document = useQuery(documentQuery);
@@ -28,7 +31,7 @@ export function Reference() {
         </>
       }
     >
-      {document.isError ? <ProblemNote error={document.error} retry={() => void document.refetch()} /> : document.isPending ? <Skeleton /> : <Operations document={document.data} />}
+      {document.isError ? <ProblemNote error={document.error} retry={() => void document.refetch()} /> : document.isPending ? <Skeleton rows={BELOW_WINDOW} /> : <Operations document={document.data} />}
       <CommandLine command={`curl -H "Authorization: Bearer $SLUICE_TOKEN" ${location.origin}/v1/openapi.json`} />
     </Page>
   );
