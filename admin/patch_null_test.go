@@ -59,6 +59,8 @@ func TestNullRestores(t *testing.T) {
 		`{"title":null,"description":null,"enabled":null,"annotations":null,"answers":null}`)
 	f(tool, `{"fixed":{"limit":7}}`, `{"fixed":null}`)
 	f(tool, `{"fixed":{"limit":7}}`, `{"fixed":{"limit":null}}`)
+	f(tool, `{"argumentTexts":{"limit":"How many."}}`, `{"argumentTexts":null}`)
+	f(tool, `{"argumentTexts":{"limit":""}}`, `{"argumentTexts":{"limit":null}}`)
 	w.do("PATCH", tool, `{"annotations":{"openWorldHint":false,"idempotentHint":false}}`)
 	if got := want[toolset.Tool](w, w.do("PATCH", tool, `{"annotations":{"idempotentHint":null}}`), http.StatusOK); got.Annotations.OpenWorld || got.Annotations.Idempotent != of.Annotations.Idempotent {
 		t.Errorf("one annotation of two is restored: %+v, was %+v", got.Annotations, of.Annotations)

@@ -261,7 +261,7 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 		return err
 	}
 	texts := a.TextsOf(t, func(name string) bool { return lists(g.Operation, name) })
-	if e.Texts, err = toolset.RecordTexts(texts, at+"/texts", nil); err != nil {
+	if e.Texts, err = toolset.RecordTexts(texts, at+"/texts"); err != nil {
 		return err
 	}
 	e.Fixed, err = toolset.RecordFixed(t.Fixed, at+"/fixed")

@@ -127,7 +127,7 @@ func patchTool(d *Draft, before []toolset.Tool, in *ToolUpdate, at string) error
 		if err != nil {
 			return err
 		}
-		texts, err := patchedTexts(d, t, in.Texts, at+"/argumentTexts")
+		texts, err := patchedTexts(d, t, &in.PatchTool, at+"/argumentTexts")
 		if err != nil {
 			return err
 		}
@@ -177,20 +177,23 @@ func patchedArguments(d *Draft, t *toolset.Tool, names *[]string, at string) (st
 	if g == nil {
 		return "", request.FieldFault(at, "%s is the tool of a workflow, which says what its arguments are", t.Name)
 	}
-	return toolset.RecordArguments(*names, at, g.Lists)
+	return toolset.RecordArguments(*names, at, g)
 }
 
-// patchedTexts is the record of the descriptions of a tool's arguments after a change; nil
-// changes nothing.
-func patchedTexts(d *Draft, t *toolset.Tool, texts *map[string]string, at string) (string, error) {
-	if texts == nil {
-		return toolset.RecordTexts(t.Texts, at, nil)
+// patchedTexts is the record of the descriptions of a tool's arguments after a change.
+func patchedTexts(d *Draft, t *toolset.Tool, in *PatchTool, at string) (string, error) {
+	next := maps.Clone(t.Texts)
+	if in.untold {
+		next = nil
+	}
+	if len(in.Texts) == 0 {
+		return toolset.RecordTexts(next, at)
 	}
 	_, g := d.Generated(t.Operation)
 	if g == nil {
 		return "", request.FieldFault(at, "%s is the tool of a workflow, which describes its arguments", t.Name)
 	}
-	return toolset.RecordTexts(*texts, at, g.Lists)
+	return toolset.ChangeTexts(next, in.Texts, at, g)
 }
 
 // patchedAnswers is the record of an operation's settings of answers after p; nil
@@ -278,9 +281,10 @@ type PatchTool struct {
 
 	Arguments *[]string `json:"arguments,omitempty" maxItems:"256" doc:"The arguments that clients list besides the required ones, so that definitions cost fewer tokens; body.member is a member of the argument body. What is not listed is not refused. [] lists all."`
 
-	Texts *map[string]string `json:"argumentTexts,omitempty" maxProperties:"256" doc:"All descriptions of arguments that replace generated ones, by name as in arguments; \"\": the argument has none. {} restores what was generated."`
+	Texts map[string]*string `json:"argumentTexts,omitempty" maxProperties:"256" doc:"Descriptions of arguments instead of the generated ones, by name as in arguments; \"\": the argument has none. null restores the generated one. Absent members stay."`
 
 	unfix  bool     // fixed is null: no argument has a fixed value of this tool any more
+	untold bool     // argumentTexts is null: all descriptions are as they were generated
 	unsaid []string // members of annotations that are null: they are as they were generated
 }
 
@@ -291,7 +295,8 @@ func (p *PatchTool) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
-	p.unfix, p.unsaid = slices.Contains(request.Nulls(b), "fixed"), request.Nulls(parts.Annotations)
+	nulls := request.Nulls(b)
+	p.unfix, p.untold, p.unsaid = slices.Contains(nulls, "fixed"), slices.Contains(nulls, "argumentTexts"), request.Nulls(parts.Annotations)
 	return request.UnmarshalPatch(b, (*plain)(p))
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/registry"
@@ -32,9 +33,9 @@ func ShowArguments(record string) []string {
 	return names
 }
 
-// RecordArguments is the stored form of names of arguments; "" for none. takes, which may be nil, reports whether
-// the tool has an argument of that name.
-func RecordArguments(names []string, at string, takes func(name string) bool) (string, error) {
+// RecordArguments is the stored form of names of arguments; "" for none. of, which may be nil, is
+// the tool that has them.
+func RecordArguments(names []string, at string, of *GeneratedTool) (string, error) {
 	if len(names) == 0 {
 		return "", nil
 	}
@@ -42,8 +43,8 @@ func RecordArguments(names []string, at string, takes func(name string) bool) (s
 		return "", err
 	}
 	for i, name := range names {
-		if takes != nil && !takes(name) {
-			return "", noArgument(name, fmt.Sprintf("%s/%d", at, i))
+		if of != nil && !of.Lists(name) {
+			return "", noArgument(of, name, fmt.Sprintf("%s/%d", at, i))
 		}
 	}
 	return store.JSON(names), nil
@@ -69,23 +70,39 @@ func ShowTexts(record string) map[string]string {
 	return texts
 }
 
-// RecordTexts is the stored form of descriptions of arguments; "" for none. takes is as for [RecordArguments].
-func RecordTexts(texts map[string]string, at string, takes func(name string) bool) (string, error) {
+// RecordTexts is the stored form of descriptions of arguments; "" for none.
+func RecordTexts(texts map[string]string, at string) (string, error) {
 	if len(texts) == 0 {
 		return "", nil
 	}
 	if err := registry.ValidateTexts(texts, at); err != nil {
 		return "", err
 	}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if takes != nil && !takes(name) {
-			return "", noArgument(name, at+"/"+strictjson.EscapeToken(name))
-		}
-	}
 	return store.JSON(texts), nil
 }
 
-func noArgument(name, at string) error {
-	return problem.New(problem.InvalidArgument, "there is no argument %.80q", name).At("", 0, 0, at).
-		Fix("name arguments as the input schema of the tool does; a member of the argument body is body.member, one of the objects in its list rows body.rows.member")
+// ChangeTexts is the stored form of descriptions of arguments after a change of some of them:
+// nil restores what was generated. What the tool had an argument for before stays.
+func ChangeTexts(texts map[string]string, change map[string]*string, at string, of *GeneratedTool) (string, error) {
+	next := map[string]string{}
+	maps.Copy(next, texts)
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		if change[name] == nil {
+			delete(next, name)
+			continue
+		}
+		if !of.Lists(name) {
+			return "", noArgument(of, name, at+"/"+strictjson.EscapeToken(name))
+		}
+		next[name] = *change[name]
+	}
+	return RecordTexts(next, at)
+}
+
+func noArgument(of *GeneratedTool, name, at string) error {
+	fault := problem.New(problem.InvalidArgument, "there is no argument %.80q", name).At("", 0, 0, at)
+	if near := nearest.Name(name, of.ArgumentNames()); near != "" {
+		return fault.Fix("did you mean %s?", near)
+	}
+	return fault.Fix("name arguments as the input schema of the tool does; a member of the argument body is body.member, one of the objects in its list rows body.rows.member")
 }

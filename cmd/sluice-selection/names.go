@@ -284,7 +284,7 @@ func (c *catalogue) has(operations []string) bool {
 	})
 }
 
-// entry is the catalogue with the tools of an entry alone, as it names and describes them.
+// entry is the catalogue with the tools of an entry alone, as a toolset made of it has them.
 func (c *catalogue) entry(e *catalog.Entry) (*catalogue, error) {
 	ts := *c.toolset
 	for t, err := range c.toolset.EditedTools(c.connectors) {
@@ -294,12 +294,22 @@ func (c *catalogue) entry(e *catalog.Entry) (*catalogue, error) {
 		edit := registry.ToolEdit{Connector: t.Operation.Connector, Method: t.Operation.Method, Path: t.Operation.Path, Disabled: true}
 		for i := range e.Tools {
 			if x := &e.Tools[i]; x.Method() == edit.Method && x.Path() == edit.Path {
-				edit.Disabled, edit.Name, edit.Description = false, &x.Name, &x.Description
+				chooseAs(&edit, e, x, t.Generated.Lists)
 			}
 		}
 		ts.Tools = append(ts.Tools, edit)
 	}
 	return indexedCatalogue(&ts, c.connectors)
+}
+
+// chooseAs makes edit what the entry says of a tool, as far as the index reads it.
+func chooseAs(edit *registry.ToolEdit, e *catalog.Entry, t *catalog.EntryTool, lists func(name string) bool) {
+	edit.Disabled, edit.Name, edit.Fixed, edit.Arguments, edit.Texts = false, &t.Name, t.Fixed, t.Arguments, e.TextsOf(t, lists)
+	if t.Description != "" {
+		edit.Description, edit.Title = &t.Description, &t.Title // the vendor's title says another name
+	} else if t.Title != "" {
+		edit.Title = &t.Title
+	}
 }
 
 // withExamples are the tools with the requests that an entry has for them, as a toolset

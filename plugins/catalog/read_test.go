@@ -265,6 +265,13 @@ func TestBounds(t *testing.T) {
 		}
 		return out
 	}
+	described := func(n int) map[string]string {
+		out := map[string]string{}
+		for _, name := range texts(n) {
+			out[name] = "Of " + name + "."
+		}
+		return out
+	}
 	letters := func(n int) string { return strings.Repeat("ä", n) }
 	for _, c := range []struct {
 		name  string
@@ -300,6 +307,10 @@ func TestBounds(t *testing.T) {
 		}},
 		{"scopes", maxScopes, func(e *Entry, n int) { e.Authentication[0].ReadOnly = texts(n) }},
 		{"arguments", maxArguments, func(e *Entry, n int) { e.Tools[0].Arguments = texts(n) }},
+		{"texts", maxTexts, func(e *Entry, n int) { e.Texts = described(n) }},
+		{"texts of a tool", maxTexts, func(e *Entry, n int) { e.Tools[0].Texts = described(n) }},
+		{"text", maxText, func(e *Entry, n int) { e.Texts = map[string]string{"id": letters(n)} }},
+		{"name in texts", maxName, func(e *Entry, n int) { e.Texts = map[string]string{letters(n): ""} }},
 		{"fixed", maxFixed, func(e *Entry, n int) {
 			e.Tools[0].Fixed = map[string]json.RawMessage{}
 			for _, name := range texts(n) {

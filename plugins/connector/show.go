@@ -1,6 +1,8 @@
 package connector
 
 import (
+	"iter"
+	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -45,6 +47,32 @@ func lists(s jsonscan.Value, name string) bool {
 	return false
 }
 
+// ArgumentNames are the names that [Head.Lists] knows, those of an argument before those of its members.
+func (h *Head) ArgumentNames() iter.Seq[string] {
+	return func(yield func(string) bool) { eachName(jsonscan.Trusted(h.InputSchema), "", yield) }
+}
+
+// eachName reports whether yield wants more.
+func eachName(s jsonscan.Value, prefix string, yield func(string) bool) bool {
+	for it := s.Get("properties").Members(); it.Next(); {
+		name := prefix + string(it.KeyText(nil))
+		if !yield(name) || !eachName(it.Value(), name+".", yield) {
+			return false
+		}
+	}
+	if items := s.Get("items"); items.Exists() && !eachName(items, prefix, yield) {
+		return false
+	}
+	for _, key := range alternatives {
+		for it := s.Get(key).Elements(); it.Next(); {
+			if !eachName(it.Value(), prefix, yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // Describe returns the head of a tool whose arguments have other descriptions, by names like those of
 // [Head.Show]; "" takes the description away. What the tool does not list is passed over. No texts: h as it is.
 func (h Head) Describe(texts map[string]string) Head {
@@ -56,16 +84,8 @@ func (h Head) Describe(texts map[string]string) Head {
 
 // appendDescribed writes an object schema, or that of a list of objects, whose properties have those descriptions.
 func appendDescribed(dst []byte, schema jsonscan.Value, texts map[string]string) []byte {
-	if items := schema.Get("items"); items.Exists() && !schema.Get("properties").Exists() {
-		return appendWith(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
-			if key == "items" && v.Kind() == jsonscan.Object {
-				return appendDescribed(dst, v, texts)
-			}
-			return append(dst, v.Raw()...)
-		})
-	}
 	whole := schema.Get("properties")
-	return appendProperties(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+	property := func(dst []byte, key string, v jsonscan.Value) []byte {
 		if v.Kind() != jsonscan.Object {
 			return append(dst, v.Raw()...)
 		}
@@ -80,6 +100,25 @@ func appendDescribed(dst []byte, schema jsonscan.Value, texts map[string]string)
 		}
 		if len(members) > 0 {
 			return appendDescribed(dst, v, members)
+		}
+		return append(dst, v.Raw()...)
+	}
+	return appendWith(dst, schema, func(dst []byte, key string, v jsonscan.Value) []byte {
+		switch {
+		case key == "properties":
+			return appendWith(dst, v, property)
+		case key == "items" && v.Kind() == jsonscan.Object:
+			return appendDescribed(dst, v, texts)
+		case slices.Contains(alternatives[:], key):
+			dst = append(dst, '[')
+			n := 0
+			for it := v.Elements(); it.Next(); n++ {
+				if n > 0 {
+					dst = append(dst, ',')
+				}
+				dst = appendDescribed(dst, it.Value(), texts)
+			}
+			return append(dst, ']')
 		}
 		return append(dst, v.Raw()...)
 	})

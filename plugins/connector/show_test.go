@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,7 +72,7 @@ func TestShowDeep(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	const schema = `{"type":"object","properties":{"id":{"description":"The long text.","type":"integer"},"q":{"type":"string"},"any":true,` +
 		`"body":{"type":"object","properties":{"note":{"type":"string","description":"A note."}},"description":"A body."},` +
-		`"rows":{"type":"array","items":{"type":"object","properties":{"description":{"type":"string","description":"Of a row."}}}},"a.b":{}},"required":["id"],` +
+		`"rows":{"type":"array","items":{"type":"object","properties":{"description":{"type":"string","description":"Of a row."}}}},"maybe":{"anyOf":[{"type":"null"},{"type":"array","items":{"properties":{"deep":{"description":"Deep."}}}}]},"a.b":{}},"required":["id"],` +
 		`"anyOf":[{"properties":{"two":{"description":"Two."}}},{"required":["q"]}]}`
 	f := func(texts map[string]string, old, changed string) {
 		t.Helper()
@@ -94,4 +95,26 @@ func TestDescribe(t *testing.T) {
 	f(map[string]string{"rows.description": "of it"}, "Of a row.", "of it")
 	f(map[string]string{"a.b": "both"}, `"a.b":{}`, `"a.b":{"description":"both"}`)
 	f(map[string]string{"two": "2"}, "Two.", "2")
+	f(map[string]string{"maybe.deep": "d"}, "Deep.", "d")
+}
+
+// TestArgumentNames: the names are those that can be listed and described.
+func TestArgumentNames(t *testing.T) {
+	h := Head{InputSchema: []byte(`{"type":"object","properties":{"id":{},"any":true,"a\u002eb":{},"body":{"properties":{"rows":{"type":"array","items":{"properties":{"n":{}}}}}}},` +
+		`"anyOf":[{"properties":{"two":{"anyOf":[{"type":"null"},{"items":{"properties":{"deep":{}}}}]}}},true]}`)}
+	got := slices.Collect(h.ArgumentNames())
+	if want := []string{"id", "any", "a.b", "body", "body.rows", "body.rows.n", "two", "two.deep"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, name := range got {
+		if !h.Lists(name) {
+			t.Errorf("%s is not listed", name)
+		}
+	}
+	for first := range h.ArgumentNames() {
+		if first != "id" {
+			t.Errorf("%s is the first", first)
+		}
+		break
+	}
 }

@@ -51,7 +51,7 @@ func (t *DeclaredToolset) Check() error {
 		if _, err := toolset.RecordArguments(e.Arguments, at+"/arguments", nil); err != nil {
 			return err
 		}
-		if _, err := toolset.RecordTexts(e.Texts, at+"/argumentTexts", nil); err != nil {
+		if _, err := toolset.RecordTexts(e.Texts, at+"/argumentTexts"); err != nil {
 			return err
 		}
 	}

@@ -81,7 +81,7 @@ func (r *Room) importDraft(ctx context.Context, ws *store.Workspace, x *importin
 		if d.Edits[i].Arguments, err = toolset.RecordArguments(e.Arguments, fmt.Sprintf("/tools/%d/arguments", i), nil); err != nil {
 			return nil, err
 		}
-		if d.Edits[i].Texts, err = toolset.RecordTexts(e.Texts, fmt.Sprintf("/tools/%d/argumentTexts", i), nil); err != nil {
+		if d.Edits[i].Texts, err = toolset.RecordTexts(e.Texts, fmt.Sprintf("/tools/%d/argumentTexts", i)); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,18 +25,21 @@ import (
 
 func toolsCommand(cli *command.Session) *cobra.Command {
 	var filter *command.Filter
+	var described []string
 	cmd := &cobra.Command{
-		Use:   "tools TOOLSET [list | get TOOL | enable TOOL|GLOB… | disable TOOL|GLOB… | rename TOOL NEW | describe TOOL TEXT | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
+		Use:   "tools TOOLSET [list | get TOOL | enable TOOL|GLOB… | disable TOOL|GLOB… | rename TOOL NEW | describe TOOL TEXT | describe TOOL --argument NAME=TEXT… | annotate TOOL HINT… | arguments TOOL NAME… | suggest]",
 		Short: "List, choose, rename, describe and annotate the tools of a toolset",
 		Long: "List the tools of a toolset, show one with its arguments, or change what clients list of them. arguments lists only those arguments of\n" +
 			"a tool, besides the required ones, so that its definition costs fewer tokens; a member of the argument\n" +
-			"body is body.member. What is not listed is not refused: to decide a value, use sluice toolset fix.",
+			"body is body.member. What is not listed is not refused: to decide a value, use sluice toolset fix. describe --argument gives an argument another\n" +
+			"text, NAME= takes its text away, and NAME alone restores what was generated.",
 		Example: `  sluice toolset tools petstore
   sluice toolset tools petstore --filter 'enabled:true tokens:>500' --sort -tokens
   sluice toolset tools petstore get add_pet
   sluice toolset tools petstore enable 'list_*' get_pet_by_id
   sluice toolset tools petstore rename get_pet_by_id get_pet
   sluice toolset tools petstore describe get_pet "One pet by its identifier"
+  sluice toolset tools petstore describe find_pets --argument 'limit=At most 50' --argument status=
   sluice toolset tools petstore annotate find_pets read-only
   sluice toolset tools petstore annotate refresh_pets not-read-only idempotent
   sluice toolset tools petstore annotate find_pets generated
@@ -47,6 +51,9 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 			verb, rest := "list", []string(nil)
 			if len(args) > 1 {
 				verb, rest = args[1], args[2:]
+			}
+			if len(described) > 0 && (verb != "describe" || len(rest) != 1) {
+				return exit.Usagef("--argument describes arguments of one tool: sluice toolset tools %s describe TOOL --argument NAME=TEXT", args[0])
 			}
 			switch {
 			case verb == "list" && len(rest) == 0:
@@ -73,12 +80,19 @@ func toolsCommand(cli *command.Session) *cobra.Command {
 					names = []string{}
 				}
 				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Arguments: &names}, "lists "+listed(names))
+			case verb == "describe" && len(described) > 0:
+				texts, err := textsOf(described)
+				if err != nil {
+					return err
+				}
+				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Texts: texts}, "describes "+strings.Join(slices.Sorted(maps.Keys(texts)), ", ")+" differently")
 			case verb == "describe" && len(rest) == 2:
 				return e.patch(cmd.Context(), rest[0], draft.PatchTool{Description: &rest[1]}, "has a new description")
 			}
 			return command.UnknownAction(cmd, args[1:])
 		}),
 	}
+	cmd.Flags().StringArrayVar(&described, "argument", nil, "describe an argument, as NAME=TEXT; may be given several times")
 	filter = command.FilterOf(cmd, "enabled:true tokens:>500", "-tokens,name")
 	return cmd
 }
@@ -89,6 +103,21 @@ func listed(names []string) string {
 		return "all arguments"
 	}
 	return "the required arguments and " + strings.Join(names, ", ")
+}
+
+// textsOf reads descriptions of arguments, NAME=TEXT or NAME alone for what was generated.
+func textsOf(described []string) (map[string]*string, error) {
+	out := map[string]*string{}
+	for _, d := range described {
+		name, text, said := strings.Cut(d, "=")
+		if _, twice := out[name]; twice || name == "" {
+			return nil, exit.Usagef("--argument %q: give each argument once, as NAME=TEXT", d)
+		}
+		if out[name] = nil; said {
+			out[name] = &text
+		}
+	}
+	return out, nil
 }
 
 // annotationsOf reads hints: read-only, destructive, idempotent and open-world, each
