@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 )
@@ -33,7 +34,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type Cache struct {
 	wazero.CompilationCache
 	dir string
-	mu  sync.Mutex // held while files are looked at
+
+	mu     sync.Mutex // held while files are looked at
+	sealed time.Time  // when the directories had last changed before all files got a checksum
 }
 
 // Open opens the cache in a directory, which it makes. It fails when the directory cannot
@@ -104,6 +107,10 @@ func (c *Cache) check() (removed int, err error) {
 func (c *Cache) seal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	changed := c.changed()
+	if changed.Equal(c.sealed) {
+		return // a thousand plugins of a warm cache are one look at its files
+	}
 	_ = c.each(func(file string) error {
 		if _, err := os.Lstat(file + sumEnding); err == nil {
 			return nil
@@ -113,6 +120,18 @@ func (c *Cache) seal() {
 		}
 		return nil
 	})
+	c.sealed = changed
+}
+
+// changed is when the directory, or one in it, last got or lost a file.
+func (c *Cache) changed() (last time.Time) {
+	in, _ := filepath.Glob(filepath.Join(c.dir, "*"))
+	for _, path := range append(in, c.dir) {
+		if d, err := os.Stat(path); err == nil && d.IsDir() && d.ModTime().After(last) {
+			last = d.ModTime()
+		}
+	}
+	return last
 }
 
 // each calls f with every file of native code. Those that are being written end in .tmp.
