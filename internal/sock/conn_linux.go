@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 	"syscall"
-	"unsafe"
 )
 
 // maxPiece is read or written by one system call: the collector waits for the end of one
@@ -86,7 +85,7 @@ func (h *half) do(op string, p []byte, c *Conn, wait func(func(uintptr) bool) er
 
 // read makes one read of what is there; false: there is nothing yet.
 func (h *half) read(fd uintptr) bool {
-	n, errno := transfer(syscall.SYS_READ, fd, h.buf)
+	n, errno := read(fd, h.buf)
 	if errno == syscall.EAGAIN {
 		return false
 	}
@@ -99,7 +98,7 @@ func (h *half) read(fd uintptr) bool {
 // write writes as much as there is room for; false: some is left.
 func (h *half) write(fd uintptr) bool {
 	for h.n < len(h.buf) {
-		n, errno := transfer(syscall.SYS_WRITE, fd, h.buf[h.n:min(len(h.buf), h.n+maxPiece)])
+		n, errno := write(fd, h.buf[h.n:min(len(h.buf), h.n+maxPiece)])
 		switch errno {
 		case 0:
 			h.n += n
@@ -111,21 +110,4 @@ func (h *half) write(fd uintptr) bool {
 		}
 	}
 	return true
-}
-
-// transfer makes the system call for b, which is not empty. The descriptor is one of those
-// of package net, which never block.
-func transfer(call, fd uintptr, b []byte) (int, syscall.Errno) {
-	for {
-		var n uintptr
-		var errno syscall.Errno
-		if watch.unseen() {
-			n, _, errno = syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) //nolint:gosec // b lives until the call returns, as package unsafe says of this form
-		} else {
-			n, _, errno = syscall.Syscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) //nolint:gosec // as above
-		}
-		if errno != syscall.EINTR {
-			return int(n), errno
-		}
-	}
 }
