@@ -86,6 +86,7 @@ func (r *reading) pattern(i int) bool {
 		case depth == 0 && r.is(i, ",", "}"):
 			if name != "" {
 				r.argument(name, optional)
+				r.out.local(r.localName(i-1, name), name)
 			}
 			if r.is(i, "}") {
 				return true
@@ -106,6 +107,22 @@ func (r *reading) pattern(i int) bool {
 		first = false
 	}
 	return false
+}
+
+// localName is what a member of a pattern that ends at i is called in the script: d of {c: d}.
+func (r *reading) localName(i int, name string) string {
+	if w := r.word(i); w != "" && r.is(i-1, ":") {
+		return w
+	}
+	return name
+}
+
+// local notes what an argument is called in the script.
+func (o *Script) local(as, name string) {
+	if o.locals == nil {
+		o.locals = map[string]string{}
+	}
+	o.locals[as] = name
 }
 
 // parameter reads what a script that is one function takes: async ({id, n = 2}) => …, or

@@ -38,7 +38,8 @@ type Script struct {
 	Arguments     []Argument
 	OpenArguments bool
 
-	own string // what a script that is one function calls its arguments
+	own    string            // what a script that is one function calls its arguments
+	locals map[string]string // what it calls one of them, and the name of that
 }
 
 // Find reads a script.
@@ -69,6 +70,8 @@ func (o *Script) find(code string, from, to, depth int) {
 		case i == r.parameterAt:
 		case t.text == "args" || t.text == o.own:
 			r.use(i)
+		case o.locals[t.text] != "" && r.asked(i, i+1):
+			r.argument(o.locals[t.text], true)
 		}
 	}
 	if depth >= maxTemplates {
