@@ -22,6 +22,11 @@ type setAccessInput struct {
 	Body access.AccessSettings
 }
 
+type pauseInput struct {
+	ToolsetInput
+	Body *access.PauseRequest
+}
+
 type newAccessTokenInput struct {
 	ToolsetInput
 	Body access.NewAccessToken
@@ -71,6 +76,15 @@ func registerAccess(s *Server) {
 		return accessAnswer(ctx, s, ws, ts)
 	})
 	register(s, huma.Operation{
+		OperationID: "pause-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/pause", Summary: "Pause a toolset", Tags: []string{"toolsets"},
+		Description: "The toolset URL answers every caller with 503 and the reason, and open streams end, at once and without a new revision. The draft can be changed, " +
+			"tested, previewed and deployed meanwhile. Pausing again replaces the reason.",
+	}, of(s, pause))
+	register(s, huma.Operation{
+		OperationID: "resume-toolset", Method: http.MethodPost, Path: "/v1/toolsets/{id}/resume", Summary: "Resume a paused toolset", Tags: []string{"toolsets"},
+		Description: "Callers are let in again, as before the pause. Does nothing where the toolset is not paused.",
+	}, of(s, resume))
+	register(s, huma.Operation{
 		OperationID: "create-access-token", Method: http.MethodPost, Path: tokensPath, Summary: "Create an access token", Tags: tags,
 		DefaultStatus: http.StatusCreated,
 		Description:   "The answer is the only time the token is shown. It opens this toolset URL and nothing of this API.",
@@ -101,6 +115,35 @@ func registerAccess(s *Server) {
 		}
 		return nil, s.access.RevokeToken(ctx, ws, ts, in.Token)
 	})
+}
+
+func pause(ctx context.Context, s *Server, in *pauseInput) (*toolsetOutput, error) {
+	req := access.PauseRequest{}
+	if in.Body != nil {
+		req = *in.Body
+	}
+	return s.withToolset(ctx, in.ID, func(ws *store.Workspace, ts *store.Toolset) error { return s.access.Pause(ctx, ws, ts, req) })
+}
+
+func resume(ctx context.Context, s *Server, in *ToolsetInput) (*toolsetOutput, error) {
+	return s.withToolset(ctx, in.ID, func(ws *store.Workspace, ts *store.Toolset) error { return s.access.Resume(ctx, ws, ts) })
+}
+
+// withToolset does what do does to a toolset, and answers with the toolset.
+func (s *Server) withToolset(ctx context.Context, id string, do func(*store.Workspace, *store.Toolset) error) (*toolsetOutput, error) {
+	ws := s.workspace(ctx)
+	ts, err := ws.FindToolset(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := do(ws, ts); err != nil {
+		return nil, err
+	}
+	d, err := s.drafts.Load(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.toolsetAnswer(ctx, ws, d)
 }
 
 func listAccessTokens(ctx context.Context, s *Server, in *accessTokensInput) (*listOutput[access.AccessToken], error) {

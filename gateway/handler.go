@@ -569,7 +569,8 @@ func answer(rc *fasthttp.RequestCtx, status int, text string) {
 	rc.SetStatusCode(status)
 	if path := rc.Path(); len(path) == 1 || bytes.HasPrefix(path, []byte("/t/")) || bytes.HasPrefix(path, []byte(PreviewPath)) {
 		rc.SetContentType("application/problem+json")
-		rc.SetBodyString(`{"status":` + strconv.Itoa(status) + `,"title":"` + fasthttp.StatusMessage(status) + `","detail":"` + text + `"}`)
+		body := jsonscan.AppendStringOf([]byte(`{"status":`+strconv.Itoa(status)+`,"title":"`+fasthttp.StatusMessage(status)+`","detail":`), text)
+		rc.SetBody(append(body, '}'))
 		return
 	}
 	rc.SetContentType("text/plain; charset=utf-8")

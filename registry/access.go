@@ -29,6 +29,9 @@ const (
 	MaxConcurrent = 100_000
 	// MaxRequestBytes a limit may allow; the gateway's own limit may be lower.
 	MaxRequestBytes = 64 << 20
+	// MaxPauseReason is the length in characters of why a toolset is paused: a sentence
+	// that every refused caller reads.
+	MaxPauseReason = 200
 )
 
 // Ways a toolset URL is opened.
@@ -61,6 +64,14 @@ type AccessDocument struct {
 	// Capture says of which calls the log keeps arguments and answers, redacted:
 	// CaptureErrors or CaptureAll. Empty: of none.
 	Capture string `json:"capture,omitempty"`
+	// Paused refuses every caller. nil: the member is absent, so that gateways of a version
+	// before pauses read the document; with one they refuse it, and serve on.
+	Paused *Pause `json:"paused,omitempty"`
+}
+
+// Pause is why a toolset serves nobody for now.
+type Pause struct {
+	Reason string `json:"reason,omitempty"` // for callers who are let in otherwise; at most MaxPauseReason characters
 }
 
 // TokenGrant is one access token: its hash and what it may do.
@@ -113,6 +124,9 @@ func (d *AccessDocument) Validate() error {
 	f.check(len(d.Tokens) <= MaxAccessTokens, "/tokens", "%d tokens are more than %d", len(d.Tokens), MaxAccessTokens)
 	d.Limits.validate(f, "/limits")
 	f.check(validCapture(d.Capture), "/capture", "capture %.80q is none of off, errors, all", d.Capture)
+	if d.Paused != nil {
+		f.text("/paused/reason", d.Paused.Reason, 0, MaxPauseReason)
+	}
 	ids, hashes := make(map[string]bool, len(d.Tokens)), make(map[string]bool, len(d.Tokens))
 	for i := range d.Tokens {
 		if f.full() {

@@ -25,6 +25,7 @@ type ToolsetAccess struct {
 	Settings  string `bun:"settings"` // JSON; its form is package admin's
 	Digest    string `bun:"digest"`   // of the signed document that releases name
 	Capture   string `bun:"capture"`  // registry.CaptureErrors, CaptureAll; empty: off
+	Paused    string `bun:"paused"`   // JSON; its form is package access's; empty: the toolset serves
 	UpdatedAt Time   `bun:"updated_at"`
 }
 

@@ -10,6 +10,7 @@ var (
 	ToolsetList = spec(newest,
 		word("status", "CASE WHEN live_revision > 0 THEN 'live' ELSE 'draft' END", "draft", "live").Unsorted(),
 		listing.Field{Name: "changed", Kind: listing.Bool, Column: "CASE WHEN live_revision > 0 AND live_digest <> draft_digest THEN 1 ELSE 0 END", NoSort: true},
+		listing.Field{Name: "paused", Kind: listing.Bool, Column: isPaused, NoSort: true},
 		text("name", "name"), text("slug", "slug"), text("description", "description").Unsorted(), label,
 		number("enabledTools", "enabled_tools"), number("revision", "live_revision"), word("connector", "connector"),
 		word("source", "source_kind", "openapi", "mcp"), word("profile", "profile"), created, updated)
@@ -80,6 +81,9 @@ const nameOfResource = `COALESCE((SELECT slug FROM toolsets WHERE workspace_id =
 	(SELECT name FROM api_tokens WHERE workspace_id = audit.workspace_id AND id = audit.resource),
 	(SELECT name FROM edges WHERE workspace_id = audit.workspace_id AND id = audit.resource),
 	(SELECT name FROM connector_requests WHERE workspace_id = audit.workspace_id AND id = audit.resource), '')`
+
+// isPaused says whether a toolset is paused.
+const isPaused = `CASE WHEN EXISTS (SELECT 1 FROM toolset_access WHERE workspace_id = toolset.workspace_id AND toolset_id = toolset.id AND paused <> '') THEN 1 ELSE 0 END`
 
 func spec(order []listing.Order, fields ...listing.Field) *listing.Spec {
 	return &listing.Spec{Fields: fields, Default: order}

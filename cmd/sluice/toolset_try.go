@@ -156,7 +156,10 @@ func (a *app) printTest(w io.Writer, slug string, t *admin.TestAnswer, show bool
 	if show && t.Answer != "" {
 		fmt.Fprintln(w, terminal.SafeText(t.Answer))
 	}
-	if t.Deployed {
+	switch {
+	case t.Deployed && t.Toolset.Paused != nil:
+		fmt.Fprintf(w, "✓ %s is deployed, and paused\n  next   sluice toolset resume %[1]s\n", t.Toolset.Slug)
+	case t.Deployed:
 		fmt.Fprintf(w, "✓ %s is live: %s\n", t.Toolset.Slug, t.Toolset.URL)
 	}
 }

@@ -23,6 +23,7 @@ type Policy struct {
 	mode   string
 	limits *limiter // of all callers together; nil: none
 	bytes  int      // largest request body; 0: the gateway's
+	paused *Refusal // of everybody; nil: it serves
 
 	open   *grant                       // mode none
 	tokens map[[sha256.Size]byte]*grant // mode token
@@ -59,6 +60,9 @@ func Compile(a registry.Access, doc *registry.AccessDocument, toolset string, ke
 	p := &Policy{mode: doc.Mode, limits: newLimiter(doc.Limits, prev.limiterOf(), toolset, shared)}
 	if doc.Limits != nil {
 		p.bytes = doc.Limits.RequestBytes
+	}
+	if doc.Paused != nil {
+		p.paused = pausedRefusal(doc.Paused.Reason)
 	}
 	switch doc.Mode {
 	case registry.AccessNone:
@@ -127,13 +131,14 @@ const (
 	TooManyAtOne Reason = "concurrency" // 429
 	TooLarge     Reason = "size"        // 413
 	NoKeys       Reason = "no_keys"     // 503
+	Paused       Reason = "paused"      // 503
 )
 
 // Refusal is how a request is turned away.
 type Refusal struct {
 	Status    int
 	Reason    Reason
-	Text      string // for people, without quotes
+	Text      string // for people
 	Challenge string // WWW-Authenticate; "": none
 	Retry     int    // Retry-After in seconds; 0: none
 }
@@ -150,6 +155,16 @@ type Pass struct {
 // TooLargeRefusal refuses a body that is larger than the toolset or its caller may send.
 var TooLargeRefusal = &Refusal{Status: 413, Reason: TooLarge, Text: "the request body is larger than this toolset or token allows"}
 
+// pausedRefusal turns away callers of a paused toolset, once they showed who they are:
+// the reason is not for everybody who finds the URL.
+func pausedRefusal(reason string) *Refusal {
+	text := "this toolset is paused by its operators"
+	if reason != "" {
+		text += ": " + reason
+	}
+	return &Refusal{Status: 503, Reason: Paused, Text: text}
+}
+
 // Admit decides on a request with this Authorization header and a body of size
 // bytes; 0 when that is not known ahead, and [Pass.MaxRequest] is to be kept while it
 // is read. It needs nothing of the body. resource is the toolset URL as the client wrote it and metadata the URL
@@ -160,6 +175,9 @@ func (p *Policy) Admit(ctx context.Context, authorization []byte, size int, reso
 	g, refusal := p.identify(ctx, authorization, resource, metadata)
 	if refusal != nil {
 		return Pass{}, refusal
+	}
+	if p.paused != nil {
+		return Pass{}, p.paused
 	}
 	if most := least(p.bytes, g.bytes); most > 0 && size > most {
 		return Pass{}, TooLargeRefusal
@@ -304,7 +322,7 @@ func (p Pass) MayCall(tool, metadata string) *Refusal {
 // not be left.
 func (p *Policy) Renew(pass Pass) (now Pass, valid, same bool) {
 	g := pass.grant
-	if p == nil || g == nil || p.mode != pass.policy.mode || !g.expires.IsZero() && !time.Now().Before(g.expires) {
+	if p == nil || g == nil || p.paused != nil || p.mode != pass.policy.mode || !g.expires.IsZero() && !time.Now().Before(g.expires) {
 		return Pass{}, false, false
 	}
 	switch p.mode {

@@ -548,3 +548,35 @@ func TestPatternsOfItems(t *testing.T) {
 	f("resource:*", "resource:file:///a/b", true)
 	f("*/*", "a/b", true)
 }
+
+// TestPaused: nobody is let in or stays, and only who would be let in reads why.
+func TestPaused(t *testing.T) {
+	for _, mode := range []string{registry.AccessNone, registry.AccessToken} {
+		doc := &registry.AccessDocument{Mode: mode}
+		if mode == registry.AccessToken {
+			doc.Tokens = []registry.TokenGrant{tokenGrant("act_1", "slt_right")}
+		}
+		open := compile(t, doc, nil, nil)
+		pass, refusal := admit(t, open, "Bearer slt_right")
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+		doc.Paused = &registry.Pause{Reason: `"moving"`}
+		p := compile(t, doc, nil, open)
+		if _, valid, _ := p.Renew(pass); valid {
+			t.Errorf("mode %s: a stream outlasts the pause", mode)
+		}
+		pass.Leave()
+		_, refusal = admit(t, p, "Bearer slt_right")
+		if refusal == nil || refusal.Status != 503 || refusal.Reason != Paused || refusal.Text != `this toolset is paused by its operators: "moving"` {
+			t.Errorf("mode %s: %+v", mode, refusal)
+		}
+		if _, refusal = admit(t, p, "Bearer slt_wrong"); mode == registry.AccessToken && (refusal == nil || refusal.Status != 401) {
+			t.Errorf("a wrong token: %+v", refusal)
+		}
+		doc.Paused = nil
+		if _, refusal = admit(t, compile(t, doc, nil, p), "Bearer slt_right"); refusal != nil {
+			t.Errorf("mode %s, resumed: %+v", mode, refusal)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/admin/draft/rollout"
 	"github.com/sluicegate/sluice/admin/login/credential"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/admin/toolset/access"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -39,6 +40,7 @@ type Toolset struct {
 	Learn          bool                       `json:"learn,omitempty" doc:"Searches that a successful call follows become examples of its tool."`
 	Selection      string                     `json:"selection" enum:"all,use-case,search,code" doc:"Which tools clients list."`
 	Access         Access                     `json:"access"`
+	Paused         *access.Paused             `json:"paused,omitempty" doc:"Every caller is refused; absent: it serves."`
 	ToolCount      int                        `json:"toolCount" doc:"Tools of all connectors."`
 	EnabledTools   int                        `json:"enabledTools" doc:"Tools that agents see."`
 	Methods        []credential.AuthMethod    `json:"authenticationMethods" doc:"Detected in the specification's security schemes."`

@@ -62,6 +62,9 @@ func (r *Room) Toolset(ctx context.Context, records Records, d *draft.Draft) (To
 	if d.Toolset.LiveRevision > 0 {
 		t.Status = "live"
 	}
+	if t.Paused, err = access.PausedOf(open); err != nil {
+		return Toolset{}, err
+	}
 	if d.Toolset.CacheSeconds > 0 {
 		t.Cache = &CachePolicy{TTLSeconds: int(d.Toolset.CacheSeconds)}
 	}

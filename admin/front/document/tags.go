@@ -17,7 +17,7 @@ var tags = []struct {
 	{"Releases", "Test, preview, deploy and roll back.", []string{"toolsets/test", "toolsets/preview", "toolsets/deploy", "toolsets/rollback", "toolsets/rollouts", "toolsets/revisions", "releases"}},
 	{"Sources", "Specifications and MCP servers that change: refresh, schedule, accept.", []string{"toolsets/refresh", "toolsets/schedule", "toolsets/changes", "mcp"}},
 	{"Authentication", "Credentials for upstreams, logins, and where they may be sent.", []string{"toolsets/authentication", "toolsets/origins"}},
-	{"Access", "Who may open a toolset URL.", []string{"toolsets/access", "toolsets/access-tokens", "grants"}},
+	{"Access", "Who may open a toolset URL, and pauses.", []string{"toolsets/access", "toolsets/access-tokens", "toolsets/pause", "toolsets/resume", "grants"}},
 	{"Domains", "Host names of toolsets and workspaces, and their certificates.", []string{"toolsets/domains", "domains"}},
 	{"Connectors", "Connectors, the catalog, and requests for new ones.", []string{"toolsets/connectors", "toolsets/catalog-update", "connectors", "catalog", "connector-requests"}},
 	{"Plugins", "Third-party plugins and the keys of their publishers.", []string{"toolsets/plugins", "plugins", "publisher-keys"}},

@@ -164,10 +164,17 @@ func showAccessToken(row *store.AccessToken, now time.Time) (AccessToken, error)
 	return t, nil
 }
 
-// accessDocument makes the document that gateways obey.
-func accessDocument(ts *store.Toolset, s AccessSettings, tokens []store.AccessToken) (*registry.AccessDocument, error) {
+// accessDocument makes the document that gateways obey of a record, whose settings are s.
+func accessDocument(ts *store.Toolset, row *store.ToolsetAccess, s AccessSettings, tokens []store.AccessToken) (*registry.AccessDocument, error) {
 	d := &registry.AccessDocument{
-		FormatVersion: registry.AccessFormat, Workspace: ts.WorkspaceID, Toolset: ts.ID, Mode: s.Mode, Limits: s.Limits.grant(),
+		FormatVersion: registry.AccessFormat, Workspace: ts.WorkspaceID, Toolset: ts.ID, Mode: s.Mode, Limits: s.Limits.grant(), Capture: row.Capture,
+	}
+	paused, err := PausedOf(row)
+	if err != nil {
+		return nil, err
+	}
+	if paused != nil {
+		d.Paused = &registry.Pause{Reason: paused.Reason}
 	}
 	if s.Mode == registry.AccessToken {
 		for i := range tokens {
@@ -199,6 +206,7 @@ type accessChange struct {
 	action        string
 	settings      *AccessSettings    // the new ones; nil: they stay
 	capture       *string            // what the call log keeps; nil: it stays
+	paused        *string            // store.ToolsetAccess.Paused; nil: it stays
 	add           *store.AccessToken // a new token; nil: none
 	revoke        string             // id of the token that ends; "": none
 	before, after any
@@ -250,11 +258,13 @@ func (r *Room) try(ctx context.Context, ws *store.Workspace, ts *store.Toolset, 
 	if c.capture != nil {
 		row.Capture = *c.capture
 	}
-	doc, err := accessDocument(ts, settings, valid)
+	if c.paused != nil {
+		row.Paused = *c.paused
+	}
+	doc, err := accessDocument(ts, row, settings, valid)
 	if err != nil {
 		return err
 	}
-	doc.Capture = row.Capture
 	// A document that no record names harms nobody.
 	digest, err := r.Publisher.Access(ctx, repositoryOf(ts), doc)
 	if err != nil {
@@ -524,11 +534,10 @@ func (r *Room) Sign(ctx context.Context, ws *store.Workspace, ts *store.Toolset)
 	if err != nil {
 		return false, err
 	}
-	doc, err := accessDocument(ts, settings, valid)
+	doc, err := accessDocument(ts, row, settings, valid)
 	if err != nil {
 		return false, err
 	}
-	doc.Capture = row.Capture
 	digest, err := r.Publisher.Access(ctx, repositoryOf(ts), doc)
 	if err != nil || string(digest) == row.Digest {
 		return true, err

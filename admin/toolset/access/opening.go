@@ -51,7 +51,8 @@ func (r *Room) Opening(ctx context.Context, ws *store.Workspace, ts *store.Tools
 		},
 	}
 	settings := AccessSettings{Mode: registry.AccessToken}
-	doc, err := accessDocument(ts, settings, []store.AccessToken{*o.token})
+	row := &store.ToolsetAccess{ToolsetID: ts.ID, Mode: settings.Mode, Settings: store.JSON(settings)}
+	doc, err := accessDocument(ts, row, settings, []store.AccessToken{*o.token})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,8 @@ func (r *Room) Opening(ctx context.Context, ws *store.Workspace, ts *store.Tools
 	if err != nil {
 		return nil, err
 	}
-	o.access = &store.ToolsetAccess{ToolsetID: ts.ID, Mode: settings.Mode, Settings: store.JSON(settings), Digest: string(digest)}
+	row.Digest = string(digest)
+	o.access = row
 	return o, nil
 }
 

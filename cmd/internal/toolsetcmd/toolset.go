@@ -23,7 +23,7 @@ import (
 // Command is "sluice toolset", with more commands below it.
 func Command(cli *command.Session, more ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: "toolset", Aliases: []string{"toolsets", "ts"}, Short: "List, inspect, test, deploy and delete toolsets"}
-	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), setCommand(cli), urlCommand(cli), toolsCommand(cli), itemsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), refreshCommand(cli), diffCommand(cli),
+	cmd.AddCommand(toolsets.List(cli, "List toolsets"), getCommand(cli), setCommand(cli), urlCommand(cli), toolsCommand(cli), itemsCommand(cli), suggestCommand(cli), optimizeCommand(cli), fixCommand(cli), learnedCommand(cli), deployCommand(cli), pauseCommand(cli), resumeCommand(cli), refreshCommand(cli), diffCommand(cli),
 		deleteCommand(cli), authCommand(cli), accessCommand(cli), labelsCommand(cli))
 	cmd.AddCommand(rollbackCommand(cli), historyCommand(cli), draftCommand(cli), previewCommand(cli), scheduleCommand(cli), acceptCommand(cli), originsCommand(cli), rolloutCommand(cli))
 	cmd.AddCommand(more...)
@@ -64,10 +64,14 @@ var toolsets = command.Resource[view.Toolset]{
 	Columns: []terminal.Column[view.Toolset]{
 		{Header: "name", Value: func(t view.Toolset) string { return t.Slug }},
 		{Header: "status", Value: func(t view.Toolset) string {
-			if t.Status == "live" && t.Changed {
-				return "live, changed"
+			status := t.Status
+			if t.Paused != nil {
+				status = "paused"
 			}
-			return t.Status
+			if t.Status == "live" && t.Changed {
+				status += ", changed"
+			}
+			return status
 		}},
 		{Header: "tools", Value: func(t view.Toolset) string {
 			if t.EnabledTools == t.ToolCount {
@@ -118,6 +122,9 @@ func printToolset(w io.Writer, t *view.ToolsetDetail) {
 	row("Slug", t.Slug)
 	row("Description", terminal.FirstSentence(t.Description))
 	row("Status", t.Status)
+	if t.Paused != nil {
+		row("Paused", pauseText(t.Paused))
+	}
 	row("Toolset URL", t.URL)
 	if t.Revision > 0 {
 		row("Revision", strconv.FormatUint(t.Revision, 10)+"  "+terminal.ShortDigest(t.LiveDigest))

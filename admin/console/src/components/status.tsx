@@ -1,4 +1,4 @@
-import { AlertTriangle, CheckCircle2, Circle, KeyRound, Pencil, XCircle } from "lucide-react";
+import { AlertTriangle, CheckCircle2, Circle, CirclePause, KeyRound, Pencil, XCircle } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Schemas } from "../lib/api";
 import { credentialState } from "../lib/credential";
@@ -22,11 +22,11 @@ export function Badge({ tone, children, Icon = tones[tone].Icon }: { tone: Tone;
   );
 }
 
-export function ToolsetStatus({ toolset }: { toolset: Pick<Schemas["Toolset"], "status" | "changed"> }) {
+export function ToolsetStatus({ toolset }: { toolset: Pick<Schemas["Toolset"], "status" | "changed" | "paused"> }) {
   if (toolset.status === "draft") return <Badge tone="plain" Icon={Pencil}>Draft</Badge>;
   return (
     <span className="inline-flex flex-wrap gap-1">
-      <Badge tone="ok">Live</Badge>
+      {toolset.paused ? <Badge tone="warn" Icon={CirclePause}>Paused</Badge> : <Badge tone="ok">Live</Badge>}
       {toolset.changed ? <Badge tone="plain" Icon={Pencil}>Draft changed</Badge> : null}
     </span>
   );

@@ -4,6 +4,8 @@ export interface Column<T> {
   name: string;
   /** Numbers stand at the right. */
   number?: boolean;
+  /** The name is for screen readers only. */
+  quiet?: boolean;
   /** Left out where the window is narrow. */
   wide?: boolean;
   cell: (row: T) => ReactNode;
@@ -26,7 +28,7 @@ export function Table<T>({ label, columns, rows, id }: Props<T>) {
           <tr className="border-b border-line">
             {columns.map((c) => (
               <th key={c.name} scope="col" className={`px-4 py-2 text-[0.86rem] font-medium whitespace-nowrap text-muted ${place(c)}`}>
-                {c.name}
+                {c.quiet ? <span className="sr-only">{c.name}</span> : c.name}
               </th>
             ))}
           </tr>

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { Button } from "../components/button";
 import { CommandLine } from "../components/copy";
 import { CreateToolset, NoToolsets } from "../components/empty";
-import { SearchField } from "../components/field";
+import { SearchField, Select } from "../components/field";
 import { Card, Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
 import { Skeleton } from "../components/skeleton";
@@ -12,9 +12,20 @@ import { AuthState, ToolsetStatus } from "../components/status";
 import { Table, type Column } from "../components/table";
 import type { Schemas } from "../lib/api";
 import { ago, count, date, percent, saved } from "../lib/format";
+import { credentialState } from "../lib/credential";
 import { toolsetsQuery, usageQuery } from "../lib/queries";
+import { useCan } from "../lib/session";
+import { PauseButtons } from "./toolset/pause";
 
 type Toolset = Schemas["Toolset"];
+
+const states: Record<string, { name: string; is: (t: Toolset) => boolean }> = {
+  live: { name: "Live", is: (t) => t.status === "live" && !t.paused },
+  paused: { name: "Paused", is: (t) => Boolean(t.paused) },
+  draft: { name: "Draft", is: (t) => t.status === "draft" },
+  changed: { name: "Draft changed", is: (t) => t.changed },
+  credential: { name: "Credential does not work", is: (t) => ["failing", "expired", "login_required"].includes(credentialState(t.connectors)) },
+};
 
 const columns = (usage: Map<string, Schemas["UsageNumbers"]>): Column<Toolset>[] => [
   {
@@ -40,10 +51,27 @@ const columns = (usage: Map<string, Schemas["UsageNumbers"]>): Column<Toolset>[]
 export function Toolsets() {
   const toolsets = useInfiniteQuery(toolsetsQuery);
   const usage = useQuery(usageQuery());
+  const editor = useCan("editor");
   const [word, setWord] = useState("");
+  const [state, setState] = useState("");
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const items = toolsets.data?.pages.flatMap((p) => p.items) ?? [];
   const wanted = word.trim().toLowerCase();
-  const shown = items.filter((t) => `${t.name} ${t.slug} ${t.status}`.toLowerCase().includes(wanted));
+  const shown = items.filter((t) => `${t.name} ${t.slug} ${t.status}`.toLowerCase().includes(wanted) && (states[state]?.is(t) ?? true));
+  const picked = shown.filter((t) => chosen.has(t.id));
+  const pick: Column<Toolset> = {
+    name: "Choose",
+    quiet: true,
+    cell: (t) => (
+      <input
+        type="checkbox"
+        className="size-4 accent-(--accent)"
+        aria-label={`Choose ${t.name}`}
+        checked={chosen.has(t.id)}
+        onChange={(e) => setChosen(new Set(e.target.checked ? [...chosen, t.id] : [...chosen].filter((id) => id !== t.id)))}
+      />
+    ),
+  };
   const numbers = new Map((usage.data?.groups ?? []).map((g) => [g.toolsetId ?? "", g.totals]));
 
   return (
@@ -53,13 +81,22 @@ export function Toolsets() {
       {toolsets.data && items.length === 0 ? <NoToolsets /> : null}
       {items.length > 0 ? (
         <Card flush>
-          <div className="border-b border-line p-3">
+          <div className="flex flex-wrap items-center gap-2 border-b border-line p-3">
             <SearchField label="Filter by name or status" value={word} onChange={(e) => setWord(e.target.value)} />
+            <Select label="Status" hidden value={state} onChange={(e) => setState(e.target.value)}>
+              <option value="">Any status</option>
+              {Object.entries(states).map(([id, { name }]) => (
+                <option key={id} value={id}>
+                  {name}
+                </option>
+              ))}
+            </Select>
+            {picked.length > 0 ? <PauseButtons toolsets={picked} done={() => setChosen(new Set())} /> : null}
           </div>
           {shown.length > 0 ? (
-            <Table label="Toolsets" columns={columns(numbers)} rows={shown} id={(t) => t.id} />
+            <Table label="Toolsets" columns={[...(editor ? [pick] : []), ...columns(numbers)]} rows={shown} id={(t) => t.id} />
           ) : (
-            <p className="p-4 text-muted">None of the {items.length} toolsets that are loaded has “{word}” in it.</p>
+            <p className="p-4 text-muted">None of the {items.length} toolsets that are loaded is like that.</p>
           )}
           {toolsets.hasNextPage ? (
             <div className="border-t border-line p-3">

@@ -4,19 +4,13 @@ import { Bell, Boxes, ChartColumn, FlaskConical, Home, Library, LogOut, Puzzle, 
 import { useState } from "react";
 import { Button } from "../components/button";
 import { Select } from "../components/field";
+import { can } from "../lib/roles";
 import { closeSession, type Session } from "../lib/session";
+import { places, type Place } from "../lib/shortcuts";
 import { readTheme, writeTheme, type Theme } from "../lib/theme";
+import { Menu } from "./menu";
 
-const pages = [
-  { to: "/", name: "Home", Icon: Home, exact: true },
-  { to: "/toolsets", name: "Toolsets", Icon: Boxes, exact: false },
-  { to: "/playground", name: "Playground", Icon: FlaskConical, exact: false },
-  { to: "/catalog", name: "Catalog", Icon: Library, exact: false },
-  { to: "/plugins", name: "Plugins", Icon: Puzzle, exact: false },
-  { to: "/analytics", name: "Analytics", Icon: ChartColumn, exact: false },
-  { to: "/alerts", name: "Alerts", Icon: Bell, exact: false },
-  { to: "/settings", name: "Settings", Icon: Settings, exact: false },
-] as const;
+const icons = { "/": Home, "/toolsets": Boxes, "/playground": FlaskConical, "/catalog": Library, "/plugins": Puzzle, "/analytics": ChartColumn, "/alerts": Bell, "/settings": Settings } as const satisfies Record<Place, typeof Home>;
 
 export function Navigation({ session }: { session: Session }) {
   return (
@@ -25,21 +19,25 @@ export function Navigation({ session }: { session: Session }) {
         <img src="/icon.svg" alt="" width="22" height="22" />
         Sluice
       </Link>
+      <Menu editor={can(session.role, "editor")} />
       <nav aria-label="Pages" className="md:mt-2">
         <ul className="flex flex-wrap gap-1 md:flex-col">
-          {pages.map(({ to, name, Icon, exact }) => (
-            <li key={to}>
-              <Link
-                to={to}
-                activeOptions={{ exact }}
-                className="flex min-h-8 items-center gap-2.5 rounded-md px-2.5 text-muted hover:bg-sunken hover:text-text"
-                activeProps={{ className: "bg-accent-soft font-medium !text-text forced-colors:outline" }}
-              >
-                <Icon aria-hidden size={16} />
-                {name}
-              </Link>
-            </li>
-          ))}
+          {places.map(({ to, name }) => {
+            const Icon = icons[to];
+            return (
+              <li key={to}>
+                <Link
+                  to={to}
+                  activeOptions={{ exact: to === "/" }}
+                  className="flex min-h-8 items-center gap-2.5 rounded-md px-2.5 text-muted hover:bg-sunken hover:text-text"
+                  activeProps={{ className: "bg-accent-soft font-medium !text-text forced-colors:outline" }}
+                >
+                  <Icon aria-hidden size={16} />
+                  {name}
+                </Link>
+              </li>
+            );
+          })}
         </ul>
       </nav>
       <Account session={session} />

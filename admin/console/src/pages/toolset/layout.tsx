@@ -7,7 +7,9 @@ import { ToolsetStatus } from "../../components/status";
 import { Tabs, type Tab } from "../../components/tabs";
 import { plural } from "../../lib/format";
 import { toolsetQuery } from "../../lib/queries";
+import { useCan } from "../../lib/session";
 import { DraftNote } from "./draft";
+import { PauseButtons, PauseNote } from "./pause";
 
 const tabs = [
   { to: "/toolsets/$slug", name: "Overview", exact: true },
@@ -27,6 +29,7 @@ const tabs = [
 export function ToolsetLayout() {
   const { slug } = useParams({ from: "/toolsets/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
+  const editor = useCan("editor");
   if (toolset.isError) {
     return (
       <Page title={slug}>
@@ -46,6 +49,7 @@ export function ToolsetLayout() {
     <Page
       key={t.id}
       title={t.name}
+      actions={editor ? <PauseButtons toolsets={[t]} /> : null}
       lead={
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <ToolsetStatus toolset={t} />
@@ -56,6 +60,7 @@ export function ToolsetLayout() {
       }
     >
       <Tabs label={`Pages of ${t.name}`} tabs={tabs} params={{ slug }} />
+      <PauseNote toolset={t} />
       <DraftNote toolset={t} />
       <Outlet />
     </Page>
