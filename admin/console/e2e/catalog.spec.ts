@@ -23,6 +23,7 @@ test("an entry of the catalog becomes a live toolset", async ({ page }) => {
   await expect(page).toHaveURL(/\/toolsets\/new\/alertmanager\/review$/);
   await page.getByRole("button", { name: "Continue with 1 tool" }).click();
   await page.getByRole("button", { name: "Skip" }).click();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();
   await page.getByRole("button", { name: "Connect an application" }).click();

@@ -34,6 +34,10 @@ test("a connector is added to a toolset, changed and removed", async ({ page }) 
   await dialog.getByRole("button", { name: "Save in the draft" }).click();
   await expect(dialog.getByText("Write a JSON object.")).toBeVisible();
   await dialog.getByLabel("Fixed values").fill('{"tenant": "acme"}');
+  await dialog.getByLabel("Descriptions of arguments").fill('{"id": 1}');
+  await dialog.getByRole("button", { name: "Save in the draft" }).click();
+  await expect(dialog.getByText("Write a JSON object of texts.")).toBeVisible();
+  await dialog.getByLabel("Descriptions of arguments").fill("");
   await dialog.getByRole("button", { name: "Save in the draft" }).click();
   await expect(page.getByText("Destructive")).toBeVisible();
   await page.getByRole("link", { name: "Connectors", exact: true }).click();

@@ -34,6 +34,11 @@ test("a file becomes a live toolset", async ({ page }) => {
   await page.getByLabel("API key").fill("a wrong key that is long");
   await page.getByRole("button", { name: "Save and continue" }).click();
 
+  await expect(page).toHaveURL(/\/names$/);
+  await expect(page.getByText("The names and descriptions are good, or were decided.")).toBeVisible();
+  await page.getByLabel("Lossless").check();
+  await expectAccessibleEverywhere(page, "create-names");
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await expect(page.getByText("A private address")).toBeVisible();
   await expectAccessible(page);
@@ -43,6 +48,8 @@ test("a file becomes a live toolset", async ({ page }) => {
   await page.getByRole("link", { name: "Correct the credential" }).click();
   await page.getByLabel("API key").fill("the key of the stand-in");
   await page.getByRole("button", { name: "Save and continue" }).click();
+  await expect(page.getByLabel("Lossless")).toBeChecked();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();
   await expectAccessible(page);
@@ -82,6 +89,7 @@ test("keys alone are enough, from a URL to a live toolset", async ({ page }) => 
   await expect(page).toHaveURL(/\/review$/);
   await page.getByRole("button", { name: "Continue with 1 tool" }).press("Enter");
   await page.getByRole("button", { name: "Skip" }).press("Enter");
+  await page.getByRole("button", { name: "Continue", exact: true }).press("Enter");
   await page.getByRole("button", { name: "Run the test" }).press("Enter");
   await page.getByRole("button", { name: "Connect an application" }).press("Enter");
   await expect(page.getByText("The toolset is live.")).toBeVisible();
@@ -117,6 +125,7 @@ test("two keys that a specification wants together are entered together", async 
   await page.getByRole("button", { name: "Add a credential" }).click();
   await page.getByRole("button", { name: /^Remove this credential.*3 of 3$/ }).click();
   await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
   await page.getByRole("button", { name: "Run the test" }).click();
   await page.getByRole("button", { name: "Allow this address and test again" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();

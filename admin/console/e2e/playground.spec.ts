@@ -33,6 +33,10 @@ test("from an answer without a member to the deployed correction", async ({ page
   await page.getByRole("tab", { name: "Timing" }).click();
   await expect(page.getByRole("cell", { name: "Call the API" })).toBeVisible();
   await expectAccessible(page);
+  await page.getByRole("tab", { name: "Plugins" }).click();
+  await expect(page.getByText("No plugin ran.")).toBeVisible();
+  await expect(page.getByText(/^sluice plugin capture \S+ list_articles --args /)).toBeVisible();
+  await expectAccessible(page);
   await page.getByRole("tab", { name: "Request" }).click();
   await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("topic=tides");
   await expect(page.getByRole("region", { name: "the request", exact: true })).toContainText("X-Key: ••••");

@@ -29,6 +29,7 @@ test("from the login link to a live, tested toolset with a key: GitHub's specifi
   await who.select(page.getByLabel("Type"), "Bearer token");
   await who.type(page.getByLabel("Token", { exact: true }), key, "the token");
   await who.press(page.getByRole("button", { name: "Save and continue" }), "Save and continue");
+  await who.press(page.getByRole("button", { name: "Continue", exact: true }), "Continue");
   await who.press(page.getByRole("button", { name: "Run the test" }), "Run the test");
   await page.getByText("Passed, deployed").waitFor();
   await who.press(page.getByRole("button", { name: "Connect an application" }), "Connect an application");
@@ -49,6 +50,7 @@ test("from the login link to a live, tested toolset with a key: a small specific
   await who.press(page.getByRole("button", { name: "Continue with 1 tool" }), "Continue with 1 tool");
   await who.type(page.getByLabel("API key"), key, "the key");
   await who.press(page.getByRole("button", { name: "Save and continue" }), "Save and continue");
+  await who.press(page.getByRole("button", { name: "Continue", exact: true }), "Continue");
   await who.press(page.getByRole("button", { name: "Run the test" }), "Run the test");
   await who.press(page.getByRole("button", { name: "Allow this address and test again" }), "Allow this address and test again");
   await page.getByText("Passed, deployed").waitFor();

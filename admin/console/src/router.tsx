@@ -338,6 +338,12 @@ const createAuthentication = createRoute({
   component: page(() => import("./pages/create/authentication"), "Authentication"),
 });
 
+const createNames = createRoute({
+  getParentRoute: () => create,
+  path: "names",
+  component: page(() => import("./pages/create/names"), "Names"),
+});
+
 const createTest = createRoute({
   getParentRoute: () => create,
   path: "test",
@@ -359,7 +365,7 @@ const tree = root.addChildren([
   source,
   server,
   serverLogin,
-  create.addChildren([createReview, createAuthentication, createTest, createLive]),
+  create.addChildren([createReview, createAuthentication, createNames, createTest, createLive]),
   alerts.addChildren([activeAlerts, alertHistory, alertRules, channels, deliveries]),
   alert,
   plugins,

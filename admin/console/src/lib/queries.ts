@@ -55,3 +55,10 @@ export const openAlertsQuery = queryOptions({
   queryFn: () => unwrap(api.GET("/v1/alerts", { params: { query: { open: true, limit: 20 } } })),
   refetchInterval: every(30_000),
 });
+
+/** Which tools of a toolset agents list, and what each way costs. */
+export const selectionQuery = (slug: string) =>
+  queryOptions({
+    queryKey: ["toolset", slug, "selection"],
+    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/selection", { params: { path: { id: slug } } })),
+  });

@@ -25,10 +25,10 @@ type Key = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "timeS
  * is true and nothing is being typed (WCAG 2.1.4).
  */
 export function shortcutReader(): (event: Key, typing: boolean, single: boolean) => Wish | undefined {
-  let began = -SECOND;
+  let began = -Infinity;
   return ({ key, ctrlKey, metaKey, altKey, timeStamp }, typing, single) => {
     const second = timeStamp - began <= SECOND;
-    began = -SECOND;
+    began = -Infinity;
     if ((ctrlKey || metaKey) && !altKey && key.toLowerCase() === "k") return { menu: true };
     if (ctrlKey || metaKey || altKey || typing || !single) return undefined;
     if (second) {

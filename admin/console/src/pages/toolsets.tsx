@@ -48,6 +48,13 @@ const columns = (usage: Map<string, Schemas["UsageNumbers"]>): Column<Toolset>[]
   { name: "Changed", wide: true, cell: (t) => <time dateTime={t.updatedAt} title={date(t.updatedAt)} className="whitespace-nowrap text-muted">{ago(t.updatedAt)}</time> },
 ];
 
+/** A column to choose toolsets in. */
+const choice = (chosen: ReadonlySet<string>, choose: (t: Toolset, on: boolean) => void): Column<Toolset> => ({
+  name: "Choose",
+  quiet: true,
+  cell: (t) => <input type="checkbox" className="size-4 accent-(--accent)" aria-label={`Choose ${t.name}`} checked={chosen.has(t.id)} onChange={(e) => choose(t, e.target.checked)} />,
+});
+
 export function Toolsets() {
   const toolsets = useInfiniteQuery(toolsetsQuery);
   const usage = useQuery(usageQuery());
@@ -59,19 +66,7 @@ export function Toolsets() {
   const wanted = word.trim().toLowerCase();
   const shown = items.filter((t) => `${t.name} ${t.slug} ${t.status}`.toLowerCase().includes(wanted) && (states[state]?.is(t) ?? true));
   const picked = shown.filter((t) => chosen.has(t.id));
-  const pick: Column<Toolset> = {
-    name: "Choose",
-    quiet: true,
-    cell: (t) => (
-      <input
-        type="checkbox"
-        className="size-4 accent-(--accent)"
-        aria-label={`Choose ${t.name}`}
-        checked={chosen.has(t.id)}
-        onChange={(e) => setChosen(new Set(e.target.checked ? [...chosen, t.id] : [...chosen].filter((id) => id !== t.id)))}
-      />
-    ),
-  };
+  const pick = choice(chosen, (t, on) => setChosen(new Set(on ? [...chosen, t.id] : [...chosen].filter((id) => id !== t.id))));
   const numbers = new Map((usage.data?.groups ?? []).map((g) => [g.toolsetId ?? "", g.totals]));
 
   return (

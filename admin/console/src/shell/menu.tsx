@@ -8,7 +8,8 @@ import { places, readSingleKeys, shortcutReader, writeSingleKeys, type Place, ty
 /** So many entries are shown: more words find the others. */
 const SHOWN = 12;
 
-const typed = (target: EventTarget | null) => target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName));
+const typed = (target: EventTarget | null) =>
+  target instanceof HTMLInputElement ? !["checkbox", "radio", "button", "file"].includes(target.type) : target instanceof HTMLElement && (target.isContentEditable || ["TEXTAREA", "SELECT"].includes(target.tagName));
 
 /** The command menu, the list of shortcuts, and what the shortcuts do. */
 export function Menu({ editor }: { editor: boolean }) {
@@ -79,7 +80,7 @@ function Entries({ editor, close, help }: { editor: boolean; close: () => void; 
   const [word, setWord] = useState("");
   const [at, setAt] = useState(0);
   const id = useId();
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const navigate = useNavigate();
   const toolsets = useInfiniteQuery(toolsetsQuery).data?.pages.flatMap((p) => p.items) ?? [];
 
@@ -136,21 +137,23 @@ function Entries({ editor, close, help }: { editor: boolean; close: () => void; 
         }}
         onKeyDown={press}
       />
-      <ul ref={list} id={`${id}-list`} role="listbox" aria-label="Found" className="mt-2 max-h-80 overflow-y-auto">
+      <div ref={list} id={`${id}-list`} role="listbox" aria-label="Found" className="mt-2 max-h-80 overflow-y-auto">
         {found.map((e, i) => (
-          <li
+          <button
             key={e.id}
+            type="button"
             id={`${id}-${i}`}
             role="option"
             aria-selected={i === chosen}
-            className={`flex min-h-8 cursor-pointer flex-wrap items-center justify-between gap-x-3 rounded-md border border-transparent px-2.5 ${i === chosen ? "bg-accent-soft forced-colors:border-[Highlight]" : "hover:bg-sunken"}`}
+            tabIndex={-1}
+            className={`flex min-h-8 w-full flex-wrap items-center justify-between gap-x-3 rounded-md border border-transparent px-2.5 text-left ${i === chosen ? "bg-accent-soft forced-colors:border-[Highlight]" : "hover:bg-sunken"}`}
             onClick={() => run(e)}
           >
             <span className="min-w-0 break-words">{e.name}</span>
             <span className="min-w-0 break-words text-muted">{e.note}</span>
-          </li>
+          </button>
         ))}
-      </ul>
+      </div>
       <p role="status" className="text-muted">{found.length === 0 ? "Nothing is called so." : ""}</p>
     </>
   );

@@ -45,7 +45,7 @@ function LogIn({ toolset: t }: { toolset: Schemas["ToolsetDetail"] }) {
         </div>
       </Card>
       <Next back="/toolsets/new/$slug/review" slug={t.slug}>
-        <Button kind={ready ? "primary" : "plain"} onClick={() => void navigate({ to: "/toolsets/new/$slug/test", params: { slug: t.slug } })}>
+        <Button kind={ready ? "primary" : "plain"} onClick={() => void navigate({ to: "/toolsets/new/$slug/names", params: { slug: t.slug } })}>
           {ready ? "Continue" : "Continue without"}
         </Button>
       </Next>
@@ -63,7 +63,7 @@ function Form({ toolset: t, saved }: { toolset: Schemas["ToolsetDetail"]; saved?
   const [missing, setMissing] = useState<(keyof Auth)[][]>([]);
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const on = () => navigate({ to: mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/test", params: { slug: t.slug } });
+  const on = () => navigate({ to: mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/names", params: { slug: t.slug } });
 
   const save = useMutation({
     mutationFn: async () => {

@@ -10,11 +10,12 @@ import { ofEditors } from "./editors";
 
 const review = "/toolsets/new/$slug/review";
 const authentication = "/toolsets/new/$slug/authentication";
+const names = "/toolsets/new/$slug/names";
 const test = "/toolsets/new/$slug/test";
 const live = "/toolsets/new/$slug/live";
 
 interface Step {
-  to: typeof review | typeof authentication | typeof test | typeof live | "/toolsets/new" | "/toolsets/new/mcp" | "/toolsets/new/mcp-authentication";
+  to: typeof review | typeof authentication | typeof names | typeof test | typeof live | "/toolsets/new" | "/toolsets/new/mcp" | "/toolsets/new/mcp-authentication";
   name: string;
 }
 
@@ -22,6 +23,7 @@ const ofSpecification: Step[] = [
   { to: "/toolsets/new", name: "Source" },
   { to: review, name: "Review" },
   { to: authentication, name: "Authentication" },
+  { to: names, name: "Names and optimizations" },
   { to: test, name: "Test" },
   { to: live, name: "Live" },
 ];

@@ -88,7 +88,7 @@ export function Test() {
       {test.data ? <Outcome slug={slug} run={test.data} mcp={mcp} /> : null}
       {test.data && isBlocked(test.data) ? <PrivateAddress slug={slug} baseUrl={test.data.toolset.baseUrl} onAllowed={() => test.mutate(test.variables)} /> : null}
       {test.isError || (test.data && !test.data.passed) ? <Untested slug={slug} /> : null}
-      <Next back={mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/authentication"} slug={slug}>
+      <Next back={mcp ? "/toolsets/new/$slug/review" : "/toolsets/new/$slug/names"} slug={slug}>
         {test.data?.deployed ? (
           <Button kind="primary" onClick={() => void navigate({ to: "/toolsets/new/$slug/live", params: { slug } })}>
             Connect an application

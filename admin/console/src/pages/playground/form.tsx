@@ -23,6 +23,17 @@ const typeOf = (p: Property) => (Array.isArray(p.type) ? (p.type.find((t) => t !
 /** What stands in a field for a value. */
 export const shownValue = (value: unknown) => (value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value));
 
+/** What the schema gives as an example of a required argument; descriptions end with one too. */
+export function examplesOf(schema: InputSchema): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const name of schema.required ?? []) {
+    const p = schema.properties?.[name];
+    const text = shownValue(p?.examples?.[0] ?? p?.default ?? p?.enum?.[0]) || (/\be\.g\. (\S+)$/.exec(p?.description ?? "")?.[1] ?? "");
+    if (text) found[name] = text;
+  }
+  return found;
+}
+
 /** The arguments that were written; a text: what is wrong with which field. */
 export function argumentsOf(schema: InputSchema, fields: Record<string, string>): { values: Arguments; faults: Record<string, string> } {
   const values: Arguments = {};

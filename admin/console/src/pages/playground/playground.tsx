@@ -15,15 +15,15 @@ import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
 import { CallsField } from "./calls";
 import { CodeField, placesOf } from "./code";
-import { argumentsOf, asSchema, readArguments, SchemaForm, shownValue, type Arguments, type OwnField } from "./form";
+import { argumentsOf, asSchema, examplesOf, readArguments, SchemaForm, shownValue, type Arguments, type OwnField } from "./form";
 import { forget, past, remember, type Past } from "./history";
 import type { Edit } from "./mask";
 import { ToolPicker } from "./picker";
 import { SaveScript } from "./savescript";
 import { Shaping } from "./shaping";
-import { AgentView, Answer, asCall, Request, Timing } from "./views";
+import { AgentView, Answer, asCall, Plugins, Request, Timing } from "./views";
 
-const tabs = ["Answer", "Before / after", "Timing", "Request", "Agent view"] as const;
+const tabs = ["Answer", "Before / after", "Timing", "Plugins", "Request", "Agent view"] as const;
 
 export function Playground() {
   const search = useSearch({ from: "/playground" });
@@ -218,6 +218,7 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
   };
   const shown: readonly (typeof tabs)[number][] = added ? tabs.filter((name) => name !== "Before / after") : tabs;
   const args = run.variables?.args ?? {};
+  const examples = Object.fromEntries(Object.entries(examplesOf(schema)).filter(([name]) => !fields[name]));
   // A script wants the whole width, and its answer below it.
   const earlier = <History runs={history} onOpen={open} onForget={() => setHistory(forget())} />;
   return (
@@ -244,6 +245,11 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
               <Button type="submit" kind="primary" busy={run.isPending || edit.isPending} disabled={!editor}>
                 Run
               </Button>
+              {raw === undefined && Object.keys(examples).length > 0 ? (
+                <Button kind="quiet" onClick={() => setFields((f) => ({ ...f, ...examples }))}>
+                  Fill in examples
+                </Button>
+              ) : null}
               <label className="flex min-h-6 items-center gap-2">
                 <input type="checkbox" className="size-4 accent-(--accent)" checked={deploys} onChange={(e) => setDeploys(e.target.checked)} />
                 Deploy a changed draft when it passes
@@ -264,7 +270,7 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
               key={name}
               type="button"
               role="tab"
-              id={`tab-${name[0]}`}
+              id={`tab-${shown.indexOf(name)}`}
               aria-selected={tab === name}
               aria-controls="playground-panel"
               tabIndex={tab === name ? 0 : -1}
@@ -275,7 +281,7 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
                 if (step === 0) return;
                 const next = shown[(shown.indexOf(name) + step + shown.length) % shown.length] ?? name;
                 setTab(next);
-                document.getElementById(`tab-${next[0]}`)?.focus();
+                document.getElementById(`tab-${shown.indexOf(next)}`)?.focus();
               }}
             >
               {name}
@@ -293,6 +299,8 @@ function Call({ slug, tool, toolset, etag, names, loading, given, go }: CallProp
             <p className="text-muted">The call took longer than a minute, so nothing more was kept of it. Run it again.</p>
           ) : tab === "Timing" ? (
             <Timing of={run.data.inspection} />
+          ) : tab === "Plugins" ? (
+            <Plugins of={run.data.inspection} slug={slug} tool={tool.name} args={args} />
           ) : tab === "Request" ? (
             <Request of={run.data.inspection} toolset={toolset} tool={tool} args={args} />
           ) : (

@@ -5,9 +5,11 @@ import { CodeBlock } from "../../components/copy";
 import { SearchField } from "../../components/field";
 import { Fact } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
 import { count, milliseconds, plural } from "../../lib/format";
 import { shellWord } from "../../lib/clients";
+import { selectionQuery } from "../../lib/queries";
 import type { Arguments } from "./form";
 
 type Inspection = Schemas["Inspection"];
@@ -102,6 +104,35 @@ export function Timing({ of }: { of: Inspection }) {
   );
 }
 
+/** What plugins got of the answer and made of it, and how it becomes a golden case of one. */
+export function Plugins({ of, slug, tool, args }: { of: Inspection; slug: string; tool: string; args: Arguments }) {
+  const ran = of.plugins ?? [];
+  return (
+    <div className="space-y-4">
+      {ran.length === 0 ? <p className="text-muted">No plugin ran.</p> : <Table label="Plugins that ran" columns={pluginColumns} rows={ran} id={(p) => `${p.name} ${ran.indexOf(p)}`} />}
+      {of.inputs?.map((input) => (
+        <Part key={`${input.part} ${input.type}`} title={`What plugins get: ${input.part}, ${input.type}`}>
+          {input.text === undefined ? <p className="text-muted">A file.</p> : <CodeBlock label={`the ${input.part}`} text={input.text} />}
+          {input.cut ? <p className="text-muted">Its first 512 KiB.</p> : null}
+        </Part>
+      ))}
+      {of.inputs?.length ? (
+        <Part title="As a golden case of a plugin, without secrets">
+          <CodeBlock label="the command for a golden case" text={`sluice plugin capture ${slug} ${tool}${Object.keys(args).length > 0 ? ` --args ${shell(JSON.stringify(args))}` : ""}`} />
+        </Part>
+      ) : null}
+    </div>
+  );
+}
+
+const pluginColumns: Column<Schemas["InspectedPlugin"]>[] = [
+  { name: "Plugin", cell: (p) => <code className="font-mono">{`${p.name}@${p.version}`}</code> },
+  { name: "Bytes before", number: true, cell: (p) => count(p.bytesIn) },
+  { name: "Bytes after", number: true, cell: (p) => count(p.bytes) },
+  { name: "Took", number: true, cell: (p) => milliseconds(p.ms) },
+  { name: "Failed", cell: (p) => p.failure ?? "No" },
+];
+
 const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 export function asCurl(r: Schemas["InspectedRequest"]): string {
@@ -164,7 +195,7 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
 export function AgentView({ slug, tool }: { slug: string; tool: Schemas["Tool"] }) {
   const [typed, setTyped] = useState("");
   const [query, setQuery] = useState("");
-  const selection = useQuery({ queryKey: ["toolset", slug, "selection"], queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/selection", { params: { path: { id: slug } } })) });
+  const selection = useQuery(selectionQuery(slug));
   const search = useQuery({
     queryKey: ["toolset", slug, "search", query],
     queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/search", { params: { path: { id: slug }, query: { q: query } } })),

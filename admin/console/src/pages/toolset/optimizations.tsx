@@ -1,4 +1,4 @@
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { Choices, Switch } from "../../components/choices";
 import { CommandLine } from "../../components/copy";
@@ -12,12 +12,13 @@ import { shellWord } from "../../lib/clients";
 import { count, plural, saved } from "../../lib/format";
 import { wholeNumber } from "../../lib/number";
 import { Problem } from "../../lib/problem";
-import { toolsetQuery } from "../../lib/queries";
+import { selectionQuery, toolsetQuery } from "../../lib/queries";
 import { useCan } from "../../lib/session";
 import { useSettled } from "../../lib/settled";
 import { usageOf } from "../analytics/queries";
 import { LearnedSearches } from "./learned";
 import { usePatch } from "./patch";
+import { profiles } from "./profiles";
 import { ToolSettings } from "./toolsettings";
 
 type Toolset = Schemas["ToolsetDetail"];
@@ -80,12 +81,6 @@ function commandOf(slug: string, c: Partial<Fields>): string {
   );
 }
 
-const selectionQuery = (slug: string) =>
-  queryOptions({
-    queryKey: ["toolset", slug, "selection"],
-    queryFn: () => unwrap(api.GET("/v1/toolsets/{id}/selection", { params: { path: { id: slug } } })),
-  });
-
 export function Optimizations() {
   const { slug } = useParams({ from: "/toolsets/$slug" });
   const toolset = useQuery(toolsetQuery(slug));
@@ -124,11 +119,7 @@ function Form({ toolset: t, etag }: { toolset: Toolset; etag: string }) {
               label="Profile"
               value={values.profile}
               onValue={(profile) => enter({ profile })}
-              choices={[
-                { value: "off", name: "Off", note: "As the API answers, byte for byte" },
-                { value: "lossless", name: "Lossless", note: "Shorter, and nothing is left out" },
-                { value: "concise", name: "Concise", note: "Without what agents do not need, such as null members, templates and addresses of the API" },
-              ]}
+              choices={profiles}
             />
             <div className="max-w-sm space-y-4">
               <TextField

@@ -15,9 +15,9 @@ const SHOWN = 20;
 /** The API takes so many changes of tools at once. */
 const BATCH = 4096;
 
-/** Better names and descriptions, by rules: each is taken or left. */
-export function ToolSuggestions({ slug }: { slug: string }) {
-  const [asked, setAsked] = useState(false);
+/** Better names and descriptions, by rules: each is taken or left. They are looked for at once where they are asked for. */
+export function ToolSuggestions({ slug, asked: at = false }: { slug: string; asked?: boolean }) {
+  const [asked, setAsked] = useState(at);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const queries = useQueryClient();
   const toolset = useQuery(toolsetQuery(slug));
