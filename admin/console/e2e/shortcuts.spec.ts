@@ -52,7 +52,7 @@ test("toolsets are paused together, and resumed", async ({ page }) => {
   await dialog.getByLabel("Reason").fill("The API moves");
   await expect(dialog.getByText("sluice toolset pause demo --reason 'The API moves'")).toBeVisible();
   await dialog.getByRole("button", { name: "Pause" }).click();
-  await page.getByLabel("Status").selectOption("Paused");
+  await page.getByLabel("Status", { exact: true }).selectOption("Paused");
   await page.getByRole("link", { name: "Demo" }).click();
   await expect(page.getByText("every caller is refused, and reads “The API moves”.")).toBeVisible();
   await expectAccessibleEverywhere(page, "paused");

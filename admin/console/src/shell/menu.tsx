@@ -41,7 +41,8 @@ export function Menu({ editor }: { editor: boolean }) {
     return () => removeEventListener("keydown", press);
   }, [navigate, single, editor]);
 
-  const close = () => setOpen(null);
+  // One of the two that gives way to the other tells that it is closed after that.
+  const close = (which: "menu" | "help") => () => setOpen((now) => (now === which ? null : now));
   return (
     <>
       <button
@@ -52,10 +53,10 @@ export function Menu({ editor }: { editor: boolean }) {
       >
         Go to <kbd className="font-mono text-[0.86rem] max-md:hidden">Ctrl K</kbd>
       </button>
-      <Dialog title="Go to" open={open === "menu"} onClose={close}>
-        <Entries editor={editor} close={close} help={() => setOpen("help")} />
+      <Dialog title="Go to" open={open === "menu"} onClose={close("menu")}>
+        <Entries editor={editor} close={close("menu")} help={() => setOpen("help")} />
       </Dialog>
-      <Dialog title="Keyboard shortcuts" open={open === "help"} onClose={close}>
+      <Dialog title="Keyboard shortcuts" open={open === "help"} onClose={close("help")}>
         <Shortcuts
           single={single}
           onSingle={(on) => {
