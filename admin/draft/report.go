@@ -30,7 +30,12 @@ func MakeReport(c *publish.Connector, conn *toolset.Generated, size int64, took 
 	}
 	for _, srv := range res.API.Servers {
 		resolved := toolset.ServerURL(srv)
-		r.Servers = append(r.Servers, toolset.APIServer{URL: resolved, Description: srv.Description})
+		shown := toolset.APIServer{URL: resolved, Description: srv.Description}
+		for _, v := range srv.Variables {
+			shown.Template = srv.URL
+			shown.Variables = append(shown.Variables, toolset.ServerVariable(v))
+		}
+		r.Servers = append(r.Servers, shown)
 		if r.BaseURL == "" && source.CheckBaseURL(resolved, "") == nil {
 			r.BaseURL = resolved
 		}

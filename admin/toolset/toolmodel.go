@@ -99,6 +99,17 @@ type Diagnostic struct {
 type APIServer struct {
 	URL         string `json:"url"`
 	Description string `json:"description,omitempty"`
+	// Template is the URL as it is written, with variables in braces; "": it has none.
+	Template  string           `json:"template,omitempty" doc:"The URL with its variables in braces; absent: it has none." example:"https://{tenant}.api.example.com"`
+	Variables []ServerVariable `json:"variables,omitempty" doc:"Of the template. url has their defaults."`
+}
+
+// ServerVariable is a variable of a server's URL (OpenAPI, Server Variable Object).
+type ServerVariable struct {
+	Name        string   `json:"name" example:"tenant"`
+	Default     string   `json:"default,omitempty" doc:"Absent: it must be chosen." example:"demo"`
+	Enum        []string `json:"enum,omitempty" doc:"Absent: any text." example:"[\"eu\",\"us\"]"`
+	Description string   `json:"description,omitempty"`
 }
 
 // OperationOf is what an edit is keyed by.

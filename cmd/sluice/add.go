@@ -466,6 +466,7 @@ func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 	} else if t.Access.Public {
 		fmt.Fprintf(w, "! %s is public: everybody who reaches the gateway may call its tools\n    close it: sluice toolset access %s set token\n", t.Slug, t.Slug)
 	}
+	adviseServer(w, &t.Toolset)
 	upstreamauth.Advise(w, &t.Toolset)
 	a.adviseCount(w, &t.Toolset)
 	if t.Advice != nil && t.Selection == "all" {
@@ -483,6 +484,25 @@ func size(t *change.CreatedToolset) string {
 		return "prompts or resources only"
 	}
 	return terminal.Plural(t.EnabledTools, "tool") + ", definitions " + terminal.Thousands(t.Tokens) + " tokens"
+}
+
+// adviseServer says that calls are sent to an address that the specification leaves open in parts.
+func adviseServer(w io.Writer, t *view.Toolset) {
+	i := slices.IndexFunc(t.Servers, func(s toolset.APIServer) bool { return s.URL == t.BaseURL && len(s.Variables) > 0 })
+	if i < 0 {
+		return
+	}
+	parts := make([]string, len(t.Servers[i].Variables))
+	for j, v := range t.Servers[i].Variables {
+		parts[j] = v.Name + "=" + v.Default
+		switch {
+		case len(v.Enum) > 1:
+			parts[j] += " (of " + strings.Join(v.Enum, ", ") + ")"
+		case v.Description != "":
+			parts[j] += " (" + strings.TrimSuffix(terminal.FirstSentence(v.Description), ".") + ")"
+		}
+	}
+	fmt.Fprintf(w, "! calls are sent to %s, with %s\n    with other values: sluice toolset set %s --base-url '%s'\n", terminal.Printable(t.BaseURL), terminal.Printable(strings.Join(parts, ", ")), t.Slug, terminal.Printable(t.Servers[i].Template))
 }
 
 // adviseCount warns when clients will not show all tools.

@@ -142,3 +142,25 @@ test("another server of the specification is chosen", async ({ page }) => {
   await expect(page.getByLabel("Where calls are sent")).toHaveValue("https://sandbox.two.example");
   await expect(page.getByRole("list", { name: "Other servers" })).toContainText("https://api.two.example");
 });
+
+test("the variables of an address are entered", async ({ page }) => {
+  const text =
+    "openapi: 3.1.0\ninfo: {title: Tenants, version: '1'}\nservers: [{url: 'https://{tenant}.api.example/{version}', variables: {tenant: {default: demo, description: Name of your account}, version: {default: v2, enum: [v1, v2]}}}]\npaths: {/things: {get: {operationId: list_things, responses: {'200': {description: ok}}}}}\n";
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Specification file").setInputFiles({ name: "tenants.yaml", mimeType: "application/yaml", buffer: Buffer.from(text) });
+  await page.getByRole("button", { name: "Continue" }).click();
+  const address = page.getByLabel("Where calls are sent");
+  await expect(address).toHaveValue("https://demo.api.example/v2");
+  await page.getByLabel("tenant").fill("acme");
+  await page.getByLabel("version").selectOption("v1");
+  await expect(address).toHaveValue("https://acme.api.example/v1");
+  await expectAccessible(page);
+  await page.getByLabel("tenant").fill("");
+  await expect(address).toHaveValue("https://{tenant}.api.example/v1");
+  await page.getByRole("button", { name: "Continue with 1 tool" }).click();
+  await expect(page.getByRole("alert")).toBeVisible();
+  await page.getByLabel("tenant").fill("acme");
+  await page.getByRole("button", { name: "Continue with 1 tool" }).click();
+  await page.getByRole("link", { name: "Back" }).click();
+  await expect(address).toHaveValue("https://acme.api.example/v1");
+});

@@ -14,6 +14,7 @@ import { count, plural } from "../../lib/format";
 import { asProblem } from "../../lib/problem";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
 import { ItemChoice } from "./items";
+import { ServerVariables } from "./servervariables";
 import { Next } from "./steps";
 
 type Tool = Schemas["Tool"];
@@ -118,6 +119,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
                 hint={t.servers.length > 1 || t.baseUrl || mcp ? undefined : "The specification names no address that can be called: enter that of the API."}
                 onChange={(e) => setBaseUrl(e.target.value)}
               />
+              <ServerVariables servers={t.servers} url={baseUrl} onURL={setBaseUrl} />
               <OtherServers servers={t.servers.filter((s) => s.url !== baseUrl)} onServer={setBaseUrl} />
             </div>
           </div>
