@@ -44,7 +44,7 @@ func TestEverything(t *testing.T) {
 			t.Errorf("%s is there through a toolset only", name)
 		}
 	}
-	if len(want) < 65 { // 18 tools, 4 prompts, 9 resources, and what they answer
+	if len(want) < 65 { // 17 tools, 4 prompts, 9 resources, and what they answer
 		t.Errorf("the server alone had %d lists and answers", len(want))
 	}
 }
