@@ -76,6 +76,8 @@ var everythingArguments = map[string]map[string]any{
 var momentary = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\d+:\d\d:\d\d [AP]M|[0-9a-f]{8}-[0-9a-f-]{27}|UmVzb3VyY2UgMzogVGhpcyBpcyBhIGJhc2U2NCBibG9i[\w+/=]*`)
 
 // portrait is what a client with all capabilities sees of a server.
+//
+//nolint:staticcheck // sampling and roots are deprecated and still served
 func portrait(t *testing.T, url string) map[string]string {
 	t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, &mcp.ClientOptions{
