@@ -395,6 +395,34 @@ func TestBatchRepeats(t *testing.T) {
 	}
 }
 
+// TestBatchWaitsOnce: calls that were asked to wait at the same time wait at the same time: ten
+// that wait for a second are done in a batch of six.
+func TestBatchWaitsOnce(t *testing.T) {
+	s, up := serveBatch(t, nil, func(b *registry.Toolset) { b.Answers = &registry.Answers{TimeoutMilliseconds: 6000} })
+	var came atomic.Int32
+	all := make(chan struct{})
+	up.Handle("GET /held", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := came.Add(1)
+		if n == 10 {
+			close(all)
+		}
+		if n > 10 {
+			upstreamtest.JSON(200, `{"served":true}`).ServeHTTP(w, r)
+			return
+		}
+		<-all
+		w.Header().Set("Retry-After", "1")
+		upstreamtest.JSON(429, `{"error":"slow down"}`).ServeHTTP(w, r)
+	}))
+	var calls []any
+	for range 10 {
+		calls = append(calls, obj{"tool": "held"})
+	}
+	if text, failed := callBatch(t, connect(t, s, "2026-07-28"), "batch", obj{"calls": calls}); failed || strings.Count(text, "served") != 10 {
+		t.Error(text)
+	}
+}
+
 // TestBatchOfOtherTools: tools of MCP servers and of workflow plugins are called as those
 // of HTTP APIs are; what a use case leaves out is not there.
 func TestBatchOfOtherTools(t *testing.T) {

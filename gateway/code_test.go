@@ -97,6 +97,8 @@ func TestCodeMode(t *testing.T) {
 		run(`undefined`, false, "no value")
 		run(`console.log("a", 1); console.log("b"); return 5`, false, "5\n[log]\na 1\nb")
 		run(`console.log("seen"); throw new Error("mine")`, true, "Error: mine (line 1, column", "[log]\nseen")
+		run(`tools.api.slow({}); return 5`, false, "5\n1 call had not ended: write await")
+		run(`tools.api.slow({}); console.log("a"); undefined`, false, "no value: write it last, or return it.\n[log]\na\n1 call had not ended")
 		run("const x = 1;\nawait tools.api.get_item({id: 404})", true, "ToolError:", "no such item", "line 2, column")
 		run(`try { await tools.api.get_item({id: 404}) } catch (e) { return [e.tool, e.status] }`, false, "get_item", "404")
 		run(`await tools.api.get_item({id: "x"})`, true, "/id")

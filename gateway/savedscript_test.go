@@ -91,7 +91,7 @@ func TestSavedScripts(t *testing.T) {
 			savedScript("forget_item", `await tools.api.delete_item({id: 1}); return "gone"`, `{"type":"object"}`, "", callsDelete),
 			savedScript("beyond", `await tools.api.get_item({id: 1}); return tools.api.create_order({})`, `{"type":"object"}`, "", callsItem),
 			savedScript("order_fails", "await tools.api.create_order({});\nthrow new Error('mine')", `{"type":"object"}`, "", callsOrder),
-			savedScript("lists", `return [1, 2]`, `{"type":"object"}`, `{"type":"object","properties":{"result":{"type":"array"}}}`, callsItem),
+			savedScript("lists", `export default () => [1, 2]`, `{"type":"object"}`, `{"type":"object","properties":{"result":{"type":"array"}}}`, callsItem),
 			savedScript("waiting", `return 1`, `{"type":"object"}`, "", registry.CalledTool{Name: "api.x", Connector: "api", Method: "GET", Path: "/gone"}),
 		}
 	})

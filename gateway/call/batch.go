@@ -172,9 +172,10 @@ func (b *batchRun) make(ctx context.Context, c *batchCall) {
 	if wait == 0 {
 		return
 	}
+	until = time.Now().Add(wait) // from now on, not from its turn on
 	p.Lock()
 	defer p.Unlock()
-	p.until = later(p.until, time.Now().Add(wait))
+	p.until = later(p.until, until)
 	for n := 0; n < MaxBatchRepeats && wait > 0 && !c.changes; n++ {
 		if b.wait(ctx, p.until) != nil {
 			return // the answer that asks to wait stands

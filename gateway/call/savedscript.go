@@ -20,7 +20,7 @@ func (x *exchange) runSaved(args jsonscan.Value) (r received, err error) {
 	defer stop()
 	x.hash = x.tool.Workflow.Hash()
 	s := &scriptCalls{nested: nested{x: x}, saved: true}
-	run := script.Script{Code: x.tool.Workflow.Document.Script.Code, Share: x.ts.ID, Caller: x.principalKey, Tools: s, Arguments: x.tool.Workflow.WithDefaults(args)}
+	run := script.Script{Code: script.Source(x.tool.Workflow.Document.Script.Code), Share: x.ts.ID, Caller: x.principalKey, Tools: s, Arguments: x.tool.Workflow.WithDefaults(args)}
 	x.limits(&run)
 	result, err := x.c.scripts.Run(ctx, run)
 	x.upstream = result.Waited

@@ -93,6 +93,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 		s.open = result.Open
 		return r, x.scriptFailure(err, s)
 	}
+	x.logs = append(x.logs, notAwaited(result.Open)...)
 	if s.keeps {
 		x.ran = s.run(code, result.Value)
 	}
@@ -110,7 +111,7 @@ func (x *exchange) scriptValue(result *script.Result) (r received) {
 	r.body = x.flow
 	x.out.Status, x.out.Bytes = r.status, len(r.body)
 	if x.settled = len(r.body) == 0; x.settled {
-		x.answer.text = []byte("The script returned no value: write it last, or return it." + notAwaited(result.Open))
+		x.answer.text = []byte("The script returned no value: write it last, or return it.")
 	}
 	return r
 }
@@ -121,7 +122,7 @@ func (x *exchange) scriptResult() error {
 		if len(x.notes) > 0 {
 			x.notes = append(x.notes, '\n')
 		}
-		x.notes = append(x.notes, x.logs...)
+		x.notes = append(x.notes, bytes.TrimPrefix(x.logs, []byte("\n"))...)
 		if x.failed != nil { // notes stand beside answers only
 			x.failed.Detail += "\n" + string(x.logs)
 		}

@@ -137,6 +137,8 @@ type ToolInfo struct {
 	// The four hints. One that is not published has the protocol's default, which is
 	// the unsafe value.
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
+	// Given: a server gave the hints, and what it said is passed on.
+	Given bool
 	// Extra holds further members of the tool's object, an object in valid JSON; nil:
 	// there are none.
 	Extra []byte
@@ -174,7 +176,7 @@ func AppendTool(dst []byte, t *ToolInfo) []byte {
 // appendHints appends the hints. One that has the value that the protocol gives a
 // missing one, which is always the more dangerous, is left out, but for
 // destructiveHint: every definition in a list pays for them. Of a tool that only reads,
-// idempotentHint has no meaning (MCP, ToolAnnotations).
+// idempotentHint has no meaning (MCP, ToolAnnotations), and it is left out where no server gave it.
 func appendHints(dst []byte, t *ToolInfo) []byte {
 	dst = append(dst, '{')
 	if t.ReadOnly {
@@ -182,7 +184,7 @@ func appendHints(dst []byte, t *ToolInfo) []byte {
 	}
 	dst = append(dst, `"destructiveHint":`...)
 	dst = appendBool(dst, t.Destructive)
-	if t.Idempotent && !t.ReadOnly {
+	if t.Idempotent && (t.Given || !t.ReadOnly) {
 		dst = append(dst, `,"idempotentHint":true`...)
 	}
 	if !t.OpenWorld {

@@ -11,6 +11,7 @@ func TestHints(t *testing.T) {
 	for want, tool := range map[string]ToolInfo{
 		`{"readOnlyHint":true,"destructiveHint":false}`:                         {ReadOnly: true, Idempotent: true, OpenWorld: true},
 		`{"readOnlyHint":true,"destructiveHint":false,"openWorldHint":false}`:   {ReadOnly: true},
+		`{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true}`:   {ReadOnly: true, Idempotent: true, OpenWorld: true, Given: true},
 		`{"destructiveHint":true}`:                                              {Destructive: true, OpenWorld: true},
 		`{"destructiveHint":true,"idempotentHint":true}`:                        {Destructive: true, Idempotent: true, OpenWorld: true},
 		`{"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}`: {Idempotent: true},

@@ -247,6 +247,7 @@ func (t *Tool) Info() (mcp.ToolInfo, error) {
 		Name: t.Name, Title: head.Title, Description: head.Description, InputSchema: head.InputSchema,
 		ReadOnly: head.Annotations.ReadOnly, Destructive: head.Annotations.Destructive,
 		Idempotent: head.Annotations.Idempotent, OpenWorld: head.Annotations.OpenWorld,
+		Given: head.MCP != nil,
 	}
 	if head.MCP != nil {
 		info.Extra = head.MCP.Extra

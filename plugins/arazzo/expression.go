@@ -440,11 +440,27 @@ func parseText(s string) (value, error) {
 		e, err := parseExpression(s)
 		return value{kind: valueWhole, whole: e}, err
 	}
+	if meant := misspelt(s); meant != "" {
+		return value{}, fmt.Errorf("%.80q is not a runtime expression: write $%s", s, meant)
+	}
 	v, err := parseEmbedded(s)
 	if err == nil && v.kind == valueText && len(v.text) == 3 && v.text[0].literal == "" && v.text[2].literal == "" {
 		return value{kind: valueWhole, whole: v.text[1].expr}, nil
 	}
 	return v, err
+}
+
+// misspelt is the root that a text such as $input.id or $Steps.a.outputs.b means; "" for others,
+// which are themselves.
+func misspelt(s string) string {
+	root, _, dotted := strings.Cut(s, ".")
+	root, dollar := strings.CutPrefix(root, "$")
+	for known, follows := range roots {
+		if dollar && dotted && follows && (strings.EqualFold(root+"s", known) || strings.EqualFold(root, known+"s") || strings.EqualFold(root, known)) {
+			return known
+		}
+	}
+	return ""
 }
 
 // parseEmbedded reads a text with expressions in braces, which stays a text.

@@ -62,7 +62,12 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 			case "steps":
 				if !ids[e.name] {
 					r.faultAt(at, "", "%.80q: the workflow has no step %.80q", e.text, e.name)
-				} else if own != nil && e.name != own.ID && !slices.Contains(own.reads, e.name) {
+					break
+				}
+				if of := w.Steps[w.step(e.name)]; of.Operation != "" && !hasOutput(of.outputs, e.path) {
+					r.faultAt(at, outputsOf(of), "%.80q: the step %.80q has no output %.80q", e.text, e.name, e.path[0])
+				}
+				if own != nil && e.name != own.ID && !slices.Contains(own.reads, e.name) {
 					own.reads = append(own.reads, e.name)
 				}
 			case "workflows":
@@ -115,6 +120,30 @@ func (r *reader) linkWorkflow(d *Document, w *Workflow) {
 	for i := range w.Outputs {
 		w.Outputs[i].value.expressions(look(w.place, nil))
 	}
+}
+
+// hasOutput reports whether a path begins with the name of an output, which may have dots.
+func hasOutput(outputs []Output, path []string) bool {
+	return slices.ContainsFunc(outputs, func(o Output) bool {
+		for n := range path {
+			if strings.Join(path[:n+1], ".") == o.Name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// outputsOf is the remedy for an output that a step does not have.
+func outputsOf(s *Step) string {
+	if len(s.outputs) == 0 {
+		return "give the step outputs"
+	}
+	var names []string
+	for _, o := range s.outputs {
+		names = append(names, o.Name)
+	}
+	return "it has " + strings.Join(names[:min(len(names), 10)], ", ")
 }
 
 // runBefore makes a workflow depend on those whose outputs it reads and which neither it nor

@@ -7,11 +7,11 @@ import (
 
 // Source is what runs of a script as a model writes it: without the fence of a Markdown code
 // block, and without "export". Lines keep their numbers, and what stands in them its columns.
-func Source(code string) string { return withoutExport(withoutFence(code)) }
+func Source(code string) string { return withoutExport(WithoutFence(code)) }
 
-// withoutFence takes away the fence of a Markdown code block around a script, as models write
+// WithoutFence takes away the fence of a Markdown code block around a script, as models write
 // them. Lines keep their numbers.
-func withoutFence(code string) string {
+func WithoutFence(code string) string {
 	body, closed := strings.CutSuffix(strings.TrimRight(code, " \t\r\n"), "```")
 	head, body, ok := strings.Cut(body, "```")
 	if !closed || !ok || strings.TrimSpace(head) != "" {

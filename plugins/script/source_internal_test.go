@@ -38,7 +38,7 @@ func TestWithoutFence(t *testing.T) {
 		"```;f()\n```":                "```;f()\n```",
 		"":                            "",
 	} {
-		if got := withoutFence(code); got != want {
+		if got := WithoutFence(code); got != want {
 			t.Errorf("%q: %q, want %q", code, got, want)
 		}
 	}

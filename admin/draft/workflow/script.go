@@ -12,6 +12,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/plugins/jscalls"
 	"github.com/sluicegate/sluice/plugins/manifest"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -65,11 +66,12 @@ const (
 // Save makes a tool of a script. One of the same name is replaced, if it is a script, too.
 // have is not changed.
 func Save(have []registry.Workflow, in *NewScript, operations []Operation) ([]registry.Workflow, error) {
-	w := registry.Workflow{Name: in.Name, Script: &registry.Script{Title: in.Title, Description: in.Description, Code: in.Code}}
+	code := script.WithoutFence(in.Code)
+	w := registry.Workflow{Name: in.Name, Script: &registry.Script{Title: in.Title, Description: in.Description, Code: code}}
 	if !toolset.ToolName.MatchString(in.Name) {
 		return nil, fault("/name", "the name %.80q must start with a letter or _ and have at most 64 letters, digits, _ and -", in.Name)
 	}
-	found := jscalls.Find(in.Code)
+	found := jscalls.Find(code)
 	var err error
 	if w.Calls, err = scriptCalls(found, in, operations); err != nil {
 		return nil, err

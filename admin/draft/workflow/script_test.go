@@ -47,6 +47,19 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// TestSaveAsModelsWrite: what run_code runs can be saved, in a code block and with export.
+func TestSaveAsModelsWrite(t *testing.T) {
+	for code, want := range map[string]string{
+		"```js\nreturn tools.shop.get_pet({id: args.id})\n```\n":  "\nreturn tools.shop.get_pet({id: args.id})\n",
+		"export default async ({id}) => tools.shop.get_pet({id})": "export default async ({id}) => tools.shop.get_pet({id})",
+	} {
+		list, err := Save(nil, &NewScript{Name: "pet_of", Description: "x", Code: code}, shop)
+		if err != nil || list[0].Script.Code != want || len(list[0].Calls) != 1 || !strings.Contains(string(list[0].Script.InputSchema), `"required":["id"]`) {
+			t.Errorf("%q: %+v %v", code, list, err)
+		}
+	}
+}
+
 func TestSaveRefuses(t *testing.T) {
 	documents, err := Add(nil, "f.yaml", document("buy", "operationId: getPet"), nil, shop)
 	if err != nil {

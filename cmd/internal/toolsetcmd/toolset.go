@@ -74,8 +74,8 @@ var toolsets = command.Resource[view.Toolset]{
 			return status
 		}},
 		{Header: "tools", Value: func(t view.Toolset) string {
-			if t.EnabledTools == t.ToolCount {
-				return terminal.Thousands(t.ToolCount)
+			if t.EnabledTools >= t.ToolCount { // workflows and scripts are tools, too
+				return terminal.Thousands(t.EnabledTools)
 			}
 			return terminal.Thousands(t.EnabledTools) + " of " + terminal.Thousands(t.ToolCount)
 		}},
