@@ -138,7 +138,7 @@ test("another server of the specification is chosen", async ({ page }) => {
   await page.goto("/toolsets/new");
   await page.getByLabel("Specification file").setInputFiles({ name: "two.yaml", mimeType: "application/yaml", buffer: Buffer.from(text) });
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("button", { name: "Use https://sandbox.two.example" }).click();
+  await page.getByRole("button", { name: "Use it: https://sandbox.two.example" }).click();
   await expect(page.getByLabel("Where calls are sent")).toHaveValue("https://sandbox.two.example");
   await expect(page.getByRole("list", { name: "Other servers" })).toContainText("https://api.two.example");
 });

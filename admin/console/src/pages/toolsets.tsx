@@ -40,7 +40,7 @@ const columns = (usage: Map<string, Schemas["UsageNumbers"]>): Column<Toolset>[]
     ),
   },
   { name: "Status", cell: (t) => <ToolsetStatus toolset={t} /> },
-  { name: "Tools", number: true, cell: (t) => (t.enabledTools === t.toolCount ? count(t.toolCount) : `${count(t.enabledTools)} of ${count(t.toolCount)}`) },
+  { name: "Tools", number: true, cell: (t) => (t.enabledTools >= t.toolCount ? count(t.toolCount) : `${count(t.enabledTools)} of ${count(t.toolCount)}`) },
   { name: "Calls, 24 h", number: true, cell: (t) => count(usage.get(t.id)?.calls ?? 0) },
   { name: "Errors", number: true, wide: true, cell: (t) => percent(usage.get(t.id)?.errors ?? 0, usage.get(t.id)?.calls ?? 0) },
   { name: "Tokens", number: true, cell: (t) => saved(usage.get(t.id)?.tokensBefore ?? 0, usage.get(t.id)?.tokensAfter ?? 0) },

@@ -14,7 +14,7 @@ import { count, plural } from "../../lib/format";
 import { asProblem } from "../../lib/problem";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
 import { ItemChoice } from "./items";
-import { ServerVariables } from "./servervariables";
+import { fits, ServerVariables } from "./servervariables";
 import { Next } from "./steps";
 
 type Tool = Schemas["Tool"];
@@ -120,7 +120,7 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
                 onChange={(e) => setBaseUrl(e.target.value)}
               />
               <ServerVariables servers={t.servers} url={baseUrl} onURL={setBaseUrl} />
-              <OtherServers servers={t.servers.filter((s) => s.url !== baseUrl)} onServer={setBaseUrl} />
+              <OtherServers servers={t.servers.filter((s) => s.url !== baseUrl && !fits(s.template, baseUrl))} onServer={setBaseUrl} />
             </div>
           </div>
         </Card>
@@ -301,7 +301,7 @@ function OtherServers({ servers, onServer }: { servers: Schemas["APIServer"][]; 
               {s.url}
               {s.description ? <span className="text-muted">, {s.description}</span> : null}
             </span>
-            <Button kind="quiet" onClick={() => onServer(s.url)} aria-label={`Use ${s.url}`}>
+            <Button kind="quiet" onClick={() => onServer(s.url)} aria-label={`Use it: ${s.url}`}>
               Use it
             </Button>
           </li>

@@ -7,6 +7,13 @@ type Server = Schemas["APIServer"];
 /** The URL of a template with these values; a variable without one stays in braces. */
 export const filled = (template: string, values: Record<string, string>) => template.replaceAll(/\{([^{}]*)\}/g, (whole, name: string) => values[name] || whole);
 
+/** Whether a URL is a template with some values for its variables. */
+export function fits(template: string | undefined, url: string): boolean {
+  if (!template) return false;
+  const fixed = template.split(/\{[^{}]*\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${fixed.join("[^/]*")}$`).test(url);
+}
+
 const defaultsOf = (s: Server) => Object.fromEntries((s.variables ?? []).map((v) => [v.name, v.default ?? ""]));
 
 /** The variables of the address that is entered, as long as it is one of the specification's with values for them. */
