@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -75,7 +76,8 @@ func Read(dir fs.FS) (list []*Entry, faults []error) {
 		return nil, []error{fmt.Errorf("listing the catalog: %w", err)}
 	}
 	if len(files) > maxEntries {
-		return nil, []error{problem.New(problem.TooLarge, "the catalog has %d entries, the limit is %d", len(files), maxEntries)}
+		return nil, []error{problem.New(problem.TooLarge, "the catalog has %d entries, the limit is %d", len(files), maxEntries).
+			Fix("split it into several folders: --catalog may be given several times")}
 	}
 	for _, name := range files {
 		e, err := readFile(dir, name)
@@ -85,19 +87,37 @@ func Read(dir fs.FS) (list []*Entry, faults []error) {
 		}
 		list = append(list, e)
 	}
+	faults = append(faults, misnamed(dir)...)
 	// The order of files is another: asana-mcp.yaml is before asana.yaml.
 	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.ID, b.ID) })
 	return list, faults
 }
 
+// misnamed are files that look like entries and are not read, because of the end of their names.
+func misnamed(dir fs.FS) (faults []error) {
+	for _, pattern := range []string{"[^.]*.[yY][mM][lL]", "[^.]*.[yY][aA][mM][lL]"} {
+		files, _ := fs.Glob(dir, pattern) // the patterns are well-formed
+		for _, name := range files[:min(len(files), maxEntries)] {
+			if stem := strings.TrimSuffix(name, path.Ext(name)); path.Ext(name) != extension {
+				faults = append(faults, problem.New(problem.InvalidArgument, "the file is not read: the files of entries end in %s", extension).At(name, 0, 0, "").Fix("rename it to %.80s%s", stem, extension))
+			}
+		}
+	}
+	return faults
+}
+
 // readFile reads one entry, and no more of the file than an entry may have.
 func readFile(dir fs.FS, name string) (*Entry, error) {
 	info, err := fs.Stat(dir, name) // before it is opened: who opens a pipe waits for its other end
+	if link, lerr := fs.Lstat(dir, name); err != nil && lerr == nil && link.Mode()&fs.ModeSymlink != 0 {
+		return nil, problem.New(problem.InvalidArgument, "the entry is a symbolic link that leads out of the folder, or to nothing").At(name, 0, 0, "").
+			Fix("copy the file into the folder").Because(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the entry %s: %w", name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "")
+		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "").Fix("move it out of the folder")
 	}
 	f, err := dir.Open(name)
 	if err != nil {
