@@ -32,7 +32,7 @@ const (
 // parts name line and member.
 func Parse(name string, data []byte) (*Entry, error) {
 	if len(data) > MaxEntryBytes {
-		return nil, problem.New(problem.TooLarge, "the entry has %d bytes, the limit is %d", len(data), MaxEntryBytes).At(name, 0, 0, "")
+		return nil, problem.New(problem.TooLarge, "the entry has more than %d bytes", MaxEntryBytes).At(name, 0, 0, "")
 	}
 	c := converter{file: name, lines: map[string]int{}, places: map[int64]string{}}
 	text, err := c.json(data)

@@ -237,7 +237,7 @@ func TestHostile(t *testing.T) {
 		"unfinished":      {"name: [", "not YAML"},
 		"too deep":        {nested(maxDepth), "nested"},
 		"much too deep":   {nested(100_000), "not YAML"},
-		"too large":       {"name: " + strings.Repeat("x", MaxEntryBytes), "the limit is 262144"},
+		"too large":       {"name: " + strings.Repeat("x", MaxEntryBytes), "the entry has more than 262144 bytes"},
 		"not a number":    {"formatVersion: .inf\n", "in quotes"},
 		"control letters": {"name: \"a\\0b\"\n", "control characters"},
 	} {
