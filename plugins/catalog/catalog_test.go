@@ -123,12 +123,12 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Operation{{"GET", "/books"}, {"GET", "/books/{id}"}, {"POST", "/books/search"}, {"POST", "/loans"}, {"GET", "/other"}}
-	if err := e.Fit(tools, all); err != nil {
+	if err := e.Fit(tools, all, ""); err != nil {
 		t.Error(err)
 	}
-	err = e.Fit(tools, []Operation{{"PUT", "/books"}, {"DELETE", "/v2/books/{bookId}"}, {"GET", "/v2/books/{bookId}"}, {"GET", "/books/search"}})
+	err = e.Fit(tools, []Operation{{"PUT", "/books"}, {"DELETE", "/v2/books/{bookId}"}, {"GET", "/v2/books/{bookId}"}, {"GET", "/books/search"}}, "https://mirror.example/openapi.json")
 	p := problem.As(err)
-	if p == nil || p.Kind != problem.Conflict {
+	if p == nil || p.Kind != problem.Conflict || p.Detail != "the entry library no longer fits: 4 of its 4 tools not found in https://mirror.example/openapi.json" {
 		t.Fatal(err)
 	}
 	got := make([]string, len(p.Parts))
