@@ -213,7 +213,7 @@ func (v *view) candidates(level map[string]int) wish {
 		if n := len(object) - 1; n > 0 && object[n] == "list" {
 			object = object[:n]
 		}
-		if p := pluralIn(v.rest, object); p != nil && !plural(object) {
+		if p := pluralIn(v.rest, object); p != nil && !plural(head(object)) {
 			object = p
 		}
 		return v.via("list", [][]string{object})
@@ -304,12 +304,15 @@ func (v *view) reordered() (w wish, other bool) {
 		if len(object) == 0 {
 			return w, false
 		}
-		if v.inner == len(ws)-1 && v.one && !many[v.said] {
+		if len(object) == 1 && object[0] == "batch" { // how it is done, and not to what
+			return v.via("batch_"+verbOf(ws[v.inner]), [][]string{v.spoken()}), true
+		}
+		if v.inner == len(ws)-1 && v.one && !many[v.said] && (v.said != "get" || slices.Contains(v.rest, singular(object)[len(object)-1])) {
 			object = singular(object)
 		}
 		object = v.parents(object)
 		if v.said == "list" && !plural(object) {
-			if p := pluralIn(v.rest, object); p != nil {
+			if p := pluralIn(v.rest, object); p != nil && !plural(head(object)) {
 				object = p
 			} else if ws[v.inner] != "list" {
 				return w, false

@@ -162,6 +162,25 @@ func hashOf(t *testing.T, method, path string) string {
 }
 
 // Proposals do not depend on what was asked before, and hostile tools cost nothing.
+// TestPlurals: an object is in the plural where the text says so, in the singular where it
+// speaks of one.
+func TestPlurals(t *testing.T) {
+	for line, want := range map[string]string{
+		"get_depot_by_region GET /depots/{region} List depots in a region":                 "list_depots_by_region",
+		"get_depot_parcel_by_day GET /depots/{depot}/parcels/{day} List parcels for a day": "list_depot_parcels_by_day",
+		"get_parcels_for_depot GET /depots/{depot}/parcels List parcels of the depot":      "list_parcels_for_depot",
+		"depot_insights_get POST /depot/insights/get Retrieve the insights of a depot":     "get_depot_insights",
+		"depot_reports_get POST /depot/reports/get Retrieve a report of the depot":         "get_depot_report",
+		"depot_duties_get POST /depot/duties/get Get information of a depot":               "get_depot_duties",
+		"batch_update POST /depots/{depot}/parcels/batch Batch update parcels":             "batch_update_parcels",
+	} {
+		old, _, _ := strings.Cut(line, " ")
+		if got := named(t, line); len(got) != 1 || got[0] != old+" → "+want {
+			t.Errorf("%s: %q, want %s", line, got, want)
+		}
+	}
+}
+
 func TestNamesAreBounded(t *testing.T) {
 	var tools []Tool
 	for i := range MaxTools + 1 {
