@@ -225,7 +225,7 @@ func (v *view) candidates(level map[string]int) wish {
 		}
 	}
 	verb := v.verb()
-	if verb == "" || contradicts(v.Method, verb) {
+	if verb == "" || contradicts(v.Method, verb) || v.route.part {
 		return wish{}
 	}
 	o := v.objects(verb)
@@ -311,6 +311,9 @@ func (v *view) reordered() (w wish, other bool) {
 			object = singular(object)
 		}
 		object = v.parents(object)
+		if p := pluralIn(v.rest, object); p != nil && v.said == "prune" {
+			object = p
+		}
 		if v.said == "list" && !plural(object) {
 			if p := pluralIn(v.rest, object); p != nil && !plural(head(object)) {
 				object = p

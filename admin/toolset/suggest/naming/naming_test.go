@@ -162,6 +162,24 @@ func hashOf(t *testing.T, method, path string) string {
 }
 
 // Proposals do not depend on what was asked before, and hostile tools cost nothing.
+// TestFragments: what stands behind # tells which of several things a path does.
+func TestFragments(t *testing.T) {
+	got := named(t,
+		"remove_put_crates_id_shared_link PUT /crates/{crate_id}#remove_shared_link Remove shared link from crate",
+		"get_crates_id_shared_link GET /crates/{crate_id}#get_shared_link Get shared link for crate",
+		"get_crates_id GET /crates/{crate_id} Get a crate",
+		"crate_prune POST /crates/prune Delete unused crates",
+		"put_crate_request_fee PUT /crates/{crate_id}#requestFee Sets the request fee of a crate",
+	)
+	want := []string{
+		"remove_put_crates_id_shared_link → remove_crate_shared_link", "get_crates_id_shared_link → get_crate_shared_link",
+		"get_crates_id → get_crate", "crate_prune → prune_crates",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestPlurals: an object is in the plural where the text says so, in the singular where it
 // speaks of one.
 func TestPlurals(t *testing.T) {
