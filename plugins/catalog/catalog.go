@@ -158,17 +158,21 @@ func (c *Catalog) Entry(id string) (*Entry, error) {
 		return c.entries[i], nil
 	}
 	p := problem.New(problem.NotFound, "the catalog has no entry %.80q", id)
-	ids := func(yield func(string) bool) {
+	if name := c.nearest(id); name != "" {
+		return nil, p.Fix("did you mean %s?", name)
+	}
+	return nil, p.Fix("see: sluice catalog list")
+}
+
+// nearest is the id that was probably meant; "": none is close.
+func (c *Catalog) nearest(id string) string {
+	return nearest.Name(id, func(yield func(string) bool) {
 		for _, e := range c.entries {
 			if !yield(e.ID) {
 				return
 			}
 		}
-	}
-	if name := nearest.Name(id, ids); name != "" {
-		return nil, p.Fix("did you mean %s?", name)
-	}
-	return nil, p.Fix("see: sluice catalog list")
+	})
 }
 
 // Bounds of a search.
@@ -180,7 +184,7 @@ const (
 // Search finds the entries that have words that begin with those of a query, in their
 // name, category, summary or tools, or those words in what people ask of their tools: first
 // those that have the most of them, and of those the ones where they weigh the most. An empty
-// query finds all, by id.
+// query finds all, by id; one that finds nothing finds the entry whose id is nearly it.
 func (c *Catalog) Search(query string) []*Entry {
 	terms := words(query[:min(len(query), maxQuery)])
 	if len(terms) == 0 {
@@ -208,6 +212,11 @@ func (c *Catalog) Search(query string) []*Entry {
 		}
 		if h.terms > 0 {
 			hits = append(hits, h)
+		}
+	}
+	if len(hits) == 0 {
+		if i, found := c.find(c.nearest(query)); found {
+			return []*Entry{c.entries[i]}
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(b.terms-a.terms, b.weight-a.weight) })
@@ -265,7 +274,7 @@ func (e *Entry) asked(term string) bool {
 	return false
 }
 
-// words of a text, in lower case.
+// words of a text, in lower case; e-mail is email.
 func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f) })
+	return strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(text), "e-mail", "email"), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f) })
 }

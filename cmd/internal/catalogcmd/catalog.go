@@ -24,7 +24,7 @@ import (
 const Path = "/v1/catalog"
 
 var items = command.Resource[catalog.EntryOutline]{
-	Path: Path, Empty: "No pre-built connector fits. An API with an OpenAPI document needs none: sluice add URL",
+	Path: Path, Empty: "No pre-built connector fits. An API with an OpenAPI document needs none: sluice add URL. Ask for one: sluice request create NAME",
 	Name: func(i catalog.EntryOutline) string { return i.ID },
 	Columns: []terminal.Column[catalog.EntryOutline]{
 		{Header: "id", Value: func(i catalog.EntryOutline) string { return i.ID }},
