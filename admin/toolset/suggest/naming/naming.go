@@ -311,6 +311,9 @@ func (v *view) reordered() (w wish, other bool) {
 			object = singular(object)
 		}
 		object = v.parents(object)
+		if h := head(object); v.said == "find" && len(h) < len(object) && slices.Contains(v.rest, singular(h)[len(h)-1]) {
+			object = slices.Concat(singular(h), object[len(h):]) // "Find a user": users_lookup_by_email
+		}
 		if p := pluralIn(v.rest, object); p != nil && v.said == "prune" {
 			object = p
 		}

@@ -190,6 +190,7 @@ func TestPlurals(t *testing.T) {
 		"depot_insights_get POST /depot/insights/get Retrieve the insights of a depot":     "get_depot_insights",
 		"depot_reports_get POST /depot/reports/get Retrieve a report of the depot":         "get_depot_report",
 		"depot_duties_get POST /depot/duties/get Get information of a depot":               "get_depot_duties",
+		"depots_lookup_by_code GET /depots.lookupByCode Find a depot with a code":          "find_depot_by_code",
 		"batch_update POST /depots/{depot}/parcels/batch Batch update parcels":             "batch_update_parcels",
 	} {
 		old, _, _ := strings.Cut(line, " ")
