@@ -53,18 +53,22 @@ type faults struct {
 	parts []*problem.Error
 }
 
-// add notes a fault; whoever knows what to do about it says so.
-func (f *faults) add(at, format string, args ...any) *problem.Error {
+// add notes a fault that says by itself what to do.
+func (f *faults) add(at, format string, args ...any) { f.fix("", at, format, args...) }
+
+// fix notes a fault, and what to do about it.
+func (f *faults) fix(remedy, at, format string, args ...any) {
 	p := problem.New(problem.InvalidArgument, format, args...).At(f.file, f.line(at), 0, at)
+	p.Remedy = remedy
 	f.parts = append(f.parts, p)
-	return p
 }
 
-// near names what was probably meant, if anything is close.
-func near(p *problem.Error, name string, names []string) {
+// near asks whether another name was meant; "": none is close.
+func near(name string, names []string) string {
 	if n := nearest.Name(name, slices.Values(names)); n != "" {
-		p.Remedy = "did you mean " + n + "?"
+		return "did you mean " + n + "?"
 	}
+	return ""
 }
 
 // text checks a text of one paragraph that people and models read.
@@ -101,13 +105,13 @@ func (f *faults) address(at, s string) {
 	case len(s) > maxURL:
 		f.add(at, "the address has %d bytes, the limit is %d", len(s), maxURL)
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.Opaque != "":
-		f.add(at, "the address is not an https URL").Fix(ownServer)
+		f.fix(ownServer, at, "the address is not an https URL")
 	case u.User != nil:
 		f.add(at, "the address holds credentials")
 	case u.Fragment != "" && (strings.HasPrefix(at, "/source") || strings.HasPrefix(at, "/base")): // of a page it is a place on it
 		f.add(at, "the address has a fragment")
 	case !public(u.Hostname()):
-		f.add(at, "the host %.80q is not a public name", u.Hostname()).Fix(ownServer)
+		f.fix(ownServer, at, "the host %.80q is not a public name", u.Hostname())
 	}
 }
 
@@ -136,21 +140,21 @@ func (e *Entry) check(f *faults) {
 		f.add("/formatVersion", "the format is %d, and this is version %d of it", e.FormatVersion, FormatVersion)
 	}
 	if len(e.ID) > maxID || !idPattern.MatchString(e.ID) {
-		f.add("/id", "the id %.80q is not made of lower-case letters, digits and single hyphens", e.ID).Fix("write it as acme-crm")
+		f.fix("write it as acme-crm", "/id", "the id %.80q is not made of lower-case letters, digits and single hyphens", e.ID)
 	}
 	f.text("/name", e.Name, maxName, true)
 	f.text("/summary", e.Summary, maxText, true)
 	f.text("/instructions", e.Instructions, maxDescription, false)
 	f.texts("/texts", e.Texts)
 	if !slices.Contains(Categories, e.Category) {
-		near(f.add("/category", "the category %.80q is none of %s", e.Category, strings.Join(Categories, ", ")), e.Category, Categories)
+		f.fix(near(e.Category, Categories), "/category", "the category %.80q is none of %s", e.Category, strings.Join(Categories, ", "))
 	}
 	f.address("/homepage", e.Homepage)
 	f.address("/documentation", e.Documentation)
 	e.checkSource(f)
 	f.count("/authentication", len(e.Authentication), maxAuth)
 	if e.Authentication == nil {
-		f.add("/authentication", "the member is missing").Fix("write how calls are authenticated, or [] where they are not")
+		f.fix("write how calls are authenticated, or [] where they are not", "/authentication", "the member is missing")
 	}
 	for i := range e.Authentication {
 		e.Authentication[i].check(f, fmt.Sprintf("/authentication/%d", i), e.Kind())
@@ -218,7 +222,7 @@ func (a *EntryAuth) check(f *faults, at, kind string) {
 		f.add(at+"/settings/username", "username belongs to authType basic, and to that only")
 	}
 	if schemeWithoutSpace.MatchString(s.HeaderPrefix) && strings.EqualFold(s.HeaderName, "Authorization") {
-		f.add(at+"/settings/headerPrefix", "the key follows the prefix directly: the header would be %.40sKEY", s.HeaderPrefix).Fix("end the prefix with a space: %q", s.HeaderPrefix+" ")
+		f.fix(fmt.Sprintf("end the prefix with a space: %.40q", s.HeaderPrefix+" "), at+"/settings/headerPrefix", "the key follows the prefix directly: the header would be %.40sKEY", s.HeaderPrefix)
 	}
 	f.text(at+"/settings/headerPrefix", strings.TrimSuffix(s.HeaderPrefix, " "), maxName, false)
 	f.text(at+"/settings/username", s.Username, maxName, false)
@@ -337,7 +341,7 @@ func (e *Entry) checkUseCases(f *faults) {
 		f.count(at+"/tools", len(u.Tools), maxTools)
 		for k, name := range u.Tools {
 			if !slices.Contains(names, name) {
-				near(f.add(fmt.Sprintf("%s/tools/%d", at, k), "the entry has no tool %.80q", name), name, names)
+				f.fix(near(name, names), fmt.Sprintf("%s/tools/%d", at, k), "the entry has no tool %.80q", name)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func Parse(name string, data []byte) (*Entry, error) {
 	f := faults{file: name, line: c.line}
 	e.check(&f)
 	if stem := stem(name); e.ID != stem && stem != "" {
-		f.add("/id", "the id %.80q is not the name of the file, %.80q", e.ID, stem).Fix("rename the file to %.80s%s, or write id: %.80s", e.ID, extension, stem)
+		f.fix(fmt.Sprintf("rename the file to %.80s%s, or write id: %.80s", e.ID, extension, stem), "/id", "the id %.80q is not the name of the file, %.80q", e.ID, stem)
 	}
 	if len(f.parts) > 0 {
 		p := problem.New(problem.InvalidArgument, "the entry is not valid").At(name, 0, 0, "")

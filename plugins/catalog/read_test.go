@@ -140,7 +140,7 @@ func TestParseFaults(t *testing.T) {
 		{"formatVersion: 1", "formatVersion: 2", "1 /formatVersion the format is 2", false},
 		{"name: Library", "name: \"\"", "3 /name a text is missing", false},
 		{"name: Library", "title: Library", "3 /title an entry has no member \"title\" there (there may be authentication, base,", false},
-		{"summary: Books", "sumary: Books", "5 /sumary an entry has no member \"sumary\" there (did you mean summary?)", false},
+		{"summary: Books", "summari: Books", "5 /summari an entry has no member \"summari\" there (did you mean summary?)", false},
 		{"summary: Books", "name: Books", "5 /name the member \"name\" is there twice (remove one of them)", true},
 		{"summary: Books and", "summary: Books: and", "5  the entry is not YAML: mapping values are not allowed in this context (write a text with a colon", true},
 		{"    url: https", "\turl: https", "10  the entry is not YAML: while scanning for the next token: found character that cannot start any token (indent with spaces", true},
