@@ -248,6 +248,11 @@ selection-tables: $(EMBEDDING)/.ready ## distil the tables that selection-report
 selection-report: selection-tables $(E2E)/.ready ## measure the tool search on SLUICE_CORPUS and write docs/selection.md
 	go run ./cmd/sluice-selection report -sets "$(SETS)" -github $(GITHUB_SPEC)
 
+.PHONY: selection-needs
+selection-needs: ## measure what people and agents find in four APIs of SLUICE_CORPUS and write it into docs/selection.md
+	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications" >&2; exit 1; }
+	go run ./cmd/sluice-selection needs
+
 .PHONY: names-report
 names-report: ## measure suggested names and descriptions on SLUICE_CORPUS and write docs/names.md
 	@test -n "$(SLUICE_CORPUS)" || { echo "SLUICE_CORPUS names no directory of specifications" >&2; exit 1; }

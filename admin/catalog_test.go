@@ -233,7 +233,7 @@ func TestCatalogNoLongerFits(t *testing.T) {
 	w := catalogWorld(t)
 	w.fetcher.put(vendor, libraryDocument(t, "GET /books", "GET /v2/books/{id}", "POST /books/search"))
 	a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}))
-	for _, part := range []string{"of 4 tools, 2 are not in what the vendor offers at " + vendor, "get_book: GET /books/{id} is gone; there is GET /v2/books/{id}", "lend_book: POST /loans is gone"} {
+	for _, part := range []string{"2 of its 4 tools not found in " + vendor, "get_book: GET /books/{id} is gone; there is GET /v2/books/{id}", "lend_book: POST /loans is gone"} {
 		if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, part) {
 			t.Errorf("%d %s, want %s", a.StatusCode, a.body, part)
 		}

@@ -73,6 +73,11 @@ func TestConnectorRequestVotes(t *testing.T) {
 		vote("PUT", blue.ID, 4, true, "Authorization", "", "Cookie", "sluice_session="+b.cookie, "Sec-Fetch-Site", "same-origin")
 	}
 	want[front.Problem](w, w.do("PATCH", "/v1/connector-requests/"+blue.ID, map[string]any{"state": "planned"}, bearer(viewer)...), http.StatusForbidden)
+	// The vote of a member who is removed goes with them: who comes back has one again, not two.
+	if a := w.do("DELETE", "/v1/members/"+member.ID, nil, "If-Match", "*"); a.StatusCode != http.StatusNoContent {
+		t.Fatalf("%d %s", a.StatusCode, a.body)
+	}
+	vote("PUT", blue.ID, 3, true)
 }
 
 // TestConnectorRequestFields: what is not valid is named, and what repeats another request

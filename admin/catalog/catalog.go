@@ -198,7 +198,7 @@ func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool,
 	for i := range generated {
 		have[i] = catalog.Operation{Method: generated[i].Operation.Method, Path: generated[i].Operation.Path}
 	}
-	if err := a.Fit(a.tools, have); err != nil && !a.partial {
+	if err := a.Fit(a.tools, have, a.URL); err != nil && !a.partial {
 		return nil, err
 	}
 	chosen := map[catalog.Operation]*catalog.EntryTool{}
@@ -221,7 +221,7 @@ func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool,
 		edits = append(edits, e)
 	}
 	if enabled == 0 {
-		return nil, a.Fit(a.tools, have)
+		return nil, a.Fit(a.tools, have, a.URL)
 	}
 	return edits, nil
 }

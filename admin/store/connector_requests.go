@@ -29,6 +29,7 @@ type ConnectorRequest struct {
 	RequestedBy   string `bun:"requested_by"` // member, or token of nobody
 	CreatedAt     Time   `bun:"created_at"`
 	UpdatedAt     Time   `bun:"updated_at"`
+	ToldAt        Time   `bun:"told_at"` // when those who asked and voted were told that it is published; zero: never
 }
 
 type connectorVote struct {
@@ -67,10 +68,10 @@ func (c *scope) CountConnectorRequests(ctx context.Context, by string, since Tim
 	return all, recent, nil
 }
 
-// ConnectorVoters lists who voted for a request, the first ones first.
-func (c *scope) ConnectorVoters(ctx context.Context, id string) ([]string, error) {
+// ConnectorVoters lists who voted for a request after a time, the first ones first.
+func (c *scope) ConnectorVoters(ctx context.Context, id string, after Time) ([]string, error) {
 	var out []string
-	if err := c.from((*connectorVote)(nil)).Column("voter").Where("request_id = ?", id).Order("at", "voter").Scan(ctx, &out); err != nil {
+	if err := c.from((*connectorVote)(nil)).Column("voter").Where("request_id = ?", id).Where("at > ?", after).Order("at", "voter").Scan(ctx, &out); err != nil {
 		return nil, fmt.Errorf("listing the votes for %s: %w", id, err)
 	}
 	return out, nil
@@ -134,4 +135,18 @@ func (t *Tx) Vote(ctx context.Context, id, voter string, give bool) (bool, error
 		return false, fmt.Errorf("counting the votes for %s: %w", id, err)
 	}
 	return true, nil
+}
+
+// takeVotes takes all votes of somebody back.
+func (t *Tx) takeVotes(ctx context.Context, voter string) error {
+	voted, err := t.VotedFor(ctx, voter)
+	if err != nil {
+		return err
+	}
+	for _, id := range voted {
+		if _, err := t.Vote(ctx, id, voter, false); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -78,8 +78,8 @@ func (t *Tx) SaveMember(ctx context.Context, row *Member) error {
 	})
 }
 
-// RemoveMember removes a member of a version, ends their sessions and revokes their tokens,
-// whose number it returns. It fails as SaveMember does.
+// RemoveMember removes a member of a version, ends their sessions, takes their votes back and
+// revokes their tokens, whose number it returns. It fails as SaveMember does.
 func (t *Tx) RemoveMember(ctx context.Context, id string, version uint64) (revoked int64, err error) {
 	return revoked, t.keepAdministrators(ctx, func() error {
 		n, err := affected(t.deleteOf((*Member)(nil)).Where("id = ?", id).Where("version = ?", version).Exec(ctx))
@@ -94,8 +94,10 @@ func (t *Tx) RemoveMember(ctx context.Context, id string, version uint64) (revok
 		if err != nil {
 			return fmt.Errorf("revoking the tokens of member %s: %w", id, err)
 		}
-		_, err = t.EndSessions(ctx, id, "")
-		return err
+		if _, err = t.EndSessions(ctx, id, ""); err != nil {
+			return err
+		}
+		return t.takeVotes(ctx, id)
 	})
 }
 

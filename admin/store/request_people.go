@@ -58,14 +58,8 @@ func (t *Tx) AddRequestPerson(ctx context.Context, row *RequestPerson) error {
 // ForgetRequestPerson removes somebody's address and takes all their votes back. What they
 // asked for stays, under an id that nobody is.
 func (t *Tx) ForgetRequestPerson(ctx context.Context, id string) error {
-	voted, err := t.VotedFor(ctx, id)
-	if err != nil {
+	if err := t.takeVotes(ctx, id); err != nil {
 		return err
-	}
-	for _, request := range voted {
-		if _, err := t.Vote(ctx, request, id, false); err != nil {
-			return err
-		}
 	}
 	if _, err := t.deleteOf((*RequestPerson)(nil)).Where("id = ?", id).Exec(ctx); err != nil {
 		return fmt.Errorf("forgetting %s: %w", id, err)

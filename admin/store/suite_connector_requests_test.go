@@ -65,8 +65,11 @@ func testConnectorRequests(t *testing.T, h harness) {
 	if got := names(nil, 2); got != "second first third" {
 		t.Errorf("after votes were taken back: %s", got)
 	}
-	if voters, err := w.ConnectorVoters(ctx, ids[1]); err != nil || !slices.Equal(voters, []string{"ann"}) {
+	if voters, err := w.ConnectorVoters(ctx, ids[1], store.Time{}); err != nil || !slices.Equal(voters, []string{"ann"}) {
 		t.Errorf("%v, %v", voters, err)
+	}
+	if voters, err := w.ConnectorVoters(ctx, ids[1], store.Time{Time: now}); err != nil || len(voters) != 0 {
+		t.Errorf("since now: %v, %v", voters, err)
 	}
 	if voted, err := w.VotedFor(ctx, "ann"); err != nil || !slices.Equal(voted, []string{ids[1]}) {
 		t.Errorf("%v, %v", voted, err)

@@ -2,6 +2,7 @@
 // fits the weights of its reranker.
 //
 //	sluice-selection report   writes the tables of docs/selection.md
+//	sluice-selection needs    writes the table of needs there alone
 //	sluice-selection names    writes the tables of docs/names.md
 //	sluice-selection fit      prints internal/selection/weights.go's weights
 //	sluice-selection measure  prints size and speed as JSON, for sluice-bench

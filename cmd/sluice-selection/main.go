@@ -30,14 +30,14 @@ func main() { tool.Main("sluice-selection", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	commands := map[string]func(context.Context, *input, io.Writer, io.Writer) error{
-		"report": writeReport, "fit": printFit, "measure": printMeasures, "groups": printGroups, "names": writeNames,
+		"report": writeReport, "fit": printFit, "measure": printMeasures, "groups": printGroups, "names": writeNames, "needs": writeNeeds,
 	}
 	var command func(context.Context, *input, io.Writer, io.Writer) error
 	if len(args) > 0 {
 		command = commands[args[0]]
 	}
 	if command == nil {
-		return errors.New("say one of report, names, fit, measure, groups")
+		return errors.New("say one of report, needs, names, fit, measure, groups")
 	}
 	corpus := os.Getenv("SLUICE_CORPUS")
 	var in input

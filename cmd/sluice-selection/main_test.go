@@ -80,6 +80,35 @@ func TestRun(t *testing.T) {
 	f("has no lines", "report", "-sets", dir, "-to", doc)
 }
 
+// TestNeedsBlock: the table of needs is written between its own marks, the rest stays.
+func TestNeedsBlock(t *testing.T) {
+	doc := filepath.Join(t.TempDir(), "doc.md")
+	if err := os.WriteFile(doc, []byte("a\n"+reportBegin+"old\n"+reportEnd+"b\n"+needsBegin+"old\n"+reportEnd+"c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var r report
+	r.needs([]needScore{{api: "shop", tools: 1200, needs: 4, user: 3, agent: 4, missed: []string{"money back"}}})
+	var out bytes.Buffer
+	if err := r.write(doc, needsBegin, &out); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"a\n" + reportBegin + "old\n" + reportEnd + "b\n" + needsBegin + "| what |", "| 4 needs over four APIs, found among the first 8: in a user's words | ≥ 80 % | 75 % (3 of 4) | **no** |",
+		"| shop | 1,200 | 4 | 3 | 4 |", "* shop: “money back”\n" + reportEnd + "c\n",
+	} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("not written: %s\nthere is: %s", want, got)
+		}
+	}
+	if !strings.HasPrefix(out.String(), "missed: 4 needs") {
+		t.Error(out.String())
+	}
+}
+
 // TestCopies: copies are tools of other services, and requests are whole.
 func TestCopies(t *testing.T) {
 	tools := []selection.Tool{{Name: "a", Server: "s", Description: "Does a thing. And more."}, {Name: "b", Server: "s"}}

@@ -36,14 +36,8 @@ var apiOrder = []string{"github", "stripe", "slack", "kubernetes"}
 // writeNames measures what the rules propose and writes it between the marks of a
 // document.
 func writeNames(ctx context.Context, in *input, stdout, stderr io.Writer) error {
-	doc, err := os.ReadFile(in.to)
-	if err != nil {
+	if _, _, err := around(in.to, namesBegin); err != nil {
 		return err
-	}
-	before, rest, ok := strings.Cut(string(doc), namesBegin)
-	_, after, ok2 := strings.Cut(rest, reportEnd)
-	if !ok || !ok2 {
-		return fmt.Errorf("%s has no lines %q and %q", in.to, namesBegin, reportEnd)
 	}
 	all, err := measureNames(ctx, filepath.Dir(in.specs), stderr)
 	if err != nil {
@@ -69,10 +63,7 @@ func writeNames(ctx context.Context, in *input, stdout, stderr io.Writer) error 
 	r.names(all, sets, found)
 	r.apis(apis)
 	r.large(large)
-	for _, what := range r.missed {
-		fmt.Fprintln(stdout, "missed:", what)
-	}
-	return os.WriteFile(in.to, []byte(before+namesBegin+r.text.String()+reportEnd+after), 0o644) //nolint:gosec // documentation is for everyone
+	return r.write(in.to, namesBegin, stdout)
 }
 
 // corpusNames is what was counted over all specifications.

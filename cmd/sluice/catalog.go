@@ -116,8 +116,12 @@ func (a *app) preset(e *catalog.EntryDetail, f *addFlags) error {
 		f.auth.Specs, f.scheme = []string{spec}, best.Settings.Scheme
 		return nil
 	}
-	if best.Settings.AuthType == "oauth" && !a.NoInput {
-		f.auth.Specs = []string{"oauth"}
+	if best.Settings.AuthType == "oauth" {
+		if a.NoInput {
+			a.Say("! %s wants %s: log in by adding it without --no-input", e.Name, strings.TrimSuffix(best.Key, "."))
+		} else {
+			f.auth.Specs = []string{"oauth"}
+		}
 		return nil
 	}
 	where := ""

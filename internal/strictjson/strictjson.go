@@ -7,7 +7,9 @@ package strictjson
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,9 +19,11 @@ import (
 
 // Error is the first fault of a document.
 type Error struct {
-	Pointer string // JSON pointer to the value at fault; "" for the whole document
-	Text    string // reads after the name of the document: "has 9 bytes, the limit is 8"
-	Cause   error  // of the scanner or encoding/json, nil otherwise
+	Pointer string   // JSON pointer to the value at fault; "" for the whole document
+	Text    string   // reads after the name of the document: "has 9 bytes, the limit is 8"
+	Member  string   // of the value at the pointer, when it is not known there; else ""
+	Known   []string // the members that are known there, by name; with Member only
+	Cause   error    // of the scanner or encoding/json, nil otherwise
 }
 
 // Error is a clause about the document, behind the pointer where there is one.
@@ -98,7 +102,7 @@ func check(v jsonscan.Value, t reflect.Type) *Error {
 			name = it.KeyText(name[:0])
 			f, ok := known[string(name)]
 			if !ok {
-				return &Error{Text: fmt.Sprintf("has a field %.80q this version does not know", name)}
+				return &Error{Text: fmt.Sprintf("has a field %.80q this version does not know", name), Member: string(name), Known: slices.Sorted(maps.Keys(known))}
 			}
 			if seen&(1<<f.bit) != 0 {
 				return &Error{Text: fmt.Sprintf("has the field %q twice", name)}

@@ -58,6 +58,9 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %q at %q", name, err, c.text, c.pointer)
 		}
 	}
+	if err := strictjson.Decode([]byte(`{"next":{"nome":1}}`), new(document), 64, 4); err.Member != "nome" || strings.Join(err.Known, " ") != "list map name next raw when" {
+		t.Errorf("an unknown member: %q, known are %v", err.Member, err.Known)
+	}
 	if err := strictjson.Decode([]byte(`[[]]`), new(any), 64, 1); !errors.Is(err, jsonscan.ErrDepth) {
 		t.Errorf("the cause is lost: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -75,7 +76,8 @@ func Read(dir fs.FS) (list []*Entry, faults []error) {
 		return nil, []error{fmt.Errorf("listing the catalog: %w", err)}
 	}
 	if len(files) > maxEntries {
-		return nil, []error{problem.New(problem.TooLarge, "the catalog has %d entries, the limit is %d", len(files), maxEntries)}
+		return nil, []error{problem.New(problem.TooLarge, "the catalog has %d entries, the limit is %d", len(files), maxEntries).
+			Fix("split it into several folders: --catalog may be given several times")}
 	}
 	for _, name := range files {
 		e, err := readFile(dir, name)
@@ -85,19 +87,37 @@ func Read(dir fs.FS) (list []*Entry, faults []error) {
 		}
 		list = append(list, e)
 	}
+	faults = append(faults, misnamed(dir)...)
 	// The order of files is another: asana-mcp.yaml is before asana.yaml.
 	slices.SortFunc(list, func(a, b *Entry) int { return strings.Compare(a.ID, b.ID) })
 	return list, faults
 }
 
+// misnamed are files that look like entries and are not read, because of the end of their names.
+func misnamed(dir fs.FS) (faults []error) {
+	for _, pattern := range []string{"[^.]*.[yY][mM][lL]", "[^.]*.[yY][aA][mM][lL]"} {
+		files, _ := fs.Glob(dir, pattern) // the patterns are well-formed
+		for _, name := range files[:min(len(files), maxEntries)] {
+			if stem := strings.TrimSuffix(name, path.Ext(name)); path.Ext(name) != extension {
+				faults = append(faults, problem.New(problem.InvalidArgument, "the file is not read: the files of entries end in %s", extension).At(name, 0, 0, "").Fix("rename it to %.80s%s", stem, extension))
+			}
+		}
+	}
+	return faults
+}
+
 // readFile reads one entry, and no more of the file than an entry may have.
 func readFile(dir fs.FS, name string) (*Entry, error) {
 	info, err := fs.Stat(dir, name) // before it is opened: who opens a pipe waits for its other end
+	if link, lerr := fs.Lstat(dir, name); err != nil && lerr == nil && link.Mode()&fs.ModeSymlink != 0 {
+		return nil, problem.New(problem.InvalidArgument, "the entry is a symbolic link that leads out of the folder, or to nothing").At(name, 0, 0, "").
+			Fix("copy the file into the folder").Because(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the entry %s: %w", name, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "")
+		return nil, problem.New(problem.InvalidArgument, "the entry is not a regular file").At(name, 0, 0, "").Fix("move it out of the folder")
 	}
 	f, err := dir.Open(name)
 	if err != nil {
@@ -138,17 +158,21 @@ func (c *Catalog) Entry(id string) (*Entry, error) {
 		return c.entries[i], nil
 	}
 	p := problem.New(problem.NotFound, "the catalog has no entry %.80q", id)
-	ids := func(yield func(string) bool) {
+	if name := c.nearest(id); name != "" {
+		return nil, p.Fix("did you mean %s?", name)
+	}
+	return nil, p.Fix("see: sluice catalog list")
+}
+
+// nearest is the id that was probably meant; "": none is close.
+func (c *Catalog) nearest(id string) string {
+	return nearest.Name(id, func(yield func(string) bool) {
 		for _, e := range c.entries {
 			if !yield(e.ID) {
 				return
 			}
 		}
-	}
-	if name := nearest.Name(id, ids); name != "" {
-		return nil, p.Fix("did you mean %s?", name)
-	}
-	return nil, p.Fix("see: sluice catalog list")
+	})
 }
 
 // Bounds of a search.
@@ -160,7 +184,7 @@ const (
 // Search finds the entries that have words that begin with those of a query, in their
 // name, category, summary or tools, or those words in what people ask of their tools: first
 // those that have the most of them, and of those the ones where they weigh the most. An empty
-// query finds all, by id.
+// query finds all, by id; one that finds nothing finds the entry whose id is nearly it.
 func (c *Catalog) Search(query string) []*Entry {
 	terms := words(query[:min(len(query), maxQuery)])
 	if len(terms) == 0 {
@@ -188,6 +212,11 @@ func (c *Catalog) Search(query string) []*Entry {
 		}
 		if h.terms > 0 {
 			hits = append(hits, h)
+		}
+	}
+	if len(hits) == 0 {
+		if i, found := c.find(c.nearest(query)); found {
+			return []*Entry{c.entries[i]}
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(b.terms-a.terms, b.weight-a.weight) })
@@ -245,7 +274,7 @@ func (e *Entry) asked(term string) bool {
 	return false
 }
 
-// words of a text, in lower case.
+// words of a text, in lower case; e-mail is email.
 func words(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f) })
+	return strings.FieldsFunc(strings.ReplaceAll(strings.ToLower(text), "e-mail", "email"), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f) })
 }

@@ -45,6 +45,7 @@ func TestSearch(t *testing.T) {
 		"bills":                 "stripe",
 		"bill":                  "", // of that only whole words
 		"overdue issues":        "github jira stripe",
+		"gihtub":                "github", // none has the word
 	} {
 		if got := ids(c.Search(query)); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
@@ -62,6 +63,21 @@ func TestSearch(t *testing.T) {
 	}
 	if got := ids(c.Search(strings.Repeat("x ", maxTerms) + "jira")); got != "" {
 		t.Errorf("%d words: %q", maxTerms+1, got)
+	}
+}
+
+// TestSearchBuiltIn: what strangers type finds the service that they mean first.
+func TestSearchBuiltIn(t *testing.T) {
+	c, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"email": "sendgrid", "send an e-mail": "sendgrid", "slak": "slack", "refund": "stripe", "vector database": "qdrant", "who is on call": "pagerduty", "crm": "hubspot", "kubernets": "kubernetes",
+	} {
+		if got := c.Search(query); len(got) == 0 || got[0].ID != want {
+			t.Errorf("%q: %s, want %s first", query, ids(got), want)
+		}
 	}
 }
 
@@ -123,12 +139,12 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := []Operation{{"GET", "/books"}, {"GET", "/books/{id}"}, {"POST", "/books/search"}, {"POST", "/loans"}, {"GET", "/other"}}
-	if err := e.Fit(tools, all); err != nil {
+	if err := e.Fit(tools, all, ""); err != nil {
 		t.Error(err)
 	}
-	err = e.Fit(tools, []Operation{{"PUT", "/books"}, {"DELETE", "/v2/books/{bookId}"}, {"GET", "/v2/books/{bookId}"}, {"GET", "/books/search"}})
+	err = e.Fit(tools, []Operation{{"PUT", "/books"}, {"DELETE", "/v2/books/{bookId}"}, {"GET", "/v2/books/{bookId}"}, {"GET", "/books/search"}}, "https://mirror.example/openapi.json")
 	p := problem.As(err)
-	if p == nil || p.Kind != problem.Conflict {
+	if p == nil || p.Kind != problem.Conflict || p.Detail != "the entry library no longer fits: 4 of its 4 tools not found in https://mirror.example/openapi.json" {
 		t.Fatal(err)
 	}
 	got := make([]string, len(p.Parts))

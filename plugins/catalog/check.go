@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/internal/textfilter"
@@ -40,6 +41,9 @@ const (
 var (
 	idPattern   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 	toolPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+
+	// schemeWithoutSpace is the scheme of an Authorization header (RFC 9110, section 11.4) alone.
+	schemeWithoutSpace = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 )
 
 // faults collects what is wrong with an entry.
@@ -49,8 +53,22 @@ type faults struct {
 	parts []*problem.Error
 }
 
-func (f *faults) add(at, format string, args ...any) {
-	f.parts = append(f.parts, problem.New(problem.InvalidArgument, format, args...).At(f.file, f.line(at), 0, at))
+// add notes a fault that says by itself what to do.
+func (f *faults) add(at, format string, args ...any) { f.fix("", at, format, args...) }
+
+// fix notes a fault, and what to do about it.
+func (f *faults) fix(remedy, at, format string, args ...any) {
+	p := problem.New(problem.InvalidArgument, format, args...).At(f.file, f.line(at), 0, at)
+	p.Remedy = remedy
+	f.parts = append(f.parts, p)
+}
+
+// near asks whether another name was meant; "": none is close.
+func near(name string, names []string) string {
+	if n := nearest.Name(name, slices.Values(names)); n != "" {
+		return "did you mean " + n + "?"
+	}
+	return ""
 }
 
 // text checks a text of one paragraph that people and models read.
@@ -87,15 +105,18 @@ func (f *faults) address(at, s string) {
 	case len(s) > maxURL:
 		f.add(at, "the address has %d bytes, the limit is %d", len(s), maxURL)
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.Opaque != "":
-		f.add(at, "the address is not an https URL")
+		f.fix(ownServer, at, "the address is not an https URL")
 	case u.User != nil:
 		f.add(at, "the address holds credentials")
 	case u.Fragment != "" && (strings.HasPrefix(at, "/source") || strings.HasPrefix(at, "/base")): // of a page it is a place on it
 		f.add(at, "the address has a fragment")
 	case !public(u.Hostname()):
-		f.add(at, "the host %.80q is not a public name", u.Hostname())
+		f.fix(ownServer, at, "the host %.80q is not a public name", u.Hostname())
 	}
 }
+
+// ownServer is what to do about a server that not everybody reaches.
+const ownServer = "an entry names public servers with https; where each user has their own, write base: {ask: the address of …}, and add a server of your network with: sluice add URL"
 
 // public reports whether a host is a name with a dot that no resolver keeps for the
 // machine or the network itself.
@@ -119,21 +140,21 @@ func (e *Entry) check(f *faults) {
 		f.add("/formatVersion", "the format is %d, and this is version %d of it", e.FormatVersion, FormatVersion)
 	}
 	if len(e.ID) > maxID || !idPattern.MatchString(e.ID) {
-		f.add("/id", "the id %.80q is not made of lower-case letters, digits and single hyphens", e.ID)
+		f.fix("write it as acme-crm", "/id", "the id %.80q is not made of lower-case letters, digits and single hyphens", e.ID)
 	}
 	f.text("/name", e.Name, maxName, true)
 	f.text("/summary", e.Summary, maxText, true)
 	f.text("/instructions", e.Instructions, maxDescription, false)
 	f.texts("/texts", e.Texts)
 	if !slices.Contains(Categories, e.Category) {
-		f.add("/category", "the category %.80q is none of %s", e.Category, strings.Join(Categories, ", "))
+		f.fix(near(e.Category, Categories), "/category", "the category %.80q is none of %s", e.Category, strings.Join(Categories, ", "))
 	}
 	f.address("/homepage", e.Homepage)
 	f.address("/documentation", e.Documentation)
 	e.checkSource(f)
 	f.count("/authentication", len(e.Authentication), maxAuth)
 	if e.Authentication == nil {
-		f.add("/authentication", "the member is missing; write [] where none is needed")
+		f.fix("write how calls are authenticated, or [] where they are not", "/authentication", "the member is missing")
 	}
 	for i := range e.Authentication {
 		e.Authentication[i].check(f, fmt.Sprintf("/authentication/%d", i), e.Kind())
@@ -199,6 +220,9 @@ func (a *EntryAuth) check(f *faults, at, kind string) {
 	}
 	if s.Username != "" && s.AuthType != "basic" {
 		f.add(at+"/settings/username", "username belongs to authType basic, and to that only")
+	}
+	if schemeWithoutSpace.MatchString(s.HeaderPrefix) && strings.EqualFold(s.HeaderName, "Authorization") {
+		f.fix(fmt.Sprintf("end the prefix with a space: %.40q", s.HeaderPrefix+" "), at+"/settings/headerPrefix", "the key follows the prefix directly: the header would be %.40sKEY", s.HeaderPrefix)
 	}
 	f.text(at+"/settings/headerPrefix", strings.TrimSuffix(s.HeaderPrefix, " "), maxName, false)
 	f.text(at+"/settings/username", s.Username, maxName, false)
@@ -299,6 +323,10 @@ func (a *EntryAnswers) check(f *faults, at string) {
 
 func (e *Entry) checkUseCases(f *faults) {
 	f.count("/useCases", len(e.UseCases), maxUseCases)
+	names := make([]string, len(e.Tools))
+	for i := range e.Tools {
+		names[i] = e.Tools[i].Name
+	}
 	seen := map[string]bool{}
 	for i := range e.UseCases {
 		u, at := &e.UseCases[i], fmt.Sprintf("/useCases/%d", i)
@@ -312,8 +340,8 @@ func (e *Entry) checkUseCases(f *faults) {
 		}
 		f.count(at+"/tools", len(u.Tools), maxTools)
 		for k, name := range u.Tools {
-			if !slices.ContainsFunc(e.Tools, func(t EntryTool) bool { return t.Name == name }) {
-				f.add(fmt.Sprintf("%s/tools/%d", at, k), "the entry has no tool %.80q", name)
+			if !slices.Contains(names, name) {
+				f.fix(near(name, names), fmt.Sprintf("%s/tools/%d", at, k), "the entry has no tool %.80q", name)
 			}
 		}
 	}

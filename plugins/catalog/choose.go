@@ -53,8 +53,9 @@ type Operation struct{ Method, Path string }
 func (o Operation) String() string { return o.Method + " " + o.Path }
 
 // Fit reports what of the tools the vendor's operations no longer have, and what they
-// have instead, as parts of a *[problem.Error]; nil: they have everything.
-func (e *Entry) Fit(tools []*EntryTool, operations []Operation) error {
+// have instead, as parts of a *[problem.Error]; nil: they have everything. at is where these
+// operations were read.
+func (e *Entry) Fit(tools []*EntryTool, operations []Operation, at string) error {
 	have := make(map[Operation]bool, len(operations))
 	for _, op := range operations {
 		have[op] = true
@@ -74,7 +75,7 @@ func (e *Entry) Fit(tools []*EntryTool, operations []Operation) error {
 	if len(p.Parts) == 0 {
 		return nil
 	}
-	p.Detail = fmt.Sprintf("the entry %s no longer fits: of %d tools, %d are not in what the vendor offers at %s", e.ID, len(tools), len(p.Parts), e.URL())
+	p.Detail = fmt.Sprintf("the entry %s no longer fits: %d of its %d tools not found in %s", e.ID, len(p.Parts), len(tools), at)
 	return p.Fix("add it without them (--partial), or have the entry updated")
 }
 

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/limit"
 
+	"github.com/sluicegate/sluice/internal/nearest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/strictjson"
 )
@@ -30,7 +32,7 @@ const (
 // parts name line and member.
 func Parse(name string, data []byte) (*Entry, error) {
 	if len(data) > MaxEntryBytes {
-		return nil, problem.New(problem.TooLarge, "the entry has %d bytes, the limit is %d", len(data), MaxEntryBytes).At(name, 0, 0, "")
+		return nil, problem.New(problem.TooLarge, "the entry has more than %d bytes", MaxEntryBytes).At(name, 0, 0, "")
 	}
 	c := converter{file: name, lines: map[string]int{}, places: map[int64]string{}}
 	text, err := c.json(data)
@@ -39,18 +41,12 @@ func Parse(name string, data []byte) (*Entry, error) {
 	}
 	e := new(Entry)
 	if fault := strictjson.Decode(text, e, 4*MaxEntryBytes, 2*maxDepth); fault != nil {
-		at, text := fault.Pointer, "the entry "+fault.Text
-		if kind, ok := errors.AsType[*json.UnmarshalTypeError](fault.Cause); ok {
-			at = c.places[kind.Offset]
-			text = fmt.Sprintf("the value is of another kind: this is a %s", kindOf(kind.Type))
-		}
-		return nil, problem.New(problem.InvalidArgument, "%s", text).At(name, c.line(at), 0, at).
-			Fix("see docs/catalog.md for the members of an entry")
+		return nil, c.unreadable(fault)
 	}
 	f := faults{file: name, line: c.line}
 	e.check(&f)
 	if stem := stem(name); e.ID != stem && stem != "" {
-		f.add("/id", "the id %.80q is not the name of the file, %.80q", e.ID, stem)
+		f.fix(fmt.Sprintf("rename the file to %.80s%s, or write id: %.80s", e.ID, extension, stem), "/id", "the id %.80q is not the name of the file, %.80q", e.ID, stem)
 	}
 	if len(f.parts) > 0 {
 		p := problem.New(problem.InvalidArgument, "the entry is not valid").At(name, 0, 0, "")
@@ -58,6 +54,34 @@ func Parse(name string, data []byte) (*Entry, error) {
 		return nil, p
 	}
 	return e, nil
+}
+
+// unreadable says which value of an entry is none that it can have there.
+func (c *converter) unreadable(fault *strictjson.Error) error {
+	at, text, remedy := fault.Pointer, "the entry "+fault.Text, "see docs/catalog.md for the members of an entry"
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](fault.Cause); ok {
+		name := kindOf(kind.Type)
+		at, text, remedy = c.places[kind.Offset], "the value is of another kind: this is a "+name, howToWrite[name]
+	}
+	if fault.Member != "" {
+		at += "/" + strictjson.EscapeToken(fault.Member)
+		text, remedy = fmt.Sprintf("an entry has no member %.80q there", fault.Member), "there may be "+strings.Join(fault.Known, ", ")
+		if near := nearest.Name(fault.Member, slices.Values(fault.Known)); near != "" {
+			remedy = "did you mean " + near + "?"
+		} else if fault.Member == "apiKey" {
+			remedy = "leave it out: a key is given by who adds the entry"
+		}
+	}
+	return problem.New(problem.InvalidArgument, "%s", text).At(c.file, c.line(at), 0, at).Fix("%s", remedy)
+}
+
+// howToWrite says how YAML has the kinds of [kindOf].
+var howToWrite = map[string]string{
+	"mapping": "write its members below it and indented, or in braces: {name: value}",
+	"list":    "write each item on a line of its own behind a hyphen, or all in brackets: [one, two]",
+	"number":  "write it without quotes",
+	"bool":    "write true or false, without quotes",
+	"string":  "write it in quotes",
 }
 
 // kindOf names a type as people who write YAML do.
@@ -102,7 +126,7 @@ func (c *converter) line(pointer string) int {
 	}
 }
 
-func (c *converter) fault(line int, pointer, format string, args ...any) error {
+func (c *converter) fault(line int, pointer, format string, args ...any) *problem.Error {
 	return problem.New(problem.InvalidArgument, format, args...).At(c.file, line, 0, pointer)
 }
 
@@ -115,10 +139,10 @@ func (c *converter) json(data []byte) ([]byte, error) {
 	if err := l.Load(&top); errors.Is(err, io.EOF) {
 		return nil, c.fault(0, "", "the file is empty")
 	} else if err != nil {
-		return nil, c.fault(0, "", "the entry is not YAML: %.200s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, c.syntax(err)
 	}
 	if err := l.Load(&second); !errors.Is(err, io.EOF) {
-		return nil, c.fault(second.Line, "", "a file holds one entry, and no second document")
+		return nil, c.fault(second.Line, "", "a file holds one entry, and no second document").Fix("write each entry into a file of its own")
 	}
 	root := &top
 	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
@@ -129,6 +153,24 @@ func (c *converter) json(data []byte) ([]byte, error) {
 	}
 	err = c.convert(root, "", 0)
 	return c.out.Bytes(), err
+}
+
+// syntax says where the YAML cannot be read, and what probably made it so.
+func (c *converter) syntax(err error) error {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	if at, ok := errors.AsType[*yaml.LoadError](err); ok {
+		text, line = strings.TrimPrefix(at.ContextMsg+": "+at.Message, ": "), at.Mark.Line
+	}
+	remedy := "correct the YAML at this place"
+	switch {
+	case strings.Contains(text, "UTF-8"):
+		remedy = "save the file as UTF-8"
+	case strings.Contains(text, "mapping values are not allowed"):
+		remedy = "write a text with a colon and a space in quotes, and indent members of one mapping alike"
+	case strings.Contains(text, "cannot start any token"):
+		remedy = "indent with spaces, not tabs, and write a text that begins with @, % or ` in quotes"
+	}
+	return c.fault(line, "", "the entry is not YAML: %.200s", text).Fix("%s", remedy)
 }
 
 func (c *converter) convert(n *yaml.Node, at string, depth int) error {
@@ -171,12 +213,16 @@ func (c *converter) mapping(n *yaml.Node, at string, depth int) error {
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" || key.Anchor != "" {
 			return c.fault(key.Line, at, "the names of members are plain strings")
 		}
+		inner := at + "/" + strictjson.EscapeToken(key.Value)
+		if _, before := c.lines[inner]; before {
+			return c.fault(key.Line, inner, "the member %.80q is there twice", key.Value).Fix("remove one of them")
+		}
 		if i > 0 {
 			c.out.WriteByte(',')
 		}
 		c.text(key.Value)
 		c.out.WriteByte(':')
-		if err := c.convert(value, at+"/"+strictjson.EscapeToken(key.Value), depth+1); err != nil {
+		if err := c.convert(value, inner, depth+1); err != nil {
 			return err
 		}
 	}
@@ -196,7 +242,7 @@ func (c *converter) scalar(n *yaml.Node, at string) error {
 		}
 		return c.fault(n.Line, at, "write %.40q in quotes, or as JSON has it", n.Value)
 	}
-	return c.fault(n.Line, at, "the member is empty")
+	return c.fault(n.Line, at, "the member is empty").Fix("write a value, or leave the member out")
 }
 
 // text writes a JSON string.

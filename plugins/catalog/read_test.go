@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -40,12 +41,17 @@ func places(err error) string {
 	if p == nil {
 		return fmt.Sprint(err)
 	}
-	if len(p.Parts) == 0 {
-		return fmt.Sprintf("%d %s %s", p.Place.Line, p.Place.Pointer, p.Detail)
+	parts := p.Parts
+	if len(parts) == 0 {
+		parts = []*problem.Error{p}
 	}
 	var b strings.Builder
-	for _, part := range p.Parts {
-		fmt.Fprintf(&b, "%d %s %s\n", part.Place.Line, part.Place.Pointer, part.Detail)
+	for _, part := range parts {
+		fmt.Fprintf(&b, "%d %s %s", part.Place.Line, part.Place.Pointer, part.Detail)
+		if part.Remedy != "" {
+			fmt.Fprintf(&b, " (%s)", part.Remedy)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
@@ -133,8 +139,16 @@ func TestParseFaults(t *testing.T) {
 		{"id: library", "id: Library", "2 /id the id \"Library\" is not made of lower-case", false},
 		{"formatVersion: 1", "formatVersion: 2", "1 /formatVersion the format is 2", false},
 		{"name: Library", "name: \"\"", "3 /name a text is missing", false},
-		{"name: Library", "title: Library", "title", false},
-		{"name: Library", "name: 7", "3 /name the value is of another kind: this is a string", false},
+		{"name: Library", "title: Library", "3 /title an entry has no member \"title\" there (there may be authentication, base,", false},
+		{"summary: Books", "summari: Books", "5 /summari an entry has no member \"summari\" there (did you mean summary?)", false},
+		{"summary: Books", "name: Books", "5 /name the member \"name\" is there twice (remove one of them)", true},
+		{"summary: Books and", "summary: Books: and", "5  the entry is not YAML: mapping values are not allowed in this context (write a text with a colon", true},
+		{"    url: https", "\turl: https", "10  the entry is not YAML: while scanning for the next token: found character that cannot start any token (indent with spaces", true},
+		{"name: Library", "name: \"\xff\"", " the entry is not YAML: invalid leading UTF-8 octet (value: 255) (save the file as UTF-8)", true},
+		{"headerPrefix: \"Bearer \"", "headerPrefix: Bearer", "/authentication/0/settings/headerPrefix the key follows the prefix directly: the header would be BearerKEY (end the prefix with a space: \"Bearer \")", true},
+		{"headerPrefix: \"Bearer \"", "apiKey: abc", "/authentication/0/settings/apiKey an entry has no member \"apiKey\" there (leave it out: a key is given", false},
+		{"category: data", "category: Data", "4 /category the category \"Data\" is none of ai,", false},
+		{"name: Library", "name: 7", "3 /name the value is of another kind: this is a string (write it in quotes)", false},
 		{"settings: {authType: query, parameterName: key}", "settings: []", "19 /authentication/1/settings the value is of another kind: this is a mapping", true},
 		{"name: Library", "name: ", "3 /name the member is empty", false},
 		{"category: data", "category: books", "4 /category the category \"books\" is none of ai,", false},
@@ -166,10 +180,11 @@ func TestParseFaults(t *testing.T) {
 		{"year > 1900", "year >", "/tools/0/answers/where", true},
 		{`, where: "year > 1900", limit: 20`, "", "rows has no meaning", true},
 		{"[list_books, search_books, get_book]", "[list_books, burn_books]", "/useCases/0/tools/1 the entry has no tool \"burn_books\"", true},
+		{"[list_books, search_books, get_book]", "[list_book, search_books]", "/useCases/0/tools/0 the entry has no tool \"list_book\" (did you mean list_books?)", true},
 		{"[list_books, search_books, get_book]", "[]", "a use case names its tools", false},
 		{"tokens: 400", "tokens: 0", "/verified the tokens", false},
 		{"tokens: 400", "tokens: 0x190", "write \"0x190\" in quotes", true},
-		{"readOnly: true", "readOnly: yes", "33 /tools/2/readOnly the value is of another kind: this is a bool", false},
+		{"readOnly: true", "readOnly: yes", "33 /tools/2/readOnly the value is of another kind: this is a bool (write true or false, without quotes)", false},
 	} {
 		text := library(t)
 		if !strings.Contains(text, c.old) {
@@ -222,7 +237,7 @@ func TestHostile(t *testing.T) {
 		"unfinished":      {"name: [", "not YAML"},
 		"too deep":        {nested(maxDepth), "nested"},
 		"much too deep":   {nested(100_000), "not YAML"},
-		"too large":       {"name: " + strings.Repeat("x", MaxEntryBytes), "the limit is 262144"},
+		"too large":       {"name: " + strings.Repeat("x", MaxEntryBytes), "the entry has more than 262144 bytes"},
 		"not a number":    {"formatVersion: .inf\n", "in quotes"},
 		"control letters": {"name: \"a\\0b\"\n", "control characters"},
 	} {
@@ -334,7 +349,7 @@ func TestRead(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	text := []byte(library(t))
 	for name, b := range map[string][]byte{
-		filepath.Join(dir, "library.yaml"): text, filepath.Join(dir, "broken.yaml"): []byte("name: ["), filepath.Join(dir, "readme.md"): nil, filepath.Join(outside, "library.yaml"): text,
+		filepath.Join(dir, "library.yaml"): text, filepath.Join(dir, "broken.yaml"): []byte("name: ["), filepath.Join(dir, "readme.md"): nil, filepath.Join(dir, "jira.yml"): text, filepath.Join(dir, "Big.YAML"): text, filepath.Join(dir, ".hidden.yml"): text, filepath.Join(outside, "library.yaml"): text,
 	} {
 		if err := os.WriteFile(name, b, 0o600); err != nil {
 			t.Fatal(err)
@@ -347,8 +362,22 @@ func TestRead(t *testing.T) {
 		t.Skipf("links cannot be made here: %v", err)
 	}
 	list, faults, err := Open(dir)
-	if err != nil || len(list) != 1 || list[0].ID != "library" || len(faults) != 3 {
+	if err != nil || len(list) != 1 || list[0].ID != "library" || len(faults) != 5 {
 		t.Errorf("%d entries, %v, %v", len(list), faults, err)
+	}
+	var said []string
+	for _, fault := range faults {
+		said = append(said, strings.TrimSpace(problem.As(fault).Place.File+places(fault)))
+	}
+	for _, want := range []string{
+		"link.yaml0  the entry is a symbolic link that leads out of the folder, or to nothing (copy the file into the folder)",
+		"folder.yaml0  the entry is not a regular file (move it out of the folder)",
+		"jira.yml0  the file is not read: the files of entries end in .yaml (rename it to jira.yaml)",
+		"Big.YAML0  the file is not read: the files of entries end in .yaml (rename it to Big.yaml)",
+	} {
+		if !slices.Contains(said, want) {
+			t.Errorf("not said: %s; there is %q", want, said)
+		}
 	}
 	if _, _, err := Open(filepath.Join(dir, "readme.md")); err == nil {
 		t.Error("a file is not a folder")

@@ -37,5 +37,5 @@ func VerifyCatalog(env []byte, keys []*PublisherKey) (catalog []byte, keyID stri
 			Fix("have its publisher push it again, and look who else may write there").Because(ErrUnknownSigner)
 	}
 	return nil, "", problem.New(problem.Forbidden, "no publisher that is trusted here signed the catalog: %s", signerNames(e.Signatures)).
-		Fix("if you trust them, name their public key: --catalog-key FILE.pub").Because(ErrUnknownSigner)
+		Fix("if you trust them, give their public key: --catalog-key FILE.pub, or --key FILE.pub of verify and pull").Because(ErrUnknownSigner)
 }

@@ -139,7 +139,7 @@ func (r *Room) Vote(ctx context.Context, ws *store.Workspace, id string, give bo
 }
 
 // Change decides what becomes of a request. Those who asked and voted are told when it is
-// published, once.
+// published, once each.
 func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match *request.MatchInput, in *ChangeRequest) (*store.ConnectorRequest, error) {
 	var row *store.ConnectorRequest
 	told := false
@@ -157,14 +157,14 @@ func (r *Room) Change(ctx context.Context, ws *store.Workspace, id string, match
 		if *row == before {
 			return nil
 		}
-		if err := tx.SaveConnectorRequest(ctx, row); err != nil {
-			return err
-		}
 		if row.State == Published && before.State != Published {
-			told = true
 			if err := r.tell(ctx, tx, row); err != nil {
 				return err
 			}
+			told = row.ToldAt != before.ToldAt
+		}
+		if err := tx.SaveConnectorRequest(ctx, row); err != nil {
+			return err
 		}
 		rec := request.Audit(ctx, "connector-request.change", id)
 		rec.Before, rec.After = outcome(&before), outcome(row)
@@ -231,18 +231,24 @@ func (r *Room) change(ctx context.Context, ws *store.Workspace, row *store.Conne
 const maxNamed = 100
 
 // tell writes the notice that a connector is there, and where the workspace has a channel for
-// that, a mail to each person who asked or voted.
+// that, a mail to each person who asked or voted. Of a request that is published again, only
+// those are told who voted since.
 func (r *Room) tell(ctx context.Context, tx *store.Tx, row *store.ConnectorRequest) error {
-	voters, err := tx.ConnectorVoters(ctx, row.ID)
+	voters, err := tx.ConnectorVoters(ctx, row.ID, row.ToldAt)
 	if err != nil {
 		return err
 	}
+	again := !row.ToldAt.IsZero()
 	people := []string{row.RequestedBy}
 	for _, v := range voters {
 		if v != row.RequestedBy {
 			people = append(people, v)
 		}
 	}
+	if again && len(people) == 1 {
+		return nil
+	}
+	row.ToldAt = store.Time{Time: tx.Now()}
 	channel, err := notify.Mailer(ctx, tx, MailChannel)
 	if err != nil && !problem.Is(err, problem.NotFound) {
 		return err
@@ -267,7 +273,7 @@ func (r *Room) tell(ctx context.Context, tx *store.Tx, row *store.ConnectorReque
 		if name != "" && len(named) < maxNamed {
 			named = append(named, name)
 		}
-		if channel == nil || !reached {
+		if channel == nil || !reached || again && id == row.RequestedBy {
 			continue
 		}
 		if err := notify.Add(ctx, tx, r.letter(channel.ID, id, row)); err != nil {
@@ -284,7 +290,7 @@ func (r *Room) tell(ctx context.Context, tx *store.Tx, row *store.ConnectorReque
 	}
 	return notify.Add(ctx, tx, &notify.Notice{
 		Type: TypePublished, Severity: notify.Info, Title: "The connector for " + row.Name + " that was asked for is there: " + row.Entry,
-		Lines:   []notify.Line{{Name: "Asked for by", Value: asked}, {Name: "Votes", Value: fmt.Sprint(len(voters))}, {Name: "For", Value: whom}},
+		Lines:   []notify.Line{{Name: "Asked for by", Value: asked}, {Name: "Votes", Value: fmt.Sprint(row.Votes)}, {Name: "For", Value: whom}},
 		Command: "sluice request show " + row.ID,
 		Data:    map[string]any{"workspace": tx.ID(), "request": shown, "people": named},
 	})

@@ -165,6 +165,43 @@ func TestMostNamed(t *testing.T) {
 	}
 }
 
+// TestToldOnce: a request that is opened and published again tells only those who voted since.
+func TestToldOnce(t *testing.T) {
+	ws, room := open(t), &Room{Exists: func(context.Context, *store.Workspace, string) (bool, error) { return true, nil }}
+	row, err := room.Create(as(t, "tok_asked", ""), ws, wish(1), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(state string) {
+		t.Helper()
+		in := &ChangeRequest{State: &state}
+		if entry := "acme"; state == Published {
+			in.Entry = &entry
+		}
+		if _, err := room.Change(as(t, "tok_admin", ""), ws, row.ID, &request.MatchInput{}, in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		voter  string // votes before it is published
+		events int
+	}{{"", 1}, {"", 1}, {"tok_asked", 1}, {"tok_new", 2}, {"", 2}} {
+		if set(Open); step.voter != "" {
+			if _, err := room.Vote(as(t, step.voter, ""), ws, row.ID, false); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := room.Vote(as(t, step.voter, ""), ws, row.ID, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		set(Published)
+		events, _, err := ws.Events(t.Context(), "", store.Page{})
+		if err != nil || len(events) != step.events {
+			t.Errorf("after a vote of %q: %d notices, want %d; %v", step.voter, len(events), step.events, err)
+		}
+	}
+}
+
 // TestMostComments: at the limit of a request and one past it.
 func TestMostComments(t *testing.T) {
 	ws, room := open(t), &Room{}

@@ -17,6 +17,9 @@ type Likeness struct {
 	Because []string `json:"because" doc:"Of name, host and use case, what is similar."`
 }
 
+// ByUseCase is what is similar of requests for the same thing.
+const ByUseCase = "use case"
+
 // compared reads the requests that a new one is compared with.
 func compared(ctx context.Context, list func(context.Context, []string, store.Page) ([]store.ConnectorRequest, string, error)) (out []store.ConnectorRequest, err error) {
 	for p := (store.Page{Limit: store.MaxLimit}); len(out) < maxCompared; {
@@ -83,7 +86,7 @@ func Similar(ctx context.Context, ws *store.Workspace, in *NewRequest) ([]Likene
 		}
 	}
 	for _, i := range alike(in.UseCase, rows) {
-		because[i] = append(because[i], "use case")
+		because[i] = append(because[i], ByUseCase)
 	}
 	order := make([]int, 0, len(rows))
 	for i := range rows {

@@ -141,6 +141,9 @@ func (f *Follower) look(ctx context.Context, x *followed) (changed bool) {
 
 func (f *Follower) logFaults(kind, name string, faults []error) {
 	for _, fault := range faults[:min(len(faults), maxLogged)] {
+		if p := problem.As(fault); p != nil && len(p.Parts) > 0 { // the fault itself says only that there are some
+			fault = p.Parts[0]
+		}
 		f.Log.Warn("an entry of the catalog cannot be used", slog.String(kind, name), slog.Any("error", fault))
 	}
 	if more := len(faults) - maxLogged; more > 0 {

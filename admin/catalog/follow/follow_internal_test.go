@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/internal/problem"
 )
 
 // TestLogFaults: of the faults of a catalog some are logged, and how many more there are.
@@ -17,8 +19,14 @@ func TestLogFaults(t *testing.T) {
 		for i := range faults {
 			faults[i] = errors.New("broken")
 		}
+		parts := problem.New(problem.InvalidArgument, "the entry is not valid").At("a.yaml", 0, 0, "")
+		parts.Parts = []*problem.Error{problem.New(problem.InvalidArgument, "broken").At("a.yaml", 3, 0, "/name")}
+		faults[0] = parts
 		f.logFaults("folder", "x", faults)
-		if got := strings.Count(log.String(), "error=broken"); got != maxLogged || strings.Contains(log.String(), "more entries") != more {
+		if !strings.Contains(log.String(), `error="a.yaml, line 3, /name: broken"`) {
+			t.Errorf("the log does not say what is wrong: %s", log.String())
+		}
+		if got := strings.Count(log.String(), "error=broken"); got != maxLogged-1 || strings.Contains(log.String(), "more entries") != more {
 			t.Errorf("%d faults: %s", n, log.String())
 		}
 	}

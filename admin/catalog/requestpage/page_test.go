@@ -192,6 +192,9 @@ func TestHostile(t *testing.T) {
 	if page := ann.post(link, http.StatusNotFound); !strings.Contains(page, "not valid, or has expired") {
 		t.Errorf("a link works twice: %s", page)
 	}
+	if status, page, _ := ann.send(http.MethodGet, link, nil, nil); status != http.StatusNotFound || strings.Contains(page, "<button") {
+		t.Errorf("a link that was used shows a button: %d %s", status, page)
+	}
 	const evil = `"><script>alert(1)</script>`
 	page := ann.post("/new", http.StatusOK, with("serviceName", evil, "useCase", evil+evil, "website", `https://acme.example/"onmouseover="x`)...)
 	if strings.Contains(page, "<script") || strings.Contains(page, `"onmouseover`) || !strings.Contains(page, html.EscapeString(evil)) {
@@ -302,6 +305,12 @@ func TestDeclined(t *testing.T) {
 	}
 	if page := s.browser().get("/"); !strings.Contains(page, "Inner") || strings.Contains(page, "secret plans") {
 		t.Errorf("what members write is shown: %s", page)
+	}
+	if page := ann.post("/new", http.StatusOK, with("serviceName", "Guess", "website", "https://guess.example", "useCase", "our secret plans")...); strings.Contains(page, "Is it one of these?") {
+		t.Errorf("what members want to do can be guessed: %s", page)
+	}
+	if page := ann.post("/new", http.StatusOK, with("serviceName", "inner", "website", "https://inner2.example", "useCase", "our secret plans")...); !strings.Contains(page, "similar by name · <a") {
+		t.Errorf("a name that is taken: %s", page)
 	}
 }
 

@@ -175,22 +175,34 @@ func deadLink() error {
 	return problem.New(problem.NotFound, "this link is not valid, or has expired").Fix("ask for a new one: a link works once, and for %d minutes", int(linkLife.Minutes()))
 }
 
-// confirm uses a link up and returns the person of its address, a new one if nobody has it.
-func (p *people) confirm(ctx context.Context, text string) (id string, err error) {
-	t, ok := p.unseal(linkRecord, text)
-	if !ok || t.Until < p.began.Add(linkLife).Unix() {
-		return "", deadLink()
-	}
+// valid is what a link says that can still be used.
+func (p *people) valid(text string) (token, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.validLocked(text)
+}
+
+func (p *people) validLocked(text string) (token, error) {
+	t, ok := p.unseal(linkRecord, text)
+	if _, before := p.used[t.Once]; !ok || before || t.Until < p.began.Add(linkLife).Unix() {
+		return token{}, deadLink()
+	}
+	return t, nil
+}
+
+// confirm uses a link up and returns the person of its address, a new one if nobody has it.
+func (p *people) confirm(ctx context.Context, text string) (id string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t, err := p.validLocked(text)
+	if err != nil {
+		return "", err
+	}
 	now := p.ws.Now().Unix()
 	for once, until := range p.used {
 		if until <= now {
 			delete(p.used, once)
 		}
-	}
-	if _, before := p.used[t.Once]; before {
-		return "", deadLink()
 	}
 	if len(p.used) >= maxUsed {
 		return "", problem.New(problem.Unavailable, "too many addresses are being confirmed").Fix("try again in %d minutes", int(linkLife.Minutes()))

@@ -261,7 +261,7 @@ func (v *visit) create() error {
 		if err != nil {
 			return err
 		}
-		found = slices.DeleteFunc(found, func(l connectorrequest.Likeness) bool { return l.Request.State == connectorrequest.Declined })
+		found = forStrangers(found)
 		if len(found) > 0 {
 			v.show(http.StatusOK, "Is it one of these?", func(p *page) { p.similar(in, found) })
 			return nil
@@ -275,6 +275,20 @@ func (v *visit) create() error {
 		return err
 	}
 	return v.redirect("/?said=asked")
+}
+
+// forStrangers leaves out what the page does not show: what was declined, and that the use case
+// of a member is like one that a stranger wrote, who could guess it so.
+func forStrangers(found []connectorrequest.Likeness) (out []connectorrequest.Likeness) {
+	for _, l := range found {
+		if !strings.HasPrefix(l.Request.RequestedBy, store.RequestPersonPrefix) {
+			l.Because = slices.DeleteFunc(l.Because, func(why string) bool { return why == connectorrequest.ByUseCase })
+		}
+		if l.Request.State != connectorrequest.Declined && len(l.Because) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 func (v *visit) vote() error {
@@ -348,9 +362,9 @@ func (v *visit) signIn() error {
 
 // ask shows the button behind a link: programs that look at mail open its links.
 func (v *visit) ask() error {
-	t, ok := v.people.unseal(linkRecord, v.req.PathValue("link"))
-	if !ok {
-		return deadLink()
+	t, err := v.people.valid(v.req.PathValue("link"))
+	if err != nil {
+		return err
 	}
 	v.show(http.StatusOK, "Confirm your e-mail address", func(p *page) {
 		p.put(`<p>You confirm that `, t.Address, ` is yours. It is kept sealed, shown to nobody, and used to tell you of what you asked for or voted for.</p>`)

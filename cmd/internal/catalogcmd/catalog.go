@@ -24,7 +24,7 @@ import (
 const Path = "/v1/catalog"
 
 var items = command.Resource[catalog.EntryOutline]{
-	Path: Path, Empty: "No pre-built connector fits. An API with an OpenAPI document needs none: sluice add URL",
+	Path: Path, Empty: "No pre-built connector fits. An API with an OpenAPI document needs none: sluice add URL. Ask for one: sluice request create NAME",
 	Name: func(i catalog.EntryOutline) string { return i.ID },
 	Columns: []terminal.Column[catalog.EntryOutline]{
 		{Header: "id", Value: func(i catalog.EntryOutline) string { return i.ID }},
@@ -148,12 +148,19 @@ func write(w io.Writer, e *catalog.EntryDetail) {
 		fmt.Fprintf(w, "  %-15s %s\n", name, terminal.Printable(fmt.Sprintf(format, args...)))
 	}
 	fmt.Fprintf(w, "%s: %s\n", terminal.Printable(e.Name), terminal.Printable(e.Summary))
-	line("kind", "%s, %s, %s", kindText(e.Kind()), e.Category, e.From)
+	line("kind", "%s, %s", kindText(e.Kind()), e.Category)
+	if e.From != "built-in" {
+		line("from", "a catalog of this server's operator, not built in")
+	}
 	line("version", "%s", e.Version)
 	line("documentation", "%s", e.Documentation)
 	line("source", "%s", e.URL())
-	if e.Base != nil && e.Base.Ask != "" {
-		line("address", "--base-url: %s", e.Base.Ask)
+	switch b := e.Base; {
+	case b == nil:
+	case b.Ask != "":
+		line("calls", "--base-url: %s", b.Ask)
+	default:
+		line("calls", "%s", b.URL)
 	}
 	if v := e.Verified; v != nil {
 		line("verified", "with version %s: %s tokens, generated %s", v.Version, terminal.Thousands(v.Tokens), terminal.Thousands(v.GeneratedTokens))

@@ -64,7 +64,8 @@ func look(t *Tool, l lexicon) view {
 	}
 	if n := len(v.route.places); n > 1 && v.said != "" && v.route.places[n-1].param == nil && len(v.route.places[n-1].words) == 1 {
 		// The author's word in name and path tells more than "get": statements_download.
-		if w := v.route.places[n-1].words[0]; w == v.name[len(v.name)-1] && isVerb(w) && reading(w) && reading(v.said) {
+		w := v.route.places[n-1].words[0]
+		if w == v.name[len(v.name)-1] && isVerb(w) && (reading(w) && reading(v.said) || v.said == "delete" && w == "prune") {
 			v.said = verbOf(w)
 		}
 	}

@@ -213,7 +213,7 @@ func (v *view) candidates(level map[string]int) wish {
 		if n := len(object) - 1; n > 0 && object[n] == "list" {
 			object = object[:n]
 		}
-		if p := pluralIn(v.rest, object); p != nil && !plural(object) {
+		if p := pluralIn(v.rest, object); p != nil && !plural(head(object)) {
 			object = p
 		}
 		return v.via("list", [][]string{object})
@@ -225,7 +225,7 @@ func (v *view) candidates(level map[string]int) wish {
 		}
 	}
 	verb := v.verb()
-	if verb == "" || contradicts(v.Method, verb) {
+	if verb == "" || contradicts(v.Method, verb) || v.route.part {
 		return wish{}
 	}
 	o := v.objects(verb)
@@ -304,12 +304,21 @@ func (v *view) reordered() (w wish, other bool) {
 		if len(object) == 0 {
 			return w, false
 		}
-		if v.inner == len(ws)-1 && v.one && !many[v.said] {
+		if len(object) == 1 && object[0] == "batch" { // how it is done, and not to what
+			return v.via("batch_"+verbOf(ws[v.inner]), [][]string{v.spoken()}), true
+		}
+		if v.inner == len(ws)-1 && v.one && !many[v.said] && (v.said != "get" || slices.Contains(v.rest, singular(object)[len(object)-1])) {
 			object = singular(object)
 		}
 		object = v.parents(object)
+		if h := head(object); v.said == "find" && len(h) < len(object) && slices.Contains(v.rest, singular(h)[len(h)-1]) {
+			object = slices.Concat(singular(h), object[len(h):]) // "Find a user": users_lookup_by_email
+		}
+		if p := pluralIn(v.rest, object); p != nil && v.said == "prune" {
+			object = p
+		}
 		if v.said == "list" && !plural(object) {
-			if p := pluralIn(v.rest, object); p != nil {
+			if p := pluralIn(v.rest, object); p != nil && !plural(head(object)) {
 				object = p
 			} else if ws[v.inner] != "list" {
 				return w, false

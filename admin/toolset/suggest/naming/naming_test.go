@@ -162,6 +162,44 @@ func hashOf(t *testing.T, method, path string) string {
 }
 
 // Proposals do not depend on what was asked before, and hostile tools cost nothing.
+// TestFragments: what stands behind # tells which of several things a path does.
+func TestFragments(t *testing.T) {
+	got := named(t,
+		"remove_put_crates_id_shared_link PUT /crates/{crate_id}#remove_shared_link Remove shared link from crate",
+		"get_crates_id_shared_link GET /crates/{crate_id}#get_shared_link Get shared link for crate",
+		"get_crates_id GET /crates/{crate_id} Get a crate",
+		"crate_prune POST /crates/prune Delete unused crates",
+		"put_crate_request_fee PUT /crates/{crate_id}#requestFee Sets the request fee of a crate",
+	)
+	want := []string{
+		"remove_put_crates_id_shared_link → remove_crate_shared_link", "get_crates_id_shared_link → get_crate_shared_link",
+		"get_crates_id → get_crate", "crate_prune → prune_crates",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPlurals: an object is in the plural where the text says so, in the singular where it
+// speaks of one.
+func TestPlurals(t *testing.T) {
+	for line, want := range map[string]string{
+		"get_depot_by_region GET /depots/{region} List depots in a region":                 "list_depots_by_region",
+		"get_depot_parcel_by_day GET /depots/{depot}/parcels/{day} List parcels for a day": "list_depot_parcels_by_day",
+		"get_parcels_for_depot GET /depots/{depot}/parcels List parcels of the depot":      "list_parcels_for_depot",
+		"depot_insights_get POST /depot/insights/get Retrieve the insights of a depot":     "get_depot_insights",
+		"depot_reports_get POST /depot/reports/get Retrieve a report of the depot":         "get_depot_report",
+		"depot_duties_get POST /depot/duties/get Get information of a depot":               "get_depot_duties",
+		"depots_lookup_by_code GET /depots.lookupByCode Find a depot with a code":          "find_depot_by_code",
+		"batch_update POST /depots/{depot}/parcels/batch Batch update parcels":             "batch_update_parcels",
+	} {
+		old, _, _ := strings.Cut(line, " ")
+		if got := named(t, line); len(got) != 1 || got[0] != old+" → "+want {
+			t.Errorf("%s: %q, want %s", line, got, want)
+		}
+	}
+}
+
 func TestNamesAreBounded(t *testing.T) {
 	var tools []Tool
 	for i := range MaxTools + 1 {

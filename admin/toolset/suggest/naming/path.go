@@ -20,6 +20,7 @@ type route struct {
 	versions []string // its version, where it names one
 	action   []string // of "#Action=DoThis"
 	query    bool     // something behind ? or # tells it apart
+	part     bool     // that names what of the last place it is about
 }
 
 // roots say nothing about an operation.
@@ -77,6 +78,11 @@ func routeOf(path string, split func(string) []string) route {
 		}
 		if w := slices.DeleteFunc(slices.Clone(ws), func(w string) bool { return w == "json" }); len(w) > 0 {
 			r.places = append(r.places, place{words: w})
+		}
+	}
+	if ws := split(fragment); len(ws) > 0 && !strings.Contains(fragment, "=") && ws[0] != "id" {
+		if r.part = !basic[ws[0]] || len(ws) == 1; !r.part { // "#remove_shared_link"
+			r.places = append(r.places, place{words: ws})
 		}
 	}
 	return r

@@ -6,12 +6,25 @@ import (
 	"github.com/sluicegate/sluice/internal/wording"
 )
 
+// prepositions are words behind which a name says whose or which its object is.
+var prepositions = words("by for from in of on with")
+
+// head is an object without what a preposition adds to it: repositories of
+// repositories_by_workspace.
+func head(object []string) []string {
+	if i := slices.IndexFunc(object, func(w string) bool { return prepositions[w] }); i > 0 {
+		return object[:i]
+	}
+	return object
+}
+
 // pluralIn is the plural of an object, where a text has it.
 func pluralIn(text, object []string) []string {
-	last := object[len(object)-1]
+	n := len(head(object))
+	last := object[n-1]
 	for _, w := range text {
 		if w != last && wording.Singular(w) == last {
-			return append(slices.Clone(object[:len(object)-1]), w)
+			return slices.Concat(object[:n-1], []string{w}, object[n:])
 		}
 	}
 	return nil

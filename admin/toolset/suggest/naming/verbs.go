@@ -24,7 +24,7 @@ var more = words(`change override judge hangup recycle append abort redact deny 
 	associate disassociate attach detach activate deactivate enable disable start stop restart suspend resume cancel archive unarchive
 	register deregister unregister provision deprovision export assign unassign link unlink lock unlock watch unwatch star unstar
 	reject respond ship submit send track reserve release allocate deallocate create delete update list get search find query count describe
-	compare inspect upsert replace set reset remove merge approve decline accept revoke invite join leave close reopen open rename move copy`)
+	compare inspect upsert replace set reset remove merge approve decline accept prune revoke invite join leave close reopen open rename move copy`)
 
 // thirds are third persons that dropping an s does not make the verb of.
 var thirds = map[string]string{
