@@ -94,6 +94,9 @@ type Options struct {
 	// Hosts and Origins are accepted beside local ones; see [access.Options].
 	Hosts   []string
 	Origins []string
+	// Serves reports whether a host is accepted besides Hosts, which may change. Default:
+	// none is.
+	Serves func(host string) bool
 	// PublicURL is where clients reach this gateway, without a path: toolset URLs,
 	// and so the audience of tokens, start with it. Default: as the client's Host
 	// header says, on loopback; elsewhere a client could choose the audience by it, so

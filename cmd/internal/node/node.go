@@ -248,7 +248,7 @@ func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge fun
 	}
 	if n.certified() {
 		n.openCertificates(challenge)
-		o.TLS, o.Challenge = n.certificates.Config(), n.certificates.Answer
+		o.TLS, o.Challenge, o.Serves = n.certificates.Config(), n.certificates.Answer, n.certificates.Serves
 	}
 	o.Proxies = n.o.Proxies
 	if n.gateway, err = gateway.New(o); err != nil {
