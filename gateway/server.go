@@ -182,8 +182,7 @@ func New(o Options) (*Server, error) {
 	if ln == nil {
 		var lc net.ListenConfig
 		if ln, err = lc.Listen(context.Background(), "tcp", o.Addr); err != nil {
-			return nil, problem.New(problem.Unavailable, "the gateway cannot listen on %s", o.Addr).
-				Fix("stop what uses the port, or choose another with --listen").Because(err)
+			return nil, http1.CannotListen("the gateway", o.Addr, "--listen", err)
 		}
 	}
 	s.loopback = access.IsLoopback(ln.Addr())

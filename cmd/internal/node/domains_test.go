@@ -295,7 +295,10 @@ func TestDomainFaults(t *testing.T) {
 		t.Errorf("with the authority down: %+v", d)
 	}
 	a.Set(acmetest.Limited)
-	api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d)
+	d = domain.Domain{}
+	if api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d); d.State != domain.Verified || d.Cause != "" {
+		t.Errorf("asked for again: %s, %q", d.State, d.Cause)
+	}
 	d = awaitDomain(t, n, host, "limited", func(d *domain.Domain) bool { return strings.Contains(d.Cause, "too many certificates") })
 	if time.Until(d.NextAt) < 50*time.Minute {
 		t.Errorf("an authority that was asked too often is asked again at %s", d.NextAt)
