@@ -12,19 +12,20 @@ import (
 // CannotListen is the error of a listener that got no port, with the reason and what to do.
 // what names the listener, and flag is where its address comes from.
 func CannotListen(what, addr, flag string, err error) *problem.Error {
-	why, fix := "", "give an address of this machine with "+flag
+	here := "give an address of this machine with " + flag
+	why, fix := "", "stop what uses the port, or choose another with "+flag
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		why, fix = ": the port is in use", "stop what uses the port, or choose another with "+flag
+		why = ": the port is in use"
 	case errors.Is(err, fs.ErrPermission):
 		why = ": this user may not use the port"
 		fix = "choose a port above 1023 with " + flag + ", or give the process the capability CAP_NET_BIND_SERVICE (docs/operate/install.md says how a unit gets it)"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		why = ": this machine has no such address"
+		why, fix = ": this machine has no such address", here
 	case errors.As(err, new(*net.DNSError)):
-		why = ": there is no such name"
+		why, fix = ": there is no such name", here
 	case errors.As(err, new(*net.AddrError)), errors.As(err, new(net.UnknownNetworkError)):
-		why = ": it is not an address"
+		why, fix = ": it is not an address", here
 	}
 	return problem.New(problem.Unavailable, "%s cannot listen on %.200s%s", what, addr, why).Fix("%s", fix).Because(err)
 }
