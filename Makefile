@@ -326,11 +326,14 @@ interop: $(E2E)/.ready $(INTEROP)/.ready ## run the end-to-end tests against sof
 
 # Programs that speak to OCI registries: those in Go from their modules (cosign takes
 # some minutes, once), skopeo from Debian.
-$(INTEROP)/.ready: Makefile
-	@mkdir -p $(INTEROP)
+$(INTEROP)/.ready: Makefile $(INTEROP)/cosign
 	GOBIN=$(CURDIR)/$(INTEROP) go install github.com/google/go-containerregistry/cmd/crane@v$(CRANE_VERSION)
-	GOBIN=$(CURDIR)/$(INTEROP) go install github.com/sigstore/cosign/v2/cmd/cosign@v$(COSIGN_VERSION)
 	@command -v skopeo >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends skopeo >/dev/null; }
+	@touch $@
+
+$(INTEROP)/cosign: Makefile
+	@mkdir -p $(INTEROP)
+	GOBIN=$(CURDIR)/$(INTEROP) go install github.com/sigstore/cosign/v2/cmd/cosign@v$(COSIGN_VERSION)
 	@touch $@
 
 # Root, for a file system whose power is cut. Results belong in docs/reliability.md.
@@ -445,8 +448,10 @@ share: build ## pack the manual pages and completions into dist/sluice-share.tar
 	deploy/share.sh bin/sluice "$$work"; \
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$$SOURCE_DATE_EPOCH" -C "$$work" -c . | gzip -9n >$(SHARE); ls -l $(SHARE)
 
+# COSIGN_KEY is a private key of cosign, a file or the address of one in a KMS; COSIGN_PASSWORD opens the file.
+COSIGN_KEY ?=
 .PHONY: release
-release: ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums
+release: $(if $(COSIGN_KEY),$(INTEROP)/cosign) ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums, signed with COSIGN_KEY=FILE
 	@rm -rf dist/release; mkdir -p dist/release; \
 	for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; ext=; [ "$$os" != windows ] || ext=.exe; \
 	  echo "$$p"; GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o dist/release/sluice-$$os-$$arch$$ext ./cmd/sluice; done; \
@@ -458,7 +463,9 @@ release: ## build the binaries of all platforms into dist/, with SBOMs, provenan
 	docs/llms-full.sh >dist/release/llms-full.txt; \
 	$(MAKE) share SHARE=dist/release/sluice-share.tar.gz; \
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) deploy/chart.sh "$(VERSION)" dist/release/sluice-chart.tgz; \
-	cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS
+	(cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS); \
+	if [ -n "$(COSIGN_KEY)" ]; then PATH="$(CURDIR)/$(INTEROP):$$PATH" deploy/sign.sh "$(COSIGN_KEY)" dist/release; \
+	else echo "not signed: COSIGN_KEY=FILE signs SHA256SUMS (docs/supply-chain.md)" >&2; fi
 
 .PHONY: clean
 clean: ## remove what was built; data in sluice-data/ stays

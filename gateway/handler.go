@@ -112,7 +112,7 @@ func (s *Server) serveToolset(rc *fasthttp.RequestCtx, path []byte) {
 // answered.
 func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 	origin := rc.Request.Header.Peek(fasthttp.HeaderOrigin)
-	if !s.guard.Host(rc.Host()) && !s.ownHost(rc) {
+	if !s.servesHost(rc) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
 		return false
 	}
@@ -180,6 +180,11 @@ func wrongMethod(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) string {
 
 const otherTransport = "A client set to the transport sse (HTTP+SSE of 2024-11-05) must be set to http (streamable-http); " +
 	"one that has only sse or stdio is connected by a bridge, such as npx mcp-remote with this URL"
+
+// servesHost reports whether a request may be meant for this gateway.
+func (s *Server) servesHost(rc *fasthttp.RequestCtx) bool {
+	return s.guard.Host(rc.Host()) || s.ownHost(rc) || s.opts.Serves != nil && s.opts.Serves(string(bytes.ToLower(access.HostName(rc.Host()))))
+}
 
 // ownHost reports whether a request came to a domain of a toolset or a workspace.
 func (s *Server) ownHost(rc *fasthttp.RequestCtx) bool {
@@ -256,7 +261,7 @@ func (s *Server) countRefusal(ts *snapshot.Toolset, r *access.Refusal) {
 // are opened by an authorization server's tokens have any: some clients ignore the
 // header they were configured with where they find it.
 func (s *Server) serveMetadata(rc *fasthttp.RequestCtx, path []byte) {
-	if !s.guard.Host(rc.Host()) && !s.ownHost(rc) {
+	if !s.servesHost(rc) {
 		answer(rc, fasthttp.StatusForbidden, "this Host is not served here")
 		return
 	}

@@ -94,6 +94,9 @@ type Options struct {
 	// Hosts and Origins are accepted beside local ones; see [access.Options].
 	Hosts   []string
 	Origins []string
+	// Serves reports whether a host is accepted besides Hosts, which may change. Default:
+	// none is.
+	Serves func(host string) bool
 	// PublicURL is where clients reach this gateway, without a path: toolset URLs,
 	// and so the audience of tokens, start with it. Default: as the client's Host
 	// header says, on loopback; elsewhere a client could choose the audience by it, so
@@ -179,8 +182,7 @@ func New(o Options) (*Server, error) {
 	if ln == nil {
 		var lc net.ListenConfig
 		if ln, err = lc.Listen(context.Background(), "tcp", o.Addr); err != nil {
-			return nil, problem.New(problem.Unavailable, "the gateway cannot listen on %s", o.Addr).
-				Fix("stop what uses the port, or choose another with --listen").Because(err)
+			return nil, http1.CannotListen("the gateway", o.Addr, "--listen", err)
 		}
 	}
 	s.loopback = access.IsLoopback(ln.Addr())

@@ -12,6 +12,9 @@ type EdgeCertificates struct {
 	ETag         string            `json:"etag"`    // of this list
 	Release      *ReleaseName      `json:"release"` // whose domains they are of
 	Certificates []EdgeCertificate `json:"certificates"`
+	// Own are hosts of the installation, such as that of its public URL. They are no domains
+	// of a release; certificates of them are obtained and shown all the same.
+	Own []string `json:"own,omitempty"`
 }
 
 // EdgeCertificate is what a gateway shows at a domain.

@@ -188,9 +188,10 @@ func (r *Room) certificates(w http.ResponseWriter, req *http.Request) error {
 		nameRelease(w, name)
 		list, etag := r.o.Domains.For(rel.Release())
 		if etag == known {
+			r.o.Domains.Told()
 			return false, nil
 		}
-		plain, err := json.Marshal(&registry.EdgeCertificates{Edge: e.ID, ETag: etag, Release: &name, Certificates: list})
+		plain, err := json.Marshal(&registry.EdgeCertificates{Edge: e.ID, ETag: etag, Release: &name, Certificates: list, Own: r.o.Domains.Own})
 		if err != nil {
 			return false, err
 		}

@@ -130,7 +130,11 @@ func (d *doctor) failErr(check string, err error) {
 		d.fail(check, err.Error(), "")
 		return
 	}
-	d.fail(check, p.Detail, p.Remedy)
+	detail := p.Detail
+	if at := p.Place.String(); at != "" {
+		detail = at + ": " + detail
+	}
+	d.fail(check, detail, p.Remedy)
 }
 
 // report prints the findings and fails when one of them does.

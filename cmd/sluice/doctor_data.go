@@ -14,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/artifacts"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
+	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -59,12 +60,12 @@ func (d *doctor) data(ctx context.Context, dir string) {
 			return
 		}
 	}
+	files := []string{path(datadir.ReleaseKey), path(datadir.WorkspaceKey)}
 	if d.Env.MasterKey.IsZero() {
-		d.private("keys", keyFile, path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
-	} else {
-		d.private("keys", path(datadir.ReleaseKey), path(datadir.WorkspaceKey))
+		files = append([]string{keyFile}, files...)
 	}
-	d.keyring(path(datadir.MasterKey), path(datadir.WrappedKey))
+	usable := d.private("keys", files...)
+	usable = d.keyring(path(datadir.MasterKey), path(datadir.WrappedKey)) && usable
 	o := d.databaseOf("", true)
 	if o.Path != "" {
 		o.Path = path(datadir.Database)
@@ -74,7 +75,11 @@ func (d *doctor) data(ctx context.Context, dir string) {
 		d.failErr("records", err)
 	} else {
 		defer func() { _ = st.Close() }() // only read
-		d.records(ctx, st)
+		if d.records(ctx, st) && usable {
+			if err := node.CheckKeys(ctx, st, d.kek(""), dir); err != nil {
+				d.failErr("keys of the records", err)
+			}
+		}
 		d.auditHeads(ctx, st, path(datadir.Audit), path(datadir.ReleaseKey))
 	}
 	if _, err := os.Stat(path(datadir.Registry)); err != nil {
@@ -97,9 +102,10 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	d.releases(ctx, kept, path(datadir.ReleaseKey), st)
 }
 
-// private checks that files are there and that only their owner can read them.
-func (d *doctor) private(check string, paths ...string) {
-	good := true
+// private checks that files are there and that only their owner can read them, and reports
+// whether that is so.
+func (d *doctor) private(check string, paths ...string) (good bool) {
+	good = true
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
@@ -114,6 +120,7 @@ func (d *doctor) private(check string, paths ...string) {
 	if good {
 		d.ok(check, "%s, readable by the owner only", terminal.Plural(len(paths), "file"))
 	}
+	return good
 }
 
 func (d *doctor) space(dir string) {
@@ -139,15 +146,16 @@ func (d *doctor) spool(dir string) {
 	}
 }
 
-func (d *doctor) records(ctx context.Context, st *store.Store) {
+// records checks the records, and reports whether they can be read.
+func (d *doctor) records(ctx context.Context, st *store.Store) bool {
 	if err := st.Check(ctx); err != nil {
 		d.failErr("records", err)
-		return
+		return false
 	}
 	ids, err := st.Workspaces(ctx)
 	if err != nil {
 		d.failErr("records", err)
-		return
+		return false
 	}
 	audits := uint64(0)
 	for _, id := range ids {
@@ -158,6 +166,7 @@ func (d *doctor) records(ctx context.Context, st *store.Store) {
 		audits += n
 	}
 	d.ok("records", "schema as this program's, %s, %s in the audit log", terminal.Plural(len(ids), "workspace"), terminal.Plural(int(min(audits, 1<<50)), "record"))
+	return true
 }
 
 // auditHeads compares the audit logs with the heads that were signed and kept outside
@@ -273,8 +282,9 @@ func (d *doctor) releases(ctx context.Context, kept oci.Backend, keyFile string,
 	}
 }
 
-// keyring checks that the key-encryption keys can be had.
-func (d *doctor) keyring(plain, wrapped string) {
+// keyring checks that the key-encryption keys can be had, and reports whether nothing keeps
+// the doctor from opening them.
+func (d *doctor) keyring(plain, wrapped string) bool {
 	o := d.kek("")
 	_, plainErr := os.Stat(plain)
 	_, wrappedErr := os.Stat(wrapped)
@@ -283,12 +293,14 @@ func (d *doctor) keyring(plain, wrapped string) {
 		ring, err := o.Open(plain, wrapped)
 		if err != nil {
 			d.failErr("key command", err)
-			return
+			return false
 		}
 		d.ok("key command", "unwraps %s", terminal.Plural(len(ring.IDs()), "key"))
 	case wrappedErr == nil:
 		d.warn("key command", "the keys are wrapped by a command, which was not tried", "set SLUICE_KEK_COMMAND, or kek-command in the configuration file, and look again")
+		return false
 	case plainErr == nil && !o.Value.IsZero():
 		d.warn("keys", "SLUICE_MASTER_KEY is set, and there is a key file too", "remove "+plain+" when everything is sealed under the key of the environment")
 	}
+	return true
 }

@@ -40,20 +40,24 @@ type app struct {
 	mainProcess func() []string
 }
 
-// interruptible returns a context that ends at the first interrupt or SIGTERM; a
-// second one ends the process at once, with 130 as a shell expects.
+// interruptible returns a context that ends at the first interrupt, SIGTERM or SIGHUP; a
+// second one ends the process at once, with 130 as a shell expects. A terminal that is closed
+// may send SIGHUP twice, and under nohup it is ignored.
 func interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
 			select {
 			case <-done:
 				return
-			case <-signals:
-				if n > 0 {
+			case s := <-signals:
+				if n > 0 && s != syscall.SIGHUP {
 					os.Exit(exit.Interrupted)
 				}
 				cancel(exit.ErrInterrupted)

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -76,6 +77,13 @@ type nodeFlags struct {
 
 // everything is the value of --allow-private-upstreams without networks.
 const everything = "all"
+
+// isNetworks reports whether an argument is a value of --allow-private-upstreams.
+func isNetworks(arg string) bool {
+	first, _, _ := strings.Cut(arg, ",")
+	_, err := netip.ParsePrefix(first)
+	return arg == everything || err == nil
+}
 
 func (f *nodeFlags) register(cmd *cobra.Command) {
 	fs := cmd.Flags()
@@ -295,6 +303,9 @@ Where nothing of a specification can be tested, its toolset is deployed all the 
 with that reason in the audit log.`,
 		Example: "  sluice run --demo\n  sluice run petstore.yaml\n  sluice run https://example.com/openapi.json --auth header:X-Api-Key --api-key-file key.txt",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if i := slices.IndexFunc(args, isNetworks); i >= 0 {
+				return exit.Usagef("%s is no specification%s", terminal.Printable(args[i]), command.Loose(cmd, args[i:]))
+			}
 			if len(args) > 1 && (add.name != "" || add.slug != "" || add.baseURL != "") {
 				return exit.Usagef("--name, --slug and --base-url need exactly one specification")
 			}

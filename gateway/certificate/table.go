@@ -54,6 +54,7 @@ type Options struct {
 type Table struct {
 	o       Options
 	now     atomic.Pointer[map[string]*entry]
+	own     atomic.Pointer[[]string]
 	derived atomic.Pointer[derivedConfig]
 	flights singleflight.Group
 
@@ -73,12 +74,19 @@ type derivedConfig struct{ base, config *tls.Config }
 func New(o Options) *Table {
 	t := &Table{o: o, asked: map[string]time.Time{}}
 	t.now.Store(&map[string]*entry{})
+	t.own.Store(&[]string{})
 	return t
 }
 
-// Set replaces what is held. Certificates that cannot be used are left out; the error
-// names their hosts.
-func (t *Table) Set(list []registry.EdgeCertificate) error {
+// Serves reports whether a host is one of which certificates may be shown.
+func (t *Table) Serves(host string) bool {
+	return t.o.Serves(host) || slices.Contains(*t.own.Load(), host)
+}
+
+// Set replaces what is held, and which hosts are served besides those of Options.
+// Certificates that cannot be used are left out; the error names their hosts.
+func (t *Table) Set(own []string, list []registry.EdgeCertificate) error {
+	t.own.Store(&own)
 	before, after := *t.now.Load(), make(map[string]*entry, len(list))
 	var errs []error
 	for i := range list {
@@ -157,7 +165,7 @@ func (t *Table) config(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 func (t *Table) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	host := hostOf(hello.ServerName)
 	e := (*t.now.Load())[host]
-	if e == nil || !t.o.Serves(host) {
+	if e == nil || !t.Serves(host) {
 		return nil, nil //nolint:nilnil // as crypto/tls wants it
 	}
 	return e.pair, nil
@@ -201,7 +209,7 @@ func (t *Table) Answer(host, path string) string {
 // challenge asks for the challenge of a host; nil: there is none. The answer is for all who
 // wait for it, so that it does not end with one of them.
 func (t *Table) challenge(host string) (*registry.EdgeChallenge, error) {
-	if t.o.Challenge == nil || !t.o.Serves(host) {
+	if t.o.Challenge == nil || !t.Serves(host) {
 		return nil, nil //nolint:nilnil // none
 	}
 	t.mu.Lock()

@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 	serves := map[string]bool{"a.example": true, "b.example": true}
 	o := Options{Base: tlsfiles.Config(), Serves: func(h string) bool { return serves[h] }}
 	table := New(o)
-	if err := table.Set([]registry.EdgeCertificate{{Host: "a.example", PEM: pem("a.example")}, {Host: "gone.example", PEM: pem("gone.example")}}); err != nil {
+	if err := table.Set(nil, []registry.EdgeCertificate{{Host: "a.example", PEM: pem("a.example")}, {Host: "gone.example", PEM: pem("gone.example")}}); err != nil {
 		t.Fatal(err)
 	}
 	f := func(name, want string) {
@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 	f("gone.example", "unrecognized name") // no domain of the release any more
 	f("other.example", "unrecognized name")
 	f("", "unrecognized name")
-	err := table.Set([]registry.EdgeCertificate{{Host: "a.example", PEM: secrets.Wire{Secret: secrets.New("broken")}}, {Host: "b.example", PEM: pem("b.example")}})
+	err := table.Set(nil, []registry.EdgeCertificate{{Host: "a.example", PEM: secrets.Wire{Secret: secrets.New("broken")}}, {Host: "b.example", PEM: pem("b.example")}})
 	if err == nil || !strings.Contains(err.Error(), "a.example") {
 		t.Errorf("a broken certificate: %v", err)
 	}
@@ -69,12 +69,25 @@ func TestTable(t *testing.T) {
 	o.Base = tlsfiles.Config()
 	o.Base.Certificates = []tls.Certificate{ca.Must(t, time.Hour, "files.example").Pair(t)}
 	table = New(o)
-	if err := table.Set([]registry.EdgeCertificate{{Host: "a.example", PEM: pem("a.example")}}); err != nil {
+	if err := table.Set(nil, []registry.EdgeCertificate{{Host: "a.example", PEM: pem("a.example")}}); err != nil {
 		t.Fatal(err)
 	}
 	f("a.example", "a.example")
 	f("other.example", "files.example")
 	f("", "files.example")
+
+	// A host that is none of the release, and then is one of the installation.
+	gateway := []registry.EdgeCertificate{{Host: "gateway.other", PEM: pem("gateway.other")}}
+	for _, own := range [][]string{nil, {"gateway.other"}} {
+		if err := table.Set(own, gateway); err != nil {
+			t.Fatal(err)
+		}
+		want := "files.example"
+		if own != nil {
+			want = own[0]
+		}
+		f("gateway.other", want)
+	}
 }
 
 // TestFiles: handshakes use the files as they are now, those of the same files one

@@ -114,7 +114,7 @@ func TestCertificatesAreKept(t *testing.T) {
 	}
 	var body []byte
 	open := func(shown *[]registry.EdgeCertificate) *Certificates {
-		return &Certificates{Remote: remoteOf(t, dir, func() []byte { return body }), Serves: func(string) bool { return true }, Apply: func(list []registry.EdgeCertificate) error {
+		return &Certificates{Remote: remoteOf(t, dir, func() []byte { return body }), Serves: func(string) bool { return true }, Apply: func(_ []string, list []registry.EdgeCertificate) error {
 			*shown = list
 			return nil
 		}}
@@ -152,7 +152,7 @@ func TestMaxSealedBytes(t *testing.T) {
 		if problem.Is(err, problem.TooLarge) != refused || !refused && len(b) != registry.MaxSealedBytes*2 {
 			t.Errorf("%d past the limit: %d bytes, %v", over, len(b), err)
 		}
-		c := &Certificates{Remote: r, Serves: func(string) bool { return true }, Apply: func([]registry.EdgeCertificate) error { return nil }}
+		c := &Certificates{Remote: r, Serves: func(string) bool { return true }, Apply: func([]string, []registry.EdgeCertificate) error { return nil }}
 		if err := c.follow(t.Context()); err == nil || problem.Is(err, problem.TooLarge) != refused {
 			t.Errorf("certificates, %d past the limit: %v", over, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +32,8 @@ type Certificates struct {
 	// Serves reports whether a host is one of the live release: its certificate is kept also
 	// when the control plane has it no more. Required
 	Serves func(host string) bool
-	// Apply shows certificates. Required
-	Apply func([]registry.EdgeCertificate) error
+	// Apply shows certificates, those of the installation's own hosts among them. Required
+	Apply func(own []string, list []registry.EdgeCertificate) error
 
 	mu    sync.Mutex
 	have  registry.EdgeCertificates // guarded by mu
@@ -96,12 +97,12 @@ func (c *Certificates) apply(in *registry.EdgeCertificates) error {
 	}
 	next := *in
 	for _, old := range c.have.Certificates {
-		if !sent[old.Host] && c.Serves(old.Host) {
+		if !sent[old.Host] && (c.Serves(old.Host) || slices.Contains(in.Own, old.Host)) {
 			next.Certificates = append(next.Certificates, old)
 		}
 	}
 	c.have = next
-	return c.Apply(next.Certificates)
+	return c.Apply(next.Own, next.Certificates)
 }
 
 // follow gets newer certificates once.

@@ -23,7 +23,7 @@ import (
 func TestCertificatesThatAreServedStay(t *testing.T) {
 	serves := map[string]bool{"a": true, "b": true}
 	var shown []registry.EdgeCertificate
-	c := &Certificates{Serves: func(host string) bool { return serves[host] }, Apply: func(list []registry.EdgeCertificate) error { shown = list; return nil }}
+	c := &Certificates{Serves: func(host string) bool { return serves[host] }, Apply: func(_ []string, list []registry.EdgeCertificate) error { shown = list; return nil }}
 	name := func(revision uint64) *registry.ReleaseName { n := releaseNamed(1, revision); return &n }
 	f := func(release *registry.ReleaseName, sent, want string) {
 		t.Helper()
@@ -57,8 +57,12 @@ func TestCertificatesThatAreServedStay(t *testing.T) {
 	f(name(1), "", "b=4")
 	delete(serves, "b")
 	f(name(1), "", "")
+	own := &registry.EdgeCertificates{Own: []string{"own"}, Certificates: []registry.EdgeCertificate{{Host: "own"}}}
+	if err := errors.Join(c.apply(own), c.apply(&registry.EdgeCertificates{Own: own.Own})); err != nil || len(shown) != 1 {
+		t.Errorf("%d certificates of the installation's own host stay, %v", len(shown), err)
+	}
 	bad := errors.New("no certificate")
-	c.Apply = func([]registry.EdgeCertificate) error { return bad }
+	c.Apply = func([]string, []registry.EdgeCertificate) error { return bad }
 	if err := c.apply(&registry.EdgeCertificates{}); !errors.Is(err, bad) {
 		t.Error(err)
 	}
@@ -188,7 +192,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 	}
 	r := d.ask(t, dir, func(o *RemoteOptions) { o.System = brokenDisk{atomicfile.OS} })
 	var shown []registry.EdgeCertificate
-	c := &Certificates{Remote: r, Apply: func(list []registry.EdgeCertificate) error { shown = list; return nil }}
+	c := &Certificates{Remote: r, Apply: func(_ []string, list []registry.EdgeCertificate) error { shown = list; return nil }}
 	if err := c.follow(t.Context()); !errors.Is(err, errDisk) || !strings.Contains(err.Error(), "are shown and cannot be kept") || len(shown) != 1 {
 		t.Errorf("%v, %d shown", err, len(shown))
 	}
@@ -201,7 +205,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 	}
 	// What cannot be shown is kept for the next version of the program, and said.
 	bad := errors.New("no certificate")
-	c = &Certificates{Remote: d.ask(t, dir), Apply: func([]registry.EdgeCertificate) error { return bad }}
+	c = &Certificates{Remote: d.ask(t, dir), Apply: func([]string, []registry.EdgeCertificate) error { return bad }}
 	if err := c.follow(t.Context()); !errors.Is(err, bad) {
 		t.Error(err)
 	}
@@ -212,7 +216,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, fileCertificates), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = &Certificates{Remote: d.ask(t, dir), Apply: func([]registry.EdgeCertificate) error { t.Error("shown"); return nil }}
+	c = &Certificates{Remote: d.ask(t, dir), Apply: func([]string, []registry.EdgeCertificate) error { t.Error("shown"); return nil }}
 	c.Load()
 	if c.have.ETag != "" || c.Fault() != nil {
 		t.Errorf("%+v, %v", c.have, c.Fault())

@@ -72,7 +72,7 @@ func TestLoopsAsk(t *testing.T) {
 	}
 	for name, open := range map[string]func(t *testing.T, id *identity, r *Remote) (path string, run func(context.Context) error, fault func() error, news any){
 		"certificates": func(t *testing.T, id *identity, r *Remote) (string, func(context.Context) error, func() error, any) {
-			c := &Certificates{Remote: r, Serves: func(string) bool { return true }, Apply: func([]registry.EdgeCertificate) error { return nil }}
+			c := &Certificates{Remote: r, Serves: func(string) bool { return true }, Apply: func([]string, []registry.EdgeCertificate) error { return nil }}
 			return registry.EdgeCertificatesPath, c.Run, c.Fault, sealed(t, id, registry.CertificateSealInfo(id.Edge), "news", &registry.EdgeCertificates{Edge: id.Edge, ETag: "news"})
 		},
 		"credentials": func(t *testing.T, id *identity, r *Remote) (string, func(context.Context) error, func() error, any) {

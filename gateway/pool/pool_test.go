@@ -278,6 +278,9 @@ func TestAway(t *testing.T) {
 	if _, err := p.Enter(ctx, "o", Limit{Most: 1}); !errors.Is(err, ErrAway) {
 		t.Error(err)
 	}
+	if err := p.Fault(); err == nil || !strings.Contains(err.Error(), "this node counts by itself") {
+		t.Errorf("the fault is %v", err)
+	}
 	var page bytes.Buffer
 	p.WritePrometheus(&page)
 	for _, want := range []string{"sluice_state_up 0", `sluice_state_operations_total{op="get",result="failed"} 1`, `{op="put",result="skipped"} 1`} {
@@ -292,6 +295,9 @@ func TestAway(t *testing.T) {
 	}
 	page.Reset()
 	p.WritePrometheus(&page)
+	if err := p.Fault(); err != nil {
+		t.Errorf("a server that answers has the fault %v", err)
+	}
 	if !strings.Contains(page.String(), "sluice_state_up 1") || strings.Count(logged.String(), "does not answer") != 1 || strings.Count(logged.String(), "answers again") != 1 {
 		t.Errorf("each is not told once:\n%s%s", page.String(), logged.String())
 	}

@@ -63,11 +63,12 @@ func TestKeysAreDerivedOnce(t *testing.T) {
 // TestReason: what a server says is told, cut short, but for words around a password.
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
-		"WRONGPASS invalid username-password pair": "it refuses the user and password of the URL",
-		"NOAUTH Authentication required.":          "it refuses the user and password of the URL",
-		"connection reset":                         "connection reset",
-		strings.Repeat("x", 200):                   strings.Repeat("x", 200),
-		strings.Repeat("x", 201):                   strings.Repeat("x", 200),
+		"WRONGPASS invalid username-password pair":                "it refuses the user and password of the URL",
+		"NOAUTH Authentication required.":                         "it refuses the user and password of the URL",
+		"connection reset":                                        "connection reset",
+		"OOM command not allowed when used memory > 'maxmemory'.": "its memory is full: raise maxmemory, and set maxmemory-policy volatile-ttl",
+		strings.Repeat("x", 200):                                  strings.Repeat("x", 200),
+		strings.Repeat("x", 201):                                  strings.Repeat("x", 200),
 	} {
 		if got := reason(errors.New(text)); got != want {
 			t.Errorf("%s: %s", text, got)

@@ -65,7 +65,8 @@ type Store struct {
 
 	client atomic.Pointer[valkey.Client] // nil: it was never reached
 
-	away atomic.Int64 // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
+	why  atomic.Pointer[string] // the server is away
+	away atomic.Int64           // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
 	ops  *metrics.Set
 
 	jobs    chan job     // see Later
@@ -239,10 +240,20 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 		return ErrAway
 	}
 	s.count(name, "failed")
+	why := reason(err)
+	s.why.Store(&why)
 	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the answers, results and sessions it holds", slog.String("error", reason(err)))
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the answers, results and sessions it holds", slog.String("error", why))
 	}
 	return ErrAway
+}
+
+// Fault is why the server cannot be used; nil: it answers, or was never asked.
+func (s *Store) Fault() error {
+	if why := s.why.Load(); why != nil && s.away.Load() != 0 {
+		return fmt.Errorf("%s (this node counts by itself meanwhile)", *why)
+	}
+	return nil
 }
 
 // answered reports whether an error is what the server answered.
@@ -259,6 +270,9 @@ func reason(err error) string {
 	}
 	if strings.Contains(text, "WRONGPASS") || strings.Contains(text, "NOAUTH") {
 		return "it refuses the user and password of the URL"
+	}
+	if strings.HasPrefix(text, "OOM ") {
+		return "its memory is full: raise maxmemory, and set maxmemory-policy volatile-ttl"
 	}
 	return text[:min(len(text), 200)]
 }

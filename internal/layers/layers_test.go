@@ -34,7 +34,7 @@ var within = map[string][]string{
 	"internal/redact":                    {"internal/jsonscan"},
 	"internal/oauth":                     {"internal/problem", "internal/safedial", "internal/secrets"},
 	"internal/oauth/oauthtest":           {},
-	"internal/http1":                     {"internal/sock"},
+	"internal/http1":                     {"internal/problem", "internal/sock"},
 	"internal/safedial":                  {"internal/problem", "internal/sock"},
 	"internal/safehttp":                  {"internal/problem", "internal/safedial"},
 	"internal/secrets":                   {"internal/problem"},

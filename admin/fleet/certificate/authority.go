@@ -387,7 +387,7 @@ func (a *Authority) faultOf(err error) error {
 		for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
 			cause = next
 		}
-		return problem.New(problem.Unreachable, "the certificate authority %s gave no certificate: %s", hostOf(a.o.CA), cause).
+		return problem.New(problem.Unreachable, "the certificate authority %s gave no certificate: %s", hostOf(a.o.CA), strings.TrimSpace(cause.Error())).
 			Fix("look whether it is reached from the control plane; it is tried again").Because(err)
 	}
 	var detail strings.Builder

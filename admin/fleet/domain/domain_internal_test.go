@@ -160,3 +160,26 @@ func TestPauses(t *testing.T) {
 	f(60, checkFor-longestCheck, longestCheck)
 	f(60, checkFor, 0)
 }
+
+// TestRetryAfter: pauses double up to the longest of their kind, and an authority that was
+// asked too often is left alone for an hour.
+func TestRetryAfter(t *testing.T) {
+	refused, limited := problem.New(problem.Unavailable, "refused"), problem.New(problem.RateLimited, "too often")
+	for _, c := range []struct {
+		err           error
+		failures      int64
+		longest, want time.Duration
+	}{
+		{refused, 1, longestRetry, firstRetry},
+		{refused, 3, longestRetry, 4 * firstRetry},
+		{refused, 4, longestOwn, 8 * firstRetry},
+		{refused, 5, longestOwn, longestOwn},
+		{refused, 30, longestRetry, longestRetry},
+		{limited, 1, longestOwn, limitedRetry},
+		{limited, 30, longestRetry, longestRetry},
+	} {
+		if got := retryAfter(c.err, c.failures, c.longest); got != c.want {
+			t.Errorf("%v, %d failures, longest %s: %s, want %s", c.err, c.failures, c.longest, got, c.want)
+		}
+	}
+}

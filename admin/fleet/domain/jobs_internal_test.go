@@ -155,6 +155,23 @@ func TestSlowDomains(t *testing.T) {
 	r.jobs.all.Wait()
 }
 
+// TestOwnOfEdges: where the gateways are edges, the installation's own host is asked for when
+// one of them knows of it.
+func TestOwnOfEdges(t *testing.T) {
+	a := &slowAuthority{held: map[string]Held{}}
+	r := Open(Room{Store: openStore(t, nil), Certificates: a, Own: []string{"gateway.example"}, Edges: true})
+	for _, want := range []int{0, 1} {
+		if err := r.Round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.jobs.all.Wait()
+		if got := len(a.Hosts()); got != want {
+			t.Errorf("%d certificates, want %d", got, want)
+		}
+		r.Told()
+	}
+}
+
 // TestAuthorityBound: of all workspaces together no more than the bound is asked about.
 func TestAuthorityBound(t *testing.T) {
 	st := openStore(t, nil)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/publish"
@@ -52,7 +53,11 @@ type Room struct {
 	// Own are hosts of the gateways themselves, whose certificates are obtained without a
 	// record. Only with Certificates.
 	Own []string
+	// Edges says that the gateways are edges: those hosts are not asked for before an edge
+	// was Told of them, because nothing would answer the authority.
+	Edges bool
 
+	told *atomic.Bool
 	wake chan struct{} // capacity 1
 	jobs *jobs
 }
@@ -63,7 +68,7 @@ func Open(o Room) *Room {
 	if r.Resolver == nil {
 		r.Resolver = net.DefaultResolver
 	}
-	r.wake, r.jobs = make(chan struct{}, 1), newJobs()
+	r.told, r.wake, r.jobs = new(atomic.Bool), make(chan struct{}, 1), newJobs()
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
@@ -77,6 +82,9 @@ func (r *Room) Wake() {
 	default:
 	}
 }
+
+// Told notes that an edge knows the hosts of this installation.
+func (r *Room) Told() { r.told.Store(true) }
 
 // Add claims a host for a toolset, or with "" for the workspace. It serves nothing until
 // DNS proves it.
@@ -140,6 +148,9 @@ func (r *Room) verify(ctx context.Context, ws *store.Workspace, row *store.Domai
 		row.Cause = ""
 		if row.State != Live {
 			row.Attempts, row.NextAt = 0, store.Time{}
+		}
+		if row.State == Failed && r.Certificates != nil {
+			row.State = Verified // who waits for the certificate must not take the fault of before for the answer
 		}
 		if row.State != Pending {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ const (
 	// firstRetry and longestRetry are pauses after an authority gave no certificate.
 	// Authorities count failures: Let's Encrypt allows five an hour for a name.
 	firstRetry, longestRetry = time.Minute, 6 * time.Hour
+	// longestOwn is the longest pause for a host of the installation, which nobody can verify
+	// again by hand: gateways may be there only long after the control plane.
+	longestOwn = 15 * time.Minute
 	// limitedRetry is the least pause after an authority said that it was asked too often.
 	limitedRetry = time.Hour
 	// revokeRetry is the pause after an authority did not revoke a certificate.
@@ -253,12 +257,17 @@ func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 	r.Log.LogAttrs(ctx, slog.LevelWarn, "a certificate could not be obtained", slog.String("domain", row.Host), slog.Any("error", err))
 	return r.become(ctx, row, func(d *store.Domain) {
 		d.State, d.Cause, d.Attempts = Failed, causeOf(err), d.Attempts+1
-		pause := pauseAfter(d.Attempts, firstRetry, longestRetry)
-		if problem.Is(err, problem.RateLimited) {
-			pause = max(pause, limitedRetry)
-		}
-		d.NextAt = store.Time{Time: r.Store.Now().Add(pause)}
+		d.NextAt = store.Time{Time: r.Store.Now().Add(retryAfter(err, d.Attempts, longestRetry))}
 	})
+}
+
+// retryAfter is the pause after an authority gave no certificate so often in a row.
+func retryAfter(err error, failures int64, longest time.Duration) time.Duration {
+	pause := pauseAfter(failures, firstRetry, longest)
+	if problem.Is(err, problem.RateLimited) {
+		pause = max(pause, limitedRetry)
+	}
+	return pause
 }
 
 // serves records the certificate of a domain.
@@ -337,6 +346,9 @@ func (r *Room) revokeOrphans(ctx context.Context) error {
 
 // certifyOwn begins to obtain the certificates of the hosts of this installation.
 func (r *Room) certifyOwn(ctx context.Context) {
+	if r.Edges && !r.told.Load() {
+		return
+	}
 	for _, host := range r.Own {
 		if _, ok := r.Certificates.Get(host); ok || r.jobs.waits(host, r.Store.Now()) {
 			continue
@@ -346,7 +358,7 @@ func (r *Room) certifyOwn(ctx context.Context) {
 			if err != nil && ctx.Err() != nil {
 				return false
 			}
-			again := r.jobs.ended(host, err, r.Store.Now(), func(n int64) time.Duration { return pauseAfter(n, firstRetry, longestRetry) })
+			again := r.jobs.ended(host, err, r.Store.Now(), func(n int64) time.Duration { return retryAfter(err, n, longestOwn) })
 			if err != nil {
 				r.Log.LogAttrs(ctx, slog.LevelError, "the certificate of the public URL could not be obtained: it is tried again",
 					slog.String("host", host), slog.Time("again", again), slog.Any("error", err))
@@ -361,13 +373,14 @@ func (r *Room) certifyOwn(ctx context.Context) {
 func (r *Room) For(rel *registry.Release) (list []registry.EdgeCertificate, etag string) {
 	h := sha256.New()
 	if r.Certificates != nil && rel != nil {
+		_, _ = h.Write([]byte(strings.Join(r.Own, " ") + "\n")) // a hash does not fail
 		for _, host := range r.hosts(rel) {
 			c, ok := r.Certificates.Get(host)
 			if !ok {
 				continue
 			}
 			list = append(list, registry.EdgeCertificate{Host: host, PEM: secrets.Wire{Secret: c.PEM}})
-			_, _ = h.Write([]byte(host + "\n" + c.PEM.Reveal())) // a hash does not fail
+			_, _ = h.Write([]byte(host + "\n" + c.PEM.Reveal()))
 		}
 	}
 	return list, hex.EncodeToString(h.Sum(nil)[:16])

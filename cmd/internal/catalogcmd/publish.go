@@ -56,7 +56,7 @@ sluice serve --catalog oci://REF --catalog-key FILE.pub`,
 		Example: "  sluice catalog push ./catalog oci://registry.example/team/catalog:latest --key publisher.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return exit.Usagef("--key names the file of the publisher's key")
+				return exit.Usagef("--key names the file of the publisher's key, which is made when it is not there: --key publisher.key")
 			}
 			return p.pushDir(cmd.Context(), args[0], args[1], keyFile)
 		},

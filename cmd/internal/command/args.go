@@ -23,14 +23,14 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 			return UnknownCommand(cmd, args)
 		}
 		if len(args) != n {
-			return exit.Usagef("%s takes %s%s\nusage: %s", cmd.CommandPath(), what, loose(cmd, args), cmd.UseLine())
+			return exit.Usagef("%s takes %s%s\nusage: %s", cmd.CommandPath(), what, Loose(cmd, args), cmd.UseLine())
 		}
 		return nil
 	}
 }
 
-// loose says how a flag gets a value that may be left out: behind a blank it is an argument.
-func loose(cmd *cobra.Command, args []string) (hint string) {
+// Loose says how a flag gets a value that may be left out: behind a blank it is an argument.
+func Loose(cmd *cobra.Command, args []string) (hint string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if len(args) > 0 && f.NoOptDefVal != "" && f.Value.Type() != "bool" {
 			hint = fmt.Sprintf("\nfor a value of --%[1]s write: --%[1]s=%[2]s", f.Name, args[0])

@@ -50,7 +50,7 @@ func (c *control) join(ctx context.Context) error {
 	if err := c.advertise(); err != nil {
 		return err
 	}
-	keys, missing, err := c.readKeys()
+	keys, missing, err := readKeys(c.o.Records.Keys, c.path)
 	if err != nil {
 		return err
 	}

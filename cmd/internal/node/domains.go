@@ -117,7 +117,7 @@ func (n *Node) servePlain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no challenge here", http.StatusNotFound)
 		return
 	}
-	if (r.Method != http.MethodGet && r.Method != http.MethodHead) || host != n.publicHost() && !n.servesDomain(host) {
+	if (r.Method != http.MethodGet && r.Method != http.MethodHead) || !n.certificates.Serves(host) {
 		http.Error(w, "nothing is served here without TLS", http.StatusNotFound)
 		return
 	}
@@ -172,7 +172,7 @@ func (c *control) domains() domain.Room {
 	if c.authority != nil {
 		r.Certificates = c.authority
 		if own := c.publicHost(); own != "" && c.tls == nil {
-			r.Own = []string{own}
+			r.Own, r.Edges = []string{own}, c.gateway == nil
 		}
 	}
 	return r
@@ -184,7 +184,7 @@ func (c *control) showCertificates(ctx context.Context) error {
 	for {
 		release, certificates := c.holder.Changed(), c.authority.Changed()
 		list, _ := c.admin.Domains().For(c.holder.Load().Release())
-		if err := c.certificates.Set(list); err != nil {
+		if err := c.certificates.Set(nil, list); err != nil {
 			c.o.Logger.LogAttrs(ctx, slog.LevelError, "a certificate is not shown", slog.Any("error", err))
 		}
 		select {

@@ -2,7 +2,6 @@ package node_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -179,8 +178,8 @@ func removeDomain(t *testing.T, n *node.Node, path string) {
 }
 
 // TestDomainsOfEdges: the control plane obtains certificates of domains whose challenges
-// reach any of its edges; all of them show them, also after a restart without the control
-// plane.
+// reach any of its edges, and of the host of its public URL, which edges need not be told;
+// all of them show them, also after a restart without the control plane.
 func TestDomainsOfEdges(t *testing.T) {
 	const edges, hosts = 3, 100
 	most := certmagic.RateLimitEvents
@@ -188,6 +187,8 @@ func TestDomainsOfEdges(t *testing.T) {
 	defer func() { certmagic.RateLimitEvents = most }()
 	a := acmetest.New(t, 90*24*time.Hour)
 	o := node.Options{Data: t.TempDir(), Role: node.RoleControl, Domains: node.DomainOptions{CA: a.URL, Roots: a.Roots, DNS: a.Addr}}
+	o.Gateway.PublicURL = "https://gateway.example.test"
+	a.SetA("gateway.example.test", "127.0.0.10", "127.0.0.11", "127.0.0.12")
 	plane, stopPlane := start(t, o)
 	deploy(t, plane)
 	var join struct{ Token string }
@@ -221,16 +222,11 @@ func TestDomainsOfEdges(t *testing.T) {
 		for _, ip := range ips {
 			addr := net.JoinHostPort(ip, strconv.Itoa(a.TLSPort))
 			for i := range hosts {
-				var err error
-				for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-					var leaf *x509.Certificate
-					if leaf, err = a.Dial(t.Context(), addr, host(i)); err == nil && leaf.VerifyHostname(host(i)) == nil || time.Now().After(end) {
-						break
-					}
-				}
-				if err != nil {
-					t.Fatalf("%s at %s, %s: %v", host(i), ip, when, err)
-				}
+				shows(t, a, addr, host(i), when)
+			}
+			shows(t, a, addr, "gateway.example.test", when)
+			if got := ask(t, a.Client(addr), "https://gateway.example.test/t/shop"); !strings.Contains(got, "/pets/7") {
+				t.Errorf("a call at the public URL of %s, %s: %s", ip, when, got)
 			}
 			if got := ask(t, a.Client(addr), "https://"+host(0)+"/"); !strings.Contains(got, "/pets/7") {
 				t.Errorf("a call at %s, %s: %s", ip, when, got)
@@ -245,6 +241,20 @@ func TestDomainsOfEdges(t *testing.T) {
 	stops[0]()
 	stops[0] = run[0]()
 	all("without the control plane")
+}
+
+// shows waits until a gateway shows the certificate of a host.
+func shows(t *testing.T, a *acmetest.Authority, addr, host, when string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		leaf, err := a.Dial(t.Context(), addr, host)
+		if err == nil && leaf.VerifyHostname(host) == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s at %s, %s: %v", host, addr, when, err)
+		}
+	}
 }
 
 // TestDomainFaults: what keeps a domain from being live is in its cause.
@@ -285,7 +295,10 @@ func TestDomainFaults(t *testing.T) {
 		t.Errorf("with the authority down: %+v", d)
 	}
 	a.Set(acmetest.Limited)
-	api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d)
+	d = domain.Domain{}
+	if api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d); d.State != domain.Verified || d.Cause != "" {
+		t.Errorf("asked for again: %s, %q", d.State, d.Cause)
+	}
 	d = awaitDomain(t, n, host, "limited", func(d *domain.Domain) bool { return strings.Contains(d.Cause, "too many certificates") })
 	if time.Until(d.NextAt) < 50*time.Minute {
 		t.Errorf("an authority that was asked too often is asked again at %s", d.NextAt)

@@ -225,14 +225,17 @@ func (n *edgeNode) operations() http.Handler {
 		if verbose && n.enrolled.Load() {
 			s := n.follower.Status()
 			text += fmt.Sprintf("release %d.%d, %d toolsets\n", s.Epoch, s.Revision, s.Toolsets)
-			var certificates error
+			var certificates, shared error
 			if n.domains != nil {
 				certificates = n.domains.Fault()
+			}
+			if n.pool != nil {
+				shared = n.pool.Fault()
 			}
 			for _, part := range []struct {
 				name string
 				err  error
-			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"certificates", certificates}, {"usage", n.spool.Fault()}} {
+			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"certificates", certificates}, {"shared state", shared}, {"usage", n.spool.Fault()}} {
 				if part.err != nil {
 					text += part.name + ": " + part.err.Error() + "\n"
 				}

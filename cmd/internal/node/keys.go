@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -27,23 +29,23 @@ type nodeKeys struct {
 
 // readKeys reads the keys that are there and makes none. missing are the files of the
 // other ones.
-func (c *control) readKeys() (k nodeKeys, missing []string, err error) {
-	plain, wrapped := c.path(datadir.MasterKey), c.path(datadir.WrappedKey)
-	if c.o.Records.Keys.absent(plain, wrapped) {
-		missing = append(missing, c.o.Records.Keys.file(plain, wrapped))
-	} else if k.ring, err = c.o.Records.Keys.Open(plain, wrapped); err != nil {
+func readKeys(from KEK, path func(string) string) (k nodeKeys, missing []string, err error) {
+	plain, wrapped := path(datadir.MasterKey), path(datadir.WrappedKey)
+	if from.absent(plain, wrapped) {
+		missing = append(missing, from.file(plain, wrapped))
+	} else if k.ring, err = from.Open(plain, wrapped); err != nil {
 		return k, nil, err
 	}
-	k.release, err = sign.ReadReleaseKey(c.path(datadir.ReleaseKey))
+	k.release, err = sign.ReadReleaseKey(path(datadir.ReleaseKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, c.path(datadir.ReleaseKey)), nil
+		missing, err = append(missing, path(datadir.ReleaseKey)), nil
 	}
 	if err != nil {
 		return k, nil, err
 	}
-	k.workspace, err = sign.ReadKey(c.path(datadir.WorkspaceKey))
+	k.workspace, err = sign.ReadKey(path(datadir.WorkspaceKey))
 	if errors.Is(err, fs.ErrNotExist) {
-		missing, err = append(missing, c.path(datadir.WorkspaceKey)), nil
+		missing, err = append(missing, path(datadir.WorkspaceKey)), nil
 	}
 	return k, missing, err
 }
@@ -51,7 +53,7 @@ func (c *control) readKeys() (k nodeKeys, missing []string, err error) {
 // openKeys opens the keys of the node. What is missing is made only when the records do
 // not need what is lost.
 func (c *control) openKeys(ctx context.Context) (nodeKeys, error) {
-	k, missing, err := c.readKeys()
+	k, missing, err := readKeys(c.o.Records.Keys, c.path)
 	if err != nil || len(missing) == 0 {
 		return k, err
 	}
@@ -120,33 +122,66 @@ func short(ids []string) string {
 // guardKeys refuses to start with other keys than those that the records belong to, and
 // writes down which ones they are.
 func (c *control) guardKeys(ctx context.Context, k nodeKeys) error {
-	sealed, err := c.store.SealedKeys(ctx)
-	if err != nil {
+	if err := k.fit(ctx, c.store, c.o.Records.Keys, c.path); err != nil {
 		return err
 	}
-	have := k.ring.IDs()
-	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
-		return otherKey(c.o.Records.Keys.file(c.path(datadir.MasterKey), c.path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
-	}
-	for _, key := range []struct {
-		use, file, text string
-		ids             []string
-	}{
-		{registry.UseRelease, c.path(datadir.ReleaseKey), "edges of these records trust the release key", k.release.IDs()},
-		{registry.UseWorkspace, c.path(datadir.WorkspaceKey), "connectors of these records are signed with the workspace key", k.workspace.IDs()},
-	} {
+	for _, key := range k.signing() {
 		known, err := c.store.ControlKeys(ctx, key.use)
 		if err != nil {
 			return err
-		}
-		// A release key is replaced in two steps, and signs beside the old one in between.
-		if len(known) > 0 && !slices.ContainsFunc(key.ids, func(id string) bool { return slices.Contains(known, id) }) {
-			return otherKey(key.file, key.text, known, key.ids)
 		}
 		if slices.Sort(key.ids); !slices.Equal(known, key.ids) {
 			if err := c.store.SetControlKeys(ctx, key.use, key.ids); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// CheckKeys reports that the keys of a data directory are other ones than those that its
+// records belong to, which a start refuses, or cannot be read; of those that are missing it
+// says nothing. It changes nothing.
+func CheckKeys(ctx context.Context, st *store.Store, from KEK, dir string) error {
+	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	k, missing, err := readKeys(from, path)
+	if err != nil || len(missing) > 0 {
+		return err
+	}
+	return k.fit(ctx, st, from, path)
+}
+
+// signingKey is a key that records know by its identifiers.
+type signingKey struct {
+	use, file, text string
+	ids             []string
+}
+
+func (k nodeKeys) signing() []signingKey {
+	return []signingKey{
+		{registry.UseRelease, datadir.ReleaseKey, "edges of these records trust the release key", k.release.IDs()},
+		{registry.UseWorkspace, datadir.WorkspaceKey, "connectors of these records are signed with the workspace key", k.workspace.IDs()},
+	}
+}
+
+// fit reports keys that are other ones than those that the records belong to.
+func (k nodeKeys) fit(ctx context.Context, st *store.Store, from KEK, path func(string) string) error {
+	sealed, err := st.SealedKeys(ctx)
+	if err != nil {
+		return err
+	}
+	have := k.ring.IDs()
+	if lost := slices.DeleteFunc(sealed, func(id string) bool { return slices.Contains(have, id) }); len(lost) > 0 {
+		return otherKey(from.file(path(datadir.MasterKey), path(datadir.WrappedKey)), "the records hold secrets sealed with the key-encryption key", lost, have)
+	}
+	for _, key := range k.signing() {
+		known, err := st.ControlKeys(ctx, key.use)
+		if err != nil {
+			return err
+		}
+		// A release key is replaced in two steps, and signs beside the old one in between.
+		if len(known) > 0 && !slices.ContainsFunc(key.ids, func(id string) bool { return slices.Contains(known, id) }) {
+			return otherKey(path(key.file), key.text, known, key.ids)
 		}
 	}
 	return nil

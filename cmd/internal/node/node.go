@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
+	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/resident"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -34,8 +35,13 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-// lastUsageTimeout of posting usage at a stop.
-const lastUsageTimeout = 2 * time.Second
+const (
+	// lastUsageTimeout of posting usage at a stop.
+	lastUsageTimeout = 2 * time.Second
+	// fewConns are those of 1,024 open files, which systems permit without being asked. Fewer
+	// are worth a word.
+	fewConns = 768
+)
 
 // Node is a Sluice of one role. Its methods may be called by many goroutines.
 type Node struct {
@@ -248,11 +254,15 @@ func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge fun
 	}
 	if n.certified() {
 		n.openCertificates(challenge)
-		o.TLS, o.Challenge = n.certificates.Config(), n.certificates.Answer
+		o.TLS, o.Challenge, o.Serves = n.certificates.Config(), n.certificates.Answer, n.certificates.Serves
 	}
 	o.Proxies = n.o.Proxies
 	if n.gateway, err = gateway.New(o); err != nil {
 		return err
+	}
+	if conns := http1.DefaultConns(); g.Conns == 0 && conns < fewConns {
+		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, "this process may open few files, so the gateway takes few connections: raise ulimit -n, or LimitNOFILE= of its unit",
+			slog.Int("connections", conns))
 	}
 	return n.openPlain(ctx)
 }

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sluicegate/sluice/internal/http1"
-	"github.com/sluicegate/sluice/internal/problem"
 )
 
 const (
@@ -44,8 +43,7 @@ func (n *Node) listenOn(ctx context.Context, what, addr, flag string) (net.Liste
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, problem.New(problem.Unavailable, "%s cannot listen on %s", what, addr).
-			Fix("stop what uses the port, or choose another with %s", flag).Because(err)
+		return nil, http1.CannotListen(what, addr, flag, err)
 	}
 	n.onClose(func() error { _ = ln.Close(); return nil }) // it may be closed by then
 	return ln, nil

@@ -28,15 +28,19 @@ holds the public half for those who verify.`,
 		Args: command.Exactly(1, "one plugin"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if keyFile == "" {
-				return exit.Usagef("--key names the file of the publisher's key")
+				return exit.Usagef("--key names the file of the publisher's key, which is made when it is not there: --key publisher.key")
 			}
 			p, path, err := openPlugin(args[0])
 			if err != nil {
 				return err
 			}
+			_, missing := os.Stat(keyFile)
 			key, _, err := signPlugin(p, path, keyFile)
 			if err != nil {
 				return err
+			}
+			if missing != nil {
+				a.Say("made the key %s: keep it to yourself; who verifies needs %[1]s.pub", keyFile)
 			}
 			a.Say("%s %s signed by %s", p.Manifest.Name, p.Manifest.Version, key)
 			return a.Wrote(path + ".sig")

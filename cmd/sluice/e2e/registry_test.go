@@ -179,6 +179,29 @@ func (x *registryTools) key() string {
 	return "ada.key.pub"
 }
 
+// TestSignedRelease: what "make release COSIGN_KEY=FILE" signs is verified by cosign and by
+// OpenSSL, and one changed byte is not.
+func TestSignedRelease(t *testing.T) {
+	x := withTools(t)
+	x.run("cosign", "generate-key-pair")
+	sign, err := filepath.Abs("../../../deploy/sign.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.run("bash", "-c", "mkdir r && cd r && echo program >sluice-linux-amd64 && sha256sum sluice-* >SHA256SUMS")
+	x.run(sign, "cosign.key", "r")
+	const verify = "cd r && cosign verify-blob --insecure-ignore-tlog --key cosign.pub --signature SHA256SUMS.sig SHA256SUMS && " +
+		"openssl dgst -sha256 -verify cosign.pub -signature <(base64 -d SHA256SUMS.sig) SHA256SUMS"
+	x.run("bash", "-c", verify)
+	x.run("bash", "-c", "echo >>r/SHA256SUMS")
+	if out, err := x.try("bash", "-c", verify); err == nil {
+		t.Errorf("a changed list is verified: %s", out)
+	}
+	if out, err := x.try(sign, "none.key", "r"); err == nil || !strings.Contains(out, "none.key, which COSIGN_KEY names, is no file") {
+		t.Errorf("a missing key: %v, %s", err, out)
+	}
+}
+
 // TestCosign: cosign verifies what we signed, and we publish what cosign signed, with
 // a key and without a transparency log, in both its forms.
 func TestCosign(t *testing.T) {
