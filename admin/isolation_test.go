@@ -43,6 +43,15 @@ func (w *world) operations() (out [][2]string) {
 	return out
 }
 
+// at is a path whose parameters are all id.
+func at(pattern, id string) string {
+	for strings.Contains(pattern, "{") {
+		a, b := strings.Index(pattern, "{"), strings.Index(pattern, "}")
+		pattern = pattern[:a] + id + pattern[b+1:]
+	}
+	return pattern
+}
+
 // personal are the operations that everybody may use, for their own sessions, and what they
 // answer to an API token, which has none. Opening one is for who has no role yet.
 var personal = map[string]int{
@@ -83,19 +92,45 @@ func TestIsolation(t *testing.T) {
 		}
 		return `{}`
 	}
+	// said is what another workspace is answered to an id, without what is of one request.
+	said := func(method, pattern, id string) string {
+		t.Helper()
+		path := at(pattern, id)
+		a := w.do(method, path, body(method), append(bearer(stranger), "If-Match", "*")...)
+		var p map[string]any
+		if json.Unmarshal([]byte(a.body), &p) == nil {
+			delete(p, "instance")
+			b, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.body = string(b)
+		}
+		return a.Status + " " + strings.ReplaceAll(a.body, id, "ID")
+	}
 	tried := 0
 	for _, op := range w.operations() {
 		method, pattern := op[0], op[1]
 		paths := []string{pattern}
 		if strings.Contains(pattern, "{") {
+			for _, id := range owned { // what is not theirs is as what is not there
+				absent := strings.Map(func(r rune) rune {
+					switch {
+					case r >= '0' && r <= '8', r >= 'a' && r <= 'y':
+						return r + 1
+					}
+					return r
+				}, id)
+				if strings.Contains(id, "_") {
+					absent = id[:len(id)-1] + map[bool]string{true: "1", false: "0"}[strings.HasSuffix(id, "0")]
+				}
+				if theirs, none := said(method, pattern, id), said(method, pattern, absent); theirs != none {
+					t.Errorf("another workspace tells %s of the workspace from none: %s %s:\n%s\n%s", id, method, pattern, theirs, none)
+				}
+			}
 			paths = nil
 			for _, id := range append(owned, "..%2f"+ts.ID, ts.ID+"%00", "%2e%2e", "*", "ts_%25", strings.Repeat("x", 64)) {
-				p := pattern
-				for strings.Contains(p, "{") {
-					a, b := strings.Index(p, "{"), strings.Index(p, "}")
-					p = p[:a] + id + p[b+1:]
-				}
-				paths = append(paths, p)
+				paths = append(paths, at(pattern, id))
 			}
 		}
 		for _, path := range paths {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -301,6 +302,7 @@ type request struct {
 	meta     []byte // the trace, reused
 	cancel   upstream.Cancel
 	watch    watched
+	expelled atomic.Bool // the caller lost its access while its call ran
 	stream   *mcp.Stream // of the call; nil: its client wants none
 
 	// Of an item: what its server calls it, and the name that permissions have.
@@ -424,6 +426,9 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		defer x.watch.end()
 	}
 	out, outcome, err := x.caller().Call(x.s.calls, x.tool, p.Arguments, opt, dst)
+	if x.expelled.Load() {
+		err = errExpelled
+	}
 	if err != nil {
 		if subscribes {
 			x.unsubscribed(p)
@@ -491,10 +496,12 @@ func (x *request) Cancel() { x.cancel.Cancel() }
 
 // clientGone ends the call of a client that closed its connection, unless it can come back
 // for the rest.
-func (x *request) clientGone() {
-	if !x.stream.Lose() {
-		x.cancel.Cancel()
+func (x *request) clientGone() (goesOn bool) {
+	if x.stream.Lose() {
+		return true
 	}
+	x.cancel.Cancel()
+	return false
 }
 
 // Listen implements [mcp.Toolset].
@@ -523,6 +530,7 @@ func (x *request) Done(served mcp.Served) {
 		s.opts.Meter.Operation(served.Method, served.Version, time.Since(x.start).Seconds())
 	}
 	x.cancel.Reset()
+	x.expelled.Store(false)
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
 	x.key, x.permit, x.stream = "", "", nil
 	x.forget()

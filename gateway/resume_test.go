@@ -28,14 +28,16 @@ type longServer struct {
 	goOn      chan struct{}
 	calls     atomic.Int32
 	cancelled chan struct{}
+	begun     chan struct{}
 }
 
 func newLongServer(t testing.TB) *longServer {
 	t.Helper()
-	l := &longServer{goOn: make(chan struct{}), cancelled: make(chan struct{}, 1)}
+	l := &longServer{goOn: make(chan struct{}), cancelled: make(chan struct{}, 2), begun: make(chan struct{}, 8)}
 	s := mcp.NewServer(&mcp.Implementation{Name: "long", Version: "1"}, nil)
 	s.AddTool(&mcp.Tool{Name: "long", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		n := l.calls.Add(1)
+		l.begun <- struct{}{}
 		report := func(progress float64) {
 			_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: progress, Total: 3}) // its client may be gone
 		}
@@ -51,6 +53,11 @@ func newLongServer(t testing.TB) *longServer {
 	})
 	l.Server = httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	endWith(t, l.Server)
+	t.Cleanup(func() {
+		for session := range s.Sessions() { // of toolsets and callers that are gone
+			_ = session.Close()
+		}
+	})
 	return l
 }
 
@@ -62,6 +69,11 @@ func serveLong(t testing.TB, s *gatewaytest.Stack, l *longServer) {
 
 func serveLongAs(t testing.TB, s *gatewaytest.Stack, l *longServer, revision uint64, edit func(*registry.Toolset)) {
 	t.Helper()
+	serveLongFor(t, s, l, revision, tokens(tokenGrant("ada"), tokenGrant("bob")), edit)
+}
+
+func serveLongFor(t testing.TB, s *gatewaytest.Stack, l *longServer, revision uint64, doc *registry.AccessDocument, edit func(*registry.Toolset)) {
+	t.Helper()
 	c, err := gatewaytest.MCPConnector("up", l.URL+"/mcp", `{"name":"long","inputSchema":{"type":"object"}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +82,6 @@ func serveLongAs(t testing.TB, s *gatewaytest.Stack, l *longServer, revision uin
 	if in.Programs, err = in.Bundle.CompilePrograms(); err != nil {
 		t.Fatal(err)
 	}
-	doc := tokens(tokenGrant("ada"), tokenGrant("bob"))
 	doc.Workspace, doc.Toolset = "test", in.ID
 	b, err := doc.Encode()
 	if err != nil {

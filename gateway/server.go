@@ -203,7 +203,7 @@ func New(o Options) (*Server, error) {
 	if o.TLS != nil {
 		s.scheme = "https://"
 	}
-	s.watcher, s.listeners, s.searches = newWatcher(), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches(o.Pool)
+	s.watcher, s.listeners, s.searches = newWatcher(o.Holder), newListeners(o.Holder, s.listens, func(l *listener) { s.feeds.leave(l) }), newSearches(o.Pool)
 	s.feeds = newFeeds(s)
 	if o.Pool != nil {
 		o.Caller.Tasks().Share(o.Pool)
@@ -218,7 +218,7 @@ func New(o Options) (*Server, error) {
 	})
 	s.requests.New = func() any {
 		x := &request{}
-		x.watch.w, x.watch.gone, x.watch.stopped = s.watcher, x.clientGone, x.Cancel
+		x.watch.w, x.watch.gone, x.watch.stopped, x.watch.expel = s.watcher, x.clientGone, x.Cancel, x.expel
 		return x
 	}
 	s.calls, s.stop = context.WithCancelCause(context.Background())

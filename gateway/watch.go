@@ -6,6 +6,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/sluicegate/sluice/gateway/mcp"
+	"github.com/sluicegate/sluice/gateway/snapshot"
 )
 
 const (
@@ -13,14 +16,17 @@ const (
 	// calls have ended by then and cost nothing here.
 	watchAfter = time.Second
 	// watchInterval is how often clients of long calls are looked at: a call goes
-	// on for at most this long after its client went.
+	// on for at most this long after its client went, or lost its access.
 	watchInterval = 250 * time.Millisecond
 )
 
-// watcher notices clients that went away while their call runs: fasthttp reads a
-// connection only between requests. One goroutine looks at the connections of all
-// long calls; looking consumes nothing. See docs/architecture.md, "Cancellation".
+// watcher notices clients that went away while their call runs, fasthttp reads a
+// connection only between requests, and callers who lost their access meanwhile. One
+// goroutine looks at the connections of all long calls; looking consumes nothing. See
+// docs/gateway.md, "Cancellation".
 type watcher struct {
+	holder *snapshot.Holder
+
 	mu    sync.Mutex
 	calls map[*watched]struct{} // guarded by mu
 	ended bool                  // guarded by mu; see endAll
@@ -30,24 +36,28 @@ type watcher struct {
 // watched is the connection of one call. It is reused from call to call. Lock
 // order: watcher.mu, then watched.mu; a call that ends in time takes only its own.
 type watched struct {
-	w       *watcher
-	timer   *time.Timer
-	gone    func() // called once when the client went, not after end returned
-	stopped func() // called when the gateway ends all calls, not after end returned
+	w     *watcher
+	timer *time.Timer
+	// None of these is called after end returned.
+	gone    func() (goesOn bool)                      // called once, when the client went
+	stopped func()                                    // called when the gateway ends all calls
+	expel   func(now *snapshot.Snapshot) (ended bool) // called once for each snapshot: ends the call of who lost access
 
 	mu         sync.Mutex
-	conn       net.Conn // guarded by mu; nil: no call runs
-	registered bool     // guarded by mu; in watcher.calls
+	conn       net.Conn           // guarded by mu; nil: no call runs
+	registered bool               // guarded by mu; in watcher.calls
+	left       bool               // guarded by mu; gone was called
+	seen       *snapshot.Snapshot // guarded by mu; expel was called with it
 }
 
-func newWatcher() *watcher {
-	return &watcher{calls: map[*watched]struct{}{}, wake: make(chan struct{}, 1)}
+func newWatcher(h *snapshot.Holder) *watcher {
+	return &watcher{holder: h, calls: map[*watched]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
 // begin starts the time after which conn is watched.
 func (c *watched) begin(conn net.Conn) {
 	c.mu.Lock()
-	c.conn = conn
+	c.conn, c.left, c.seen = conn, false, nil
 	c.mu.Unlock()
 	if c.timer == nil {
 		c.timer = time.AfterFunc(watchAfter, c.register)
@@ -60,7 +70,7 @@ func (c *watched) begin(conn net.Conn) {
 func (c *watched) end() {
 	c.timer.Stop()
 	c.mu.Lock()
-	c.conn = nil // register may be on its way
+	c.conn, c.seen = nil, nil // register may be on its way
 	registered := c.registered
 	c.mu.Unlock()
 	if registered {
@@ -93,15 +103,23 @@ func (c *watched) register() {
 	}
 }
 
-// look calls gone when the client went, and reports whether it did.
-func (c *watched) look() bool {
+// look ends the call when its client went or lost its access, and reports whether it did.
+func (c *watched) look(now *snapshot.Snapshot) (ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.conn == nil || !hasGone(c.conn) {
+	if c.conn == nil {
 		return false
 	}
-	c.gone()
-	return true
+	if c.seen != now {
+		if c.seen = now; c.expel(now) {
+			return true
+		}
+	}
+	if c.left || !hasGone(c.conn) {
+		return false
+	}
+	c.left = true
+	return !c.gone()
 }
 
 // run looks at the registered connections until ctx ends.
@@ -138,16 +156,36 @@ func (w *watcher) endAll() {
 	}
 }
 
-// look tells the calls whose clients went; false: nothing is left to watch.
+// look tells the calls whose clients went or lost their access; false: nothing is left to
+// watch.
 func (w *watcher) look() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := w.holder.Load()
 	for c := range w.calls {
-		if c.look() {
+		if c.look(now) {
 			delete(w.calls, c)
 		}
 	}
 	return len(w.calls) > 0
+}
+
+// errExpelled answers a call whose caller lost its access. What the server did of it is not
+// known.
+var errExpelled = &mcp.Error{Code: codeInternal, Message: "access to this toolset ended while the call ran: its token was revoked, who may call it was changed, or it was deleted; the call may have changed data"}
+
+// expel ends the call when its caller has no access to the toolset of now: what was revoked
+// is not served to the end of a call that may take an hour. A draft is no part of a snapshot.
+func (x *request) expel(now *snapshot.Snapshot) (ended bool) {
+	if x.preview != nil {
+		return false
+	}
+	if ts := now.Slug(x.ts.Slug); ts != nil && ts.ID == x.ts.ID && ts.Access.StillAdmits(x.pass) {
+		return false
+	}
+	x.expelled.Store(true)
+	x.cancel.Cancel()
+	return true
 }
 
 // hasGone reports whether the other end of a connection has closed it, as far as

@@ -343,6 +343,27 @@ func (p *Policy) Renew(pass Pass) (now Pass, valid, same bool) {
 	return Pass{policy: p, grant: g}, true, true
 }
 
+// StillAdmits reports whether a call that pass let in may go on under the policy that is live
+// now. Unlike [Policy.Renew] it asks no authorization server, and a token that expires while
+// its call runs was valid when the call began.
+func (p *Policy) StillAdmits(pass Pass) bool {
+	if p == nil || pass.grant == nil || p.mode != pass.policy.mode {
+		return false
+	}
+	switch p.mode {
+	case registry.AccessNone:
+		return true
+	case registry.AccessToken:
+		for _, now := range p.tokens {
+			if now.id == pass.grant.id {
+				return true
+			}
+		}
+		return false
+	}
+	return p.jwt != nil && p.jwt.grant.Issuer == pass.grant.principal.issuer
+}
+
 // AppendMetadata appends the RFC 9728 document of a jwt policy; false for others,
 // which have none.
 func (p *Policy) AppendMetadata(dst []byte, resource, name string) ([]byte, bool) {

@@ -134,6 +134,9 @@ func TestTokens(t *testing.T) {
 		if _, valid, _ := p.Renew(c); valid {
 			t.Error("an expired token was renewed")
 		}
+		if !p.StillAdmits(c) || !p.StillAdmits(a) {
+			t.Error("a call that began in time is ended when its token expires")
+		}
 		// A revocation is a new document; so is another list of tools.
 		q := compile(t, &registry.AccessDocument{Mode: registry.AccessToken, Tokens: []registry.TokenGrant{tokenGrant("b", "s2", "list")}}, nil, p)
 		if _, refusal := admit(t, q, "Bearer s1"); refusal == nil {
@@ -141,6 +144,9 @@ func TestTokens(t *testing.T) {
 		}
 		if _, valid, _ := q.Renew(a); valid {
 			t.Error("a revoked token was renewed")
+		}
+		if q.StillAdmits(a) || !q.StillAdmits(b) || (*Policy)(nil).StillAdmits(b) || q.StillAdmits(Pass{}) {
+			t.Error("calls of revoked tokens go on, or those of others do not")
 		}
 		now, valid, same := q.Renew(b)
 		if !valid || same {

@@ -282,6 +282,9 @@ func TestOneScope(t *testing.T) {
 		if _, valid, _ := c.p.Renew(pass); valid != c.valid {
 			t.Errorf("renewed under %s: %v", name, valid)
 		}
+		if c.p.StillAdmits(pass) != c.valid {
+			t.Errorf("a call goes on under %s: %v", name, !c.valid)
+		}
 	}
 
 	// RFC 9728 documents and challenges are for doors of this kind.

@@ -49,7 +49,7 @@ func TestPoisoned(t *testing.T) {
 			}
 		}
 	}
-	if total < 350 {
+	if total < 440 {
 		t.Errorf("%d texts", total)
 	}
 }
@@ -78,6 +78,9 @@ func TestHarmless(t *testing.T) {
 		"Put a script tag with https://example.com/a.js into every page of your site that you track.",
 		"The agent should report credentials that have expired to the owner of the vault.",
 		"Comes from the vendor of the model of the car.",
+		"Returns the full history of the conversation.", "Deletes the branch; no confirmation is required.", "Keep ~/.config/app/settings.json as it is.",
+		"Hides columns whose style is display: none.", "Imagine a grid of 3 by 3.", "Agents are required to log in.", "The end of the results: user names follow.",
+		"Antes de usar la API, crea una clave.", "Continues without asking when the queue is empty is not supported.",
 		"Number of tokens in use.",
 		"Remember the device for other sessions.",
 		"Checks are disabled for this task of the pipeline.",

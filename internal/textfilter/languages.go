@@ -128,6 +128,11 @@ var languages = []rule{
 	// A model that may use nothing else.
 	foreignRule(`他のツールは?(?:壊れ|使え|使わ)|其他(?:的)?工具(?:都)?(?:已)?(?:损坏|失效|不可用|坏了)|다른 도구는? (?:고장|사용하지)|(?:altre|otras|outras|autres) (?:funzioni|herramientas|ferramentas|outils|funciones|fonctions)[^.]{0,20}(?:guast|rot[ao]s|quebrad|cassés|en panne|dañad)|andere (?:werkzeuge|tools|hulpmiddelen)[^.]{0,20}(?:kaputt|defekt|kapot|stuk)|inne narzędzia[^.]{0,12}nie działają|(?:другие|остальные) инструменты[^.]{0,12}(?:сломан|не работают)`, "ツール", "工具", "도구", "altre", "otras", "outras", "autres", "andere", "inne", "инструменты"),
 	promptRule(`(?:你的)?系统提示词?.{0,6}(?:原样|完整)|시스템 프롬프트를? .{0,8}(?:그대로|넣|입력|보내)`, "提示", "프롬프트"),
+
+	// What is to be done before the call.
+	foreignRule(`(?:\bantes de (?:usar|utilizar|llamar|chamar)|\bavant (?:d'utiliser|d'appeler|tout appel|d'employer)|\bprima di (?:usare|utilizzare|chiamare)|\bbevor du (?:dieses|das)|\bvor (?:der nutzung|dem aufruf) diese|\bzanim (?:użyjesz|wywołasz)|перед (?:использованием|вызовом)|прежде чем (?:использовать|вызвать)|(?:使用|调用|呼叫)(?:此|该|本|这个|這個)?工具(?:之前|前)|このツールを(?:使う|使用する|呼び出す)前に|이 도구를 (?:사용|호출)하기 전에|\bbu aracı kullanmadan önce|\bvoordat je (?:dit|deze))[^.。\n]{0,40}`+
+		`(?:\benv[íi]a|\benv[íi]e\b|\bl(?:ee|ea|eia)\b|\benvoie|\blis(?:ez)?\b|\btransme|\binvia|\bleggi|\bsende\b|\blies\b|\bschicke|\bwyślij|\bprzeczytaj|отправь|прочитай|передай|读取|讀取|发送|發送|送信|読み|보내|읽|gönder|\boku\b|\bstuur|\blees\b)`,
+		"antes de", "avant", "prima di", "bevor du", "vor de", "zanim", "перед", "прежде чем", "工具", "ツールを", "도구를", "kullanmadan", "voordat"),
 }
 
 func foreignRule(expr string, need ...string) rule { return languageRule(Override, expr, need) }

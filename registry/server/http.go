@@ -247,6 +247,9 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 				slog.String("path", r.URL.Path), slog.Any("error", err))
 		}
 		f = &fault{http.StatusInternalServerError, "UNKNOWN", "internal error"}
+		if errors.Is(err, registry.ErrCorrupt) {
+			f.message = "this content is damaged in the registry: push the same bytes again, or restore a backup; the disk may be failing"
+		}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.status)

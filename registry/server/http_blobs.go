@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -44,7 +46,7 @@ func (h *Handler) serveBlob(w http.ResponseWriter, r *http.Request, t target) er
 	w.Header().Set("ETag", `"`+string(d)+`"`)
 	w.Header().Set("Accept-Ranges", "bytes")
 	if r.Method == http.MethodHead {
-		n, err := h.store.content.Size(ctx, d)
+		n, err := h.sound(ctx, d)
 		if err != nil {
 			return absent(w, err, unknown)
 		}
@@ -59,6 +61,17 @@ func (h *Handler) serveBlob(w http.ResponseWriter, r *http.Request, t target) er
 	defer func() { _ = f.Close() }() // only read
 	http.ServeContent(w, r, "", time.Time{}, f)
 	return nil
+}
+
+// sound is the size of a content that is stored as its digest says. Other bytes are as good
+// as none for who asks before a push, which then heals them; a read says that they are damaged.
+func (h *Handler) sound(ctx context.Context, d registry.Digest) (int64, error) {
+	if err := h.store.content.Verify(ctx, d); errors.Is(err, registry.ErrCorrupt) {
+		return 0, fmt.Errorf("%w: %w", registry.ErrNotFound, err)
+	} else if err != nil {
+		return 0, err
+	}
+	return h.store.content.Size(ctx, d)
 }
 
 // absent takes the headers of a content back that cannot be served, and returns
@@ -163,6 +176,11 @@ func (h *Handler) mount(r *http.Request, repository, digest, from string) (regis
 	}
 	has, err := h.store.index.HasBlob(r.Context(), from, d)
 	if err != nil || !has {
+		return "", err
+	}
+	if _, err := h.sound(r.Context(), d); errors.Is(err, registry.ErrNotFound) {
+		return "", nil
+	} else if err != nil {
 		return "", err
 	}
 	return d, h.store.linkBlob(r.Context(), repository, d)

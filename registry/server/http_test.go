@@ -170,8 +170,16 @@ func TestPullBlob(t *testing.T) { // end-2
 	// Damaged content is not served.
 	overwrite(t, filepath.Join(x.dir, "blobs", "sha256", digest("0123456789")[7:]), []byte("0123456780"))
 	a = x.want(x.do("GET", at, ""), 500, "UNKNOWN")
-	if bytes.Contains(a.body, []byte("01234")) || bytes.Contains(a.body, []byte(x.dir)) {
+	if bytes.Contains(a.body, []byte("01234")) || bytes.Contains(a.body, []byte(x.dir)) || !bytes.Contains(a.body, []byte("damaged")) {
 		t.Fatalf("the error says %s", a.body)
+	}
+	// Who pushes it again is not told that it is there, and the push heals it.
+	x.want(x.do("HEAD", at, ""), 404, "BLOB_UNKNOWN")
+	x.want(x.do("POST", "/v2/a/c/blobs/uploads/?mount="+digest("0123456789")+"&from=a/b", ""), 202, "")
+	x.push("a/b", "0123456789")
+	x.want(x.do("HEAD", at, ""), 200, "")
+	if a = x.want(x.do("GET", at, ""), 200, ""); string(a.body) != "0123456789" {
+		t.Fatalf("after the push: %s", a.body)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -116,10 +117,15 @@ func (c *control) openStore(ctx context.Context) (err error) {
 	return err
 }
 
-// newDirProbe looks whether a directory can be written, at most once in ten seconds.
+// newDirProbe looks whether a data directory can be written, at most once in ten seconds: in
+// each of the places that may be volumes, or may belong to users, of their own.
 func newDirProbe(dir string) *probe.Probe {
 	return &probe.Probe{Every: probeEvery, Again: probeAgain, Patience: probePatience, Check: func(context.Context) error {
-		if err := writeTo(dir); err != nil {
+		for _, place := range [...]string{"", filepath.Join(datadir.Registry, "blobs", "sha256"), filepath.Join(datadir.Registry, "repositories"), datadir.Audit, datadir.Edge, datadir.Usage} {
+			err := writeTo(filepath.Join(dir, place))
+			if err == nil || place != "" && errors.Is(err, fs.ErrNotExist) { // not every node has all of them
+				continue
+			}
 			if p := diskfault.Of(err); p != nil {
 				return p
 			}
