@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/store/table"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -180,6 +181,40 @@ func testCallRows(t *testing.T, h harness) {
 		rows, _, err := w.Calls(t.Context(), &store.CallFilter{}, store.Page{})
 		if err != nil || len(rows) != int(min(i+1, 5)) || rows[0].Seq != i+1 {
 			t.Fatalf("after %d: %d rows, %v", i+1, len(rows), err)
+		}
+	}
+}
+
+// testManyCalls: a report with more calls of each workspace than one statement takes is logged
+// whole, the calls of a workspace in the order of their times.
+func testManyCalls(t *testing.T, h harness) {
+	now := time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
+	s := h.open(t, func() time.Time { return now })
+	const each = table.Chunk + 1
+	r := &registry.UsageReport{Epoch: "E", Sequence: 1, Oldest: 1, Minute: now.Unix(), Posted: now}
+	for i := range each {
+		for _, ws := range []string{"two", "one"} {
+			r.Calls = append(r.Calls, registry.UsageCall{
+				Workspace: ws, Toolset: "ts_a", Tool: fmt.Sprintf("%s%d", ws, each-i), At: now.Add(-time.Duration(i) * time.Second), Outcome: "ok", Credential: "none", CallerKind: "anonymous",
+			})
+		}
+	}
+	if ok, err := s.ApplyUsage(t.Context(), "n", r); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for _, ws := range []string{"one", "two"} {
+		rows, last, err := s.Workspace(ws).CallsAfter(t.Context(), &store.CallFilter{}, 0, table.Chunk)
+		if err == nil {
+			more, _, err2 := s.Workspace(ws).CallsAfter(t.Context(), &store.CallFilter{}, last, table.Chunk)
+			rows, err = append(rows, more...), err2
+		}
+		if err != nil || len(rows) != each {
+			t.Fatalf("%s: %d rows, %v", ws, len(rows), err)
+		}
+		for i, c := range rows {
+			if want := fmt.Sprintf("%s%d", ws, i+1); c.Seq != uint64(i+1) || c.Tool != want {
+				t.Fatalf("row %d of %s is %s:%d, want %s", i, ws, c.Tool, c.Seq, want)
+			}
 		}
 	}
 }

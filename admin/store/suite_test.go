@@ -142,6 +142,7 @@ func suite(t *testing.T, h harness) {
 	f("usage of many nodes", testUsageConcurrent)
 	f("learned requests", testLearned)
 	f("calls", testCalls)
+	f("many calls", testManyCalls)
 	f("bound of the call log", testCallRows)
 }
 

@@ -67,10 +67,12 @@ type Header interface{ Header(name string) []byte }
 // Cache keeps answers and shares exchanges that run. It is safe for concurrent
 // use.
 type Cache struct {
-	store *ristretto.Cache[[]byte, *Entry] // nil keeps nothing
+	store atomic.Pointer[ristretto.Cache[[]byte, *Entry]] // nil until something is kept: its books take 2 MB
+	size  int64                                           // 0 keeps nothing
 	most  int
 	pool  Pool // nil: other nodes do not know what is kept
 
+	making  sync.Mutex // of the store
 	mu      sync.Mutex
 	flights map[string]*Flight // guarded by mu
 
@@ -80,13 +82,13 @@ type Cache struct {
 
 // New makes a cache of that many bytes: 0 is [DefaultBytes], and of a negative size nothing is
 // kept, here or in the pool. It counts in meter. pool is nil where a node has none.
-func New(size int64, pool Pool, meter *metering.Meter) (*Cache, error) {
+func New(size int64, pool Pool, meter *metering.Meter) *Cache {
 	k := &Cache{
 		flights: map[string]*Flight{},
 		hits:    meter.Cache("hit"), misses: meter.Cache("miss"), shared: meter.Cache("shared"),
 	}
 	if size < 0 {
-		return k, nil
+		return k
 	}
 	if pool != nil {
 		k.pool, k.pooled = pool, meter.Cache("pool")
@@ -94,27 +96,43 @@ func New(size int64, pool Pool, meter *metering.Meter) (*Cache, error) {
 	if size == 0 {
 		size = DefaultBytes
 	}
-	k.most = int(size / maxEntryShare)
-	var err error
-	k.store, err = ristretto.NewCache(&ristretto.Config[[]byte, *Entry]{
-		NumCounters: max(size/2048, 1024) * 10, // ten for each entry of 2 KB, as the library asks
-		MaxCost:     size,
+	k.size, k.most = size, int(size/maxEntryShare)
+	return k
+}
+
+// filled is the store, which is made for the first answer; nil: nothing is kept.
+func (k *Cache) filled() *ristretto.Cache[[]byte, *Entry] {
+	if store := k.store.Load(); store != nil || k.size == 0 {
+		return store
+	}
+	k.making.Lock()
+	defer k.making.Unlock()
+	if store := k.store.Load(); store != nil {
+		return store
+	}
+	store, err := ristretto.NewCache(&ristretto.Config[[]byte, *Entry]{
+		NumCounters: max(k.size/2048, 1024) * 10, // ten for each entry of 2 KB, as the library asks
+		MaxCost:     k.size,
 		BufferItems: 64,
 		// Without it the library boxes the key on every call. Both hashes and then
 		// the whole key are compared, so no two requests share an answer.
 		KeyToHash: func(key []byte) (uint64, uint64) { return z.MemHash(key), xxhash.Sum64(key) },
 	})
-	return k, err
+	if err != nil {
+		panic("BUG: the settings of a cache: " + err.Error())
+	}
+	k.store.Store(store)
+	return store
 }
 
 // Close frees the memory. Nothing may follow.
 func (k *Cache) Close() {
-	k.store.Close() // none is closed
+	k.store.Load().Close() // none is closed
 }
 
 // Get returns the answer that is kept under a key and fresh, and counts it; nil: there is none.
 func (k *Cache) Get(key []byte, now time.Time) *Entry {
-	e, ok := k.store.Get(key)
+	e, ok := k.store.Load().Get(key) // none has nothing
 	if !ok || !bytes.Equal(e.Key, key) || !now.Before(e.Expires) {
 		return nil
 	}
@@ -134,7 +152,7 @@ func (k *Cache) Put(toolset string, e *Entry, ttl time.Duration) {
 // put is Put at this node.
 func (k *Cache) put(e *Entry, ttl time.Duration) {
 	if cost := len(e.Key) + len(e.Body) + entryBytes; cost <= k.most {
-		k.store.SetWithTTL(e.Key, e, int64(cost), ttl)
+		k.filled().SetWithTTL(e.Key, e, int64(cost), ttl)
 	}
 }
 
@@ -179,7 +197,7 @@ func (k *Cache) Waits() (done func()) {
 func (k *Cache) Waiting() int { return int(k.waiting.Load()) }
 
 // Wait waits until all answers that were put into the cache can be found in it.
-func (k *Cache) Wait() { k.store.Wait() }
+func (k *Cache) Wait() { k.store.Load().Wait() }
 
 // Freshness is how long an answer may be kept: the toolset's time, cut by what
 // the upstream says (RFC 9111 §5.2.2, §5.3); 0: not at all. The cache is private

@@ -13,10 +13,7 @@ import (
 
 func newCache(t *testing.T, size int64) *Cache {
 	t.Helper()
-	k, err := New(size, nil, metering.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := New(size, nil, metering.New())
 	t.Cleanup(k.Close)
 	return k
 }
@@ -42,7 +39,7 @@ func TestKeep(t *testing.T) {
 	}
 	// What the library finds under a key by its hashes is given only for the whole of it.
 	other := &Entry{Key: []byte("other"), Expires: now.Add(time.Minute)}
-	k.store.SetWithTTL([]byte("stranger"), other, 1, time.Minute)
+	k.store.Load().SetWithTTL([]byte("stranger"), other, 1, time.Minute)
 	k.Wait()
 	if got := k.Get([]byte("stranger"), now); got != nil {
 		t.Errorf("the answer to %q was given for another key", got.Key)
@@ -72,8 +69,8 @@ func TestLargestEntry(t *testing.T) {
 			t.Errorf("an answer of %d bytes beyond the largest is kept: %v", over, got != nil)
 		}
 	}
-	if k := newCache(t, 0); k.most != DefaultBytes/maxEntryShare || k.store == nil {
-		t.Errorf("by default one answer may have %d bytes", k.most)
+	if k := newCache(t, 0); k.most != DefaultBytes/maxEntryShare || k.store.Load() != nil {
+		t.Errorf("by default one answer may have %d bytes, and before the first one there is a store: %v", k.most, k.store.Load() != nil)
 	}
 }
 
@@ -83,17 +80,13 @@ func TestNothingKept(t *testing.T) {
 	k := newCache(t, -1)
 	k.Put("toolset", &Entry{Key: []byte("key"), Expires: time.Now().Add(time.Minute)}, time.Minute)
 	k.Wait()
-	if k.Get([]byte("key"), time.Now()) != nil || k.store != nil {
+	if k.Get([]byte("key"), time.Now()) != nil || k.store.Load() != nil {
 		t.Error("something is kept")
 	}
 	if _, first := k.Join([]byte("key")); !first {
 		t.Error("the first call does not begin")
 	}
-	silent, err := New(-1, nil, nil) // without a meter nothing is counted
-	if err != nil {
-		t.Fatal(err)
-	}
-	silent.Shared()
+	New(-1, nil, nil).Shared() // without a meter nothing is counted
 }
 
 // TestFlights: calls of one key share an exchange until it ends, those of another do not.

@@ -21,10 +21,7 @@ func TestPool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, err := New(size, p, metering.New())
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := New(size, p, metering.New())
 		t.Cleanup(func() {
 			k.Close()
 			_ = p.Close()

@@ -465,11 +465,7 @@ func TestWhatIsKept(t *testing.T) {
 		"by the toolset":    {200, 0, answered{}, true},
 		"already no longer": {200, 0, answered{"Cache-Control": "max-age=0"}, false},
 	} {
-		kept, err := cache.New(1<<20, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := exchangeOf(t, nil)
+		kept, x := cache.New(1<<20, nil, nil), exchangeOf(t, nil)
 		x.c.kept, x.ready.Method, x.ready.Safe, x.ts.CacheTTL, x.tool.Binding = kept, "GET", true, time.Minute, &snapshot.Binding{Digest: "sha256:1"}
 		x.url = []byte(origin + "/x")
 		entry, flight, err := x.lookUp()

@@ -254,10 +254,7 @@ func New(o Options) (*Caller, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if c.kept, err = cache.New(o.CacheBytes, o.Answers, o.Meter); err != nil {
-		return nil, err
-	}
+	c.kept = cache.New(o.CacheBytes, o.Answers, o.Meter)
 	c.results = held.New(0, o.Pool)
 	c.shadow = newShadow(&o, c.log)
 	c.pool.New = func() any { return newExchange() }

@@ -1,9 +1,11 @@
 package held
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,6 +27,12 @@ const (
 	// maxPrincipal is how many one principal may hold: the oldest goes first,
 	// so that no caller pushes the others' out.
 	maxPrincipal = 64
+	// principalShare of that memory may all answers of one principal take, for the same
+	// reason; the newest one is kept however large it is.
+	principalShare = 8
+	// leastShared is the length from which an answer that equals one of the caller's has no
+	// memory of its own.
+	leastShared = 16 << 10
 	// maxUnshared results are remembered that other nodes did not get: the newest, which are
 	// the likeliest to be asked for.
 	maxUnshared = 256
@@ -49,9 +57,22 @@ type Answer struct {
 // entry is an answer in the store.
 type entry struct {
 	Answer
-	cost int  // in Store.bytes
-	got  bool // somebody may read it
+	id   string
+	kept *document // of Answer.Doc
 }
+
+// document is the memory of one answer, or of several of one caller that are the same: agents
+// ask again for what they know, and the store would be full of copies.
+type document struct {
+	owner Owner
+	bytes []byte // nil until it is copied
+	cost  int    // in Store.bytes and used.bytes
+	uses  int    // entries, and who compares it with another answer
+	got   bool   // somebody may read it
+}
+
+// used is what a caller takes: its answers, and the bytes of their documents.
+type used struct{ answers, bytes int }
 
 // Owner is who may fetch: one principal at one toolset.
 type Owner struct{ Toolset, Principal string }
@@ -65,9 +86,9 @@ type Store struct {
 
 	mu    sync.Mutex
 	byID  map[string]*entry // guarded by mu
-	order []string          // guarded by mu: by age, oldest first
-	bytes int               // guarded by mu
-	count map[Owner]int     // guarded by mu
+	order []*entry          // guarded by mu: by age, oldest first
+	bytes int               // guarded by mu: of documents, and of answers beside them
+	count map[Owner]used    // guarded by mu
 
 	unshared []unshared // guarded by mu: oldest first
 }
@@ -78,7 +99,7 @@ func New(size int, pool Pool) *Store {
 	if size == 0 {
 		size = DefaultBytes
 	}
-	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*entry{}, count: map[Owner]int{}}
+	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*entry{}, count: map[Owner]used{}}
 }
 
 func randomHex(n int) string {
@@ -101,64 +122,122 @@ func (r *Store) keep(h *Answer) string {
 		return ""
 	}
 	h.expires = r.now().Add(TTL)
-	id := r.node + "-" + randomHex(12)
-	e := &entry{Answer: *h}
+	e := &entry{Answer: *h, id: r.node + "-" + randomHex(12)}
 	e.Doc = nil // until it is copied nobody knows the handle
+	same := r.sameAs(h)
+	if same != nil {
+		e.Doc = same.bytes
+	}
 	r.mu.Lock()
-	spare := r.insertLocked(id, e, len(h.Doc))
+	spare := r.insertLocked(e, same, len(h.Doc))
 	r.mu.Unlock()
+	if same != nil {
+		return e.id // with its document
+	}
 	doc := append(spare, h.Doc...)
 	r.mu.Lock()
-	e.Doc = doc
+	e.Doc, e.kept.bytes = doc, doc
 	r.mu.Unlock()
-	return id
+	return e.id
 }
 
-// insertLocked makes room for an answer of n bytes, inserts it, and returns the memory for its
-// document: that of one which goes and which nobody got, or new memory. Agents seldom fetch
-// the rest, so that answers over the budget would be most of what the collector has to do.
-func (r *Store) insertLocked(id string, h *entry, n int) (spare []byte) {
-	h.cost = n + answerBytes
-	drop := func(i int) {
-		if doc := r.dropLocked(i); spare == nil && cap(doc) >= n && cap(doc) <= n+n/8 {
-			spare, h.cost = doc[:0], cap(doc)+answerBytes
-		}
+// sameAs finds the document of the caller's latest answer of the tool, if it is that of h, and
+// takes a use of it; nil: it is another one. It is compared outside of the lock.
+func (r *Store) sameAs(h *Answer) *document {
+	if len(h.Doc) < leastShared {
+		return nil
 	}
-	if r.count[h.Owner] >= maxPrincipal {
-		for i, old := range r.order {
-			if r.byID[old].Owner == h.Owner {
-				drop(i)
-				break
+	var d *document
+	r.mu.Lock()
+	for i := len(r.order) - 1; i >= max(0, len(r.order)-maxPrincipal); i-- {
+		if e := r.order[i]; e.Owner == h.Owner && e.Tool == h.Tool {
+			if len(e.kept.bytes) == len(h.Doc) {
+				d = e.kept
+				d.uses++
 			}
+			break
 		}
 	}
-	for len(r.order) > 0 && (r.bytes+h.cost > r.most || !r.now().Before(r.byID[r.order[0]].expires)) {
+	r.mu.Unlock()
+	if d == nil || bytes.Equal(d.bytes, h.Doc) {
+		return d
+	}
+	r.mu.Lock()
+	r.leaveLocked(d)
+	r.mu.Unlock()
+	return nil
+}
+
+// insertLocked makes room for an answer of n bytes and inserts it. It has the document same, of which it takes over a
+// use, or a new one, whose memory is returned: that of a document which goes and which nobody got, or new memory. Agents seldom fetch
+// the rest, so that answers over the budget would be most of what the collector has to do.
+func (r *Store) insertLocked(h *entry, same *document, n int) (spare []byte) {
+	if h.kept = same; same == nil {
+		h.kept = &document{owner: h.Owner, uses: 1, cost: n}
+	} else {
+		n = 0
+	}
+	drop := func(i int) {
+		if doc := r.dropLocked(i); same == nil && spare == nil && cap(doc) >= n && cap(doc) <= n+n/8 {
+			spare, n, h.kept.cost = doc[:0], cap(doc), cap(doc)
+		}
+	}
+	for i := 0; i < len(r.order) && r.crowdedLocked(h.Owner, n); {
+		if r.order[i].Owner == h.Owner {
+			drop(i)
+		} else {
+			i++
+		}
+	}
+	for len(r.order) > 0 && (r.bytes+n+answerBytes > r.most || !r.now().Before(r.order[0].expires)) {
 		drop(0)
 	}
-	if spare == nil {
+	if same == nil && spare == nil {
 		spare = make([]byte, 0, n)
 	}
-	r.byID[id] = h
-	r.order = append(r.order, id)
-	r.bytes += h.cost
-	r.count[h.Owner]++
+	r.byID[h.id] = h
+	r.order = append(r.order, h)
+	r.countLocked(h.Owner, 1, n)
 	return spare
+}
+
+// crowdedLocked says that a caller has no room for another answer of n bytes.
+func (r *Store) crowdedLocked(who Owner, n int) bool {
+	u := r.count[who]
+	return u.answers >= maxPrincipal || u.answers > 0 && u.bytes+n > r.most/principalShare
 }
 
 // dropLocked drops an answer and returns its document where nobody reads it.
 func (r *Store) dropLocked(i int) (unread []byte) {
-	id := r.order[i]
-	h := r.byID[id]
-	r.order = append(r.order[:i], r.order[i+1:]...)
-	delete(r.byID, id)
-	r.bytes -= h.cost
-	if r.count[h.Owner]--; r.count[h.Owner] <= 0 {
-		delete(r.count, h.Owner)
+	h := r.order[i]
+	r.order = slices.Delete(r.order, i, i+1)
+	delete(r.byID, h.id)
+	r.countLocked(h.Owner, -1, 0)
+	return r.leaveLocked(h.kept)
+}
+
+// countLocked adds answers of a caller, and bytes of documents, to what is counted.
+func (r *Store) countLocked(who Owner, answers, bytes int) {
+	r.bytes += answers*answerBytes + bytes
+	u := r.count[who]
+	if u = (used{u.answers + answers, u.bytes + bytes}); u == (used{}) {
+		delete(r.count, who)
+		return
 	}
-	if h.got {
+	r.count[who] = u
+}
+
+// leaveLocked ends a use of d. It returns the bytes of a document that goes and that nobody
+// got.
+func (r *Store) leaveLocked(d *document) (unread []byte) {
+	if d.uses--; d.uses > 0 {
 		return nil
 	}
-	return h.Doc
+	r.countLocked(d.owner, 0, -d.cost)
+	if d.got {
+		return nil
+	}
+	return d.bytes
 }
 
 // Get finds what a handle names, for its owner only. It fails with
@@ -191,6 +270,6 @@ func (r *Store) own(id string, who Owner) *Answer {
 	if h == nil || h.Owner != who || !r.now().Before(h.expires) {
 		return nil
 	}
-	h.got = true
+	h.kept.got = true
 	return &h.Answer
 }

@@ -17,12 +17,12 @@ func TestHeldAnswersAreBounded(t *testing.T) {
 	for range maxPrincipal - 1 {
 		r.Put(t.Context(), &Answer{Owner: mine, Doc: []byte("1")})
 	}
-	if r.byID[first] == nil || r.count[mine] != maxPrincipal {
-		t.Fatalf("at the limit %d are held", r.count[mine])
+	if r.byID[first] == nil || r.count[mine].answers != maxPrincipal {
+		t.Fatalf("at the limit %d are held", r.count[mine].answers)
 	}
 	r.Put(t.Context(), &Answer{Owner: mine, Doc: []byte("1")})
-	if r.byID[first] != nil || r.byID[other] == nil || r.count[mine] != maxPrincipal {
-		t.Errorf("past the limit %d are held, the oldest %v, the other caller's %v", r.count[mine], r.byID[first], r.byID[other])
+	if r.byID[first] != nil || r.byID[other] == nil || r.count[mine].answers != maxPrincipal {
+		t.Errorf("past the limit %d are held, the oldest %v, the other caller's %v", r.count[mine].answers, r.byID[first], r.byID[other])
 	}
 	for over := range 2 {
 		doc := make([]byte, r.most/maxShare-answerBytes+over)
@@ -37,7 +37,7 @@ func TestHeldAnswersAreBounded(t *testing.T) {
 func TestMemoryIsUsedAgain(t *testing.T) {
 	doc := func(i, n int) []byte { return bytes.Repeat([]byte{'a' + byte(i%26)}, n) }
 	me := Owner{"t", "me"}
-	r := New(1<<20, nil)
+	r := New(4<<20, nil)
 	var ids [maxPrincipal]string
 	for i := range ids {
 		ids[i] = r.Put(t.Context(), &Answer{Owner: me, Doc: doc(i, 4000)})
@@ -74,8 +74,8 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	for _, h := range r.byID {
 		sum += cap(h.Doc) + answerBytes
 	}
-	if sum != r.bytes || r.count[me] != maxPrincipal {
-		t.Errorf("%d bytes and %d answers are counted, %d are there", r.bytes, r.count[me], sum)
+	if sum != r.bytes || r.count[me].answers != maxPrincipal {
+		t.Errorf("%d bytes and %d answers are counted, %d are there", r.bytes, r.count[me].answers, sum)
 	}
 	for i := range 2000 { // more than there is room for
 		who := Owner{"t", strconv.Itoa(i)}
@@ -85,13 +85,76 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestShareOfAPrincipal: the answers of one caller take a share of the memory, whatever their
+// number, and an answer that alone is larger is kept.
+func TestShareOfAPrincipal(t *testing.T) {
+	r, me := New(8<<20, nil), Owner{"t", "me"}
+	put := func(n, mark int) string {
+		return r.Put(t.Context(), &Answer{Owner: me, Doc: bytes.Repeat([]byte{byte(mark)}, n)})
+	}
+	half := r.most / principalShare / 2
+	first, second := put(half, 1), put(half, 2)
+	if r.byID[first] == nil || r.byID[second] == nil {
+		t.Fatal("answers of the share together are not held")
+	}
+	if third := put(half, 3); r.byID[first] != nil || r.byID[second] == nil || r.byID[third] == nil {
+		t.Errorf("past the share %v", r.count[me])
+	}
+	if large := put(2*half+1, 4); r.byID[large] == nil || len(r.byID) != 1 {
+		t.Errorf("beside one that is larger than the share %d are held", len(r.byID))
+	}
+	if r.count[me] != (used{1, 2*half + 1}) || r.bytes != 2*half+1+answerBytes {
+		t.Errorf("counted are %v, %d bytes", r.count[me], r.bytes)
+	}
+}
+
+// TestSameAnswerAgain: what a caller already holds of a tool takes no memory again, and is not
+// written over while one of its handles is there.
+func TestSameAnswerAgain(t *testing.T) {
+	r, me := New(8<<20, nil), Owner{"t", "me"}
+	doc := bytes.Repeat([]byte{'a'}, leastShared)
+	put := func(who Owner, tool string, doc []byte) *entry {
+		return r.byID[r.Put(t.Context(), &Answer{Owner: who, Tool: tool, Doc: doc})]
+	}
+	first, again := put(me, "a", doc), put(me, "a", bytes.Clone(doc))
+	if &first.Doc[0] != &again.Doc[0] || r.count[me] != (used{2, len(doc)}) || r.bytes != len(doc)+2*answerBytes {
+		t.Fatalf("the same answer took memory again: %v, %d bytes", r.count[me], r.bytes)
+	}
+	changed := bytes.Clone(doc)
+	changed[len(doc)-1]++
+	for name, e := range map[string]*entry{
+		"another caller's": put(Owner{"t", "other"}, "a", doc), "of another tool": put(me, "b", doc), "changed": put(me, "a", changed),
+	} {
+		if &e.Doc[0] == &first.Doc[0] {
+			t.Errorf("an answer shares its memory with one that is %s", name)
+		}
+	}
+	short := doc[:leastShared-1]
+	if a, b := put(me, "c", short), put(me, "c", short); &a.Doc[0] == &b.Doc[0] {
+		t.Errorf("answers of %d bytes share memory", len(short))
+	}
+	if first.kept.uses != 2 || len(first.kept.bytes) == 0 {
+		t.Errorf("a comparison that failed left %d uses", first.kept.uses)
+	}
+	for i := range maxPrincipal - 6 { // six others of the caller are there: the next makes the first go
+		put(me, "d", []byte(strconv.Itoa(i)))
+	}
+	last := put(me, "e", bytes.Repeat([]byte{'b'}, leastShared))
+	if r.byID[first.id] != nil || r.byID[again.id] == nil || !bytes.Equal(again.Doc, doc) || &last.Doc[0] == &again.Doc[0] {
+		t.Error("memory was used again that another answer has")
+	}
+}
+
 // TestConcurrentUse: what one reads another's answer never becomes.
 func TestConcurrentUse(t *testing.T) {
-	r := New(64<<10, nil) // for a few answers
+	r := New(256<<10, nil) // for a few answers
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			who, want := Owner{"t", strconv.Itoa(i)}, bytes.Repeat([]byte{'a' + byte(i)}, 4000)
+			if i > 1 {
+				who, want = Owner{"t", "same"}, bytes.Repeat([]byte{'s'}, leastShared) // two callers that share memory
+			}
 			for range 500 {
 				h, err := r.Get(t.Context(), r.Put(t.Context(), &Answer{Owner: who, Doc: want}), who)
 				if err == nil && !bytes.Equal(h.Doc, want) { // else it went already

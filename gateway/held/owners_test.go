@@ -168,10 +168,11 @@ func TestRoom(t *testing.T) {
 	ids := []string{put("a", 100), put("b", 100), put("a", 100), put("c", 100)}
 	check := func(what string, gone ...bool) {
 		t.Helper()
-		bytes, count := 0, map[Owner]int{}
+		bytes, count := 0, map[Owner]used{}
 		for _, h := range r.byID {
 			bytes += len(h.Doc) + answerBytes
-			count[h.Owner]++
+			u := count[h.Owner]
+			count[h.Owner] = used{u.answers + 1, u.bytes + len(h.Doc)}
 		}
 		if bytes != r.bytes || len(r.order) != len(r.byID) || !reflect.DeepEqual(count, r.count) {
 			t.Errorf("%s: %d bytes, counted %d; %d of %d; %v, counted %v", what, bytes, r.bytes, len(r.order), len(r.byID), count, r.count)
@@ -185,7 +186,7 @@ func TestRoom(t *testing.T) {
 	check("full", false, false, false, false)
 	ids = append(ids, put("d", 1))
 	check("one more", true, false, false, false, false)
-	ids = append(ids, put("d", size/maxShare-answerBytes))
+	ids = append(ids, put("e", size/maxShare-answerBytes))
 	check("a large one", true, true, true, false, false, false)
 	if New(0, nil).most != DefaultBytes || New(-1, nil).most != 0 || New(-1, nil).Put(t.Context(), &Answer{}) != "" {
 		t.Error("sizes of stores")

@@ -77,6 +77,7 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 	numbered := prefix != '?' || len(args) > 0
 	var text strings.Builder
 	text.Grow(len(query))
+	var encoded, raw []byte // of the values, one after the other
 	args = append(make([]driver.NamedValue, 0, len(args)+strings.Count(query, string(markByte))/2), args...)
 	for ; at >= 0; at = strings.IndexByte(query, markByte) {
 		text.WriteString(query[:at])
@@ -84,13 +85,15 @@ func bind(prefix byte, query string, args []driver.NamedValue) (string, []driver
 		if !ok || mark == "" {
 			return "", nil, errMark
 		}
-		raw, err := base64.StdEncoding.DecodeString(mark[1:])
-		if err != nil {
+		var err error
+		encoded = append(encoded[:0], mark[1:]...)
+		if raw, err = base64.StdEncoding.AppendDecode(raw[:0], encoded); err != nil {
 			return "", nil, errMark
 		}
-		var value driver.Value = raw
+		var value driver.Value
 		switch mark[0] {
 		case markBytes:
+			value = append([]byte{}, raw...) // not nil, which is NULL
 		case markString:
 			value = string(raw)
 		default:

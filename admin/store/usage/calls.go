@@ -1,11 +1,11 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -114,33 +114,35 @@ type callsOmitted struct {
 // as there are beyond the bound. The writers of each workspace run one after the other,
 // so a reader who has seen a number has seen all below it.
 func (w *Writer) addCalls(ctx context.Context, tx bun.Tx, node string, r *registry.UsageReport) error {
-	byWorkspace := map[string][]Call{}
+	calls := make([]*registry.UsageCall, len(r.Calls))
 	for i := range r.Calls {
-		x := &r.Calls[i]
-		byWorkspace[x.Workspace] = append(byWorkspace[x.Workspace], Call{
-			InWorkspace: table.InWorkspace{WorkspaceID: x.Workspace}, Node: node, At: table.Time{Time: x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
-			Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
-			Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
-			BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
-			Captured: x.Captured, Arguments: x.Arguments, Answer: x.Answer, Inner: x.Inner, Script: x.Script, Run: append([]byte{}, x.Sealed...),
-		})
+		calls[i] = &r.Calls[i]
 	}
-	for _, ws := range slices.Sorted(maps.Keys(byWorkspace)) {
-		rows := byWorkspace[ws]
-		slices.SortStableFunc(rows, func(a, b Call) int { return a.At.Compare(b.At.Time) })
+	slices.SortStableFunc(calls, func(a, b *registry.UsageCall) int {
+		return cmp.Or(cmp.Compare(a.Workspace, b.Workspace), a.At.Compare(b.At))
+	})
+	// A report has thousands of calls: their rows are made for one statement at a time.
+	rows := make([]Call, 0, min(len(calls), table.Chunk))
+	for len(calls) > 0 {
+		ws, next := calls[0].Workspace, slices.IndexFunc(calls, func(x *registry.UsageCall) bool { return x.Workspace != calls[0].Workspace })
+		if next < 0 {
+			next = len(calls)
+		}
 		n := callCounter{InWorkspace: table.InWorkspace{WorkspaceID: ws}}
 		if err := tx.NewSelect().Model(&n).WherePK().Scan(ctx); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		for i := range rows {
-			n.Seq++
-			rows[i].Seq = n.Seq
-		}
-		for chunk := range slices.Chunk(rows, table.Chunk) {
-			if _, err := tx.NewInsert().Model(&chunk).Exec(ctx); err != nil {
+		for chunk := range slices.Chunk(calls[:next], table.Chunk) {
+			rows = rows[:0]
+			for _, x := range chunk {
+				n.Seq++
+				rows = append(rows, callOf(node, n.Seq, x))
+			}
+			if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
 				return err
 			}
 		}
+		calls = calls[next:]
 		if _, err := tx.NewInsert().Model(&n).On("CONFLICT (workspace_id) DO UPDATE").Set("seq = EXCLUDED.seq").Exec(ctx); err != nil {
 			return err
 		}
@@ -168,6 +170,17 @@ func (w *Writer) addCalls(ctx context.Context, tx bun.Tx, node string, r *regist
 		}
 	}
 	return nil
+}
+
+// callOf is the row of a call that a node reports.
+func callOf(node string, seq uint64, x *registry.UsageCall) Call {
+	return Call{
+		InWorkspace: table.InWorkspace{WorkspaceID: x.Workspace}, Seq: seq, Node: node, At: table.Time{Time: x.At}, ToolsetID: x.Toolset, Tool: x.Tool, Connector: x.Connector, Revision: x.Revision,
+		Outcome: x.Outcome, Cause: x.Cause, Credential: x.Credential, Status: x.Status, Cached: x.Cached, CallerKind: x.CallerKind, Caller: x.Caller,
+		Request: x.Request, Trace: x.Trace, Duration: x.Duration, Prepare: x.Prepare, Upstream: x.Upstream, Shape: x.Shape, Encode: x.Encode,
+		BytesBefore: x.BytesBefore, BytesAfter: x.BytesAfter, TokensBefore: x.TokensBefore, TokensAfter: x.TokensAfter,
+		Captured: x.Captured, Arguments: x.Arguments, Answer: x.Answer, Inner: x.Inner, Script: x.Script, Run: append([]byte{}, x.Sealed...),
+	}
 }
 
 // CallFilter says which calls are wanted. Zero fields do not restrict.
