@@ -182,3 +182,24 @@ func TestUnusableDirectory(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCompilerPanics: what the compiler panics with is an error, also where it was tried again
+// because a file was damaged.
+func TestCompilerPanics(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir)
+	for _, damaged := range []bool{false, true} {
+		if damaged {
+			if err := os.WriteFile(filepath.Join(dir, "damaged"), []byte("code"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := c.Compile(t.Context(), nil, answer) // there is no runtime
+		if m != nil || err == nil || !strings.Contains(err.Error(), "the module cannot be compiled") {
+			t.Errorf("damaged %t: %v, %v", damaged, m, err)
+		}
+	}
+	if left := files(t, c); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
