@@ -39,6 +39,7 @@ func (w *world) step() {
 		{2, p.slow, w.slowRegistry},
 		{2, p.backups, w.backup},
 		{2, p.outsider, func() { w.outsider(n) }},
+		{2, p.revokes, func() { w.revokeEdge(n) }},
 	}
 	sum := 0
 	for _, c := range all {
@@ -182,6 +183,35 @@ func (w *world) revokeToken() {
 		return p.api("DELETE", "/v1/toolsets/"+m.id+"/access-tokens/"+t.id, nil, nil)
 	}, func() { t.revoked, t.since = true, time.Now() })
 	w.mu.Lock()
+}
+
+// revokeEdge revokes an edge, or puts another machine in the place of one that was.
+func (w *world) revokeEdge(n *node) {
+	w.mu.Lock()
+	revoking := n.revoking
+	w.mu.Unlock()
+	if revoking {
+		n.replace()
+		return
+	}
+	if n.run == nil || !n.run.loaded.Load() {
+		return
+	}
+	name := n.enrolled()
+	w.change("revoke "+name, func(p *plane) (int, error) {
+		w.mu.Lock()
+		n.revoking = true
+		w.mu.Unlock()
+		return p.api("DELETE", "/v1/edges/"+name, nil, nil)
+	}, func() {
+		if n.enrolled() != name {
+			return // another machine came first
+		}
+		n.revoked, n.newest = true, map[string]int{}
+		for _, m := range w.model.toolsets {
+			n.newest[m.slug] = m.tried
+		}
+	})
 }
 
 // weather turns the disturbance of messages on or off.
