@@ -41,11 +41,10 @@ type node struct {
 	current  atomic.Pointer[process] // run, for everybody
 	complete atomic.Bool             // it had a release and all credentials of it, on a disk that works
 
-	machine  int            // how many stood here before
-	made     uint64         // guarded by w.mu; calls of this machine
-	revoking bool           // guarded by w.mu; the revocation of this machine was sent
-	revoked  bool           // guarded by w.mu; and acknowledged
-	newest   map[string]int // guarded by w.mu; the newest keys that had been sent then
+	machine  int       // how many stood here before
+	made     uint64    // guarded by w.mu; calls of this machine
+	revoking bool      // guarded by w.mu; the revocation of this machine was sent
+	revoked  time.Time // guarded by w.mu; when it was acknowledged; zero: it was not
 }
 
 // position is where a release stands among those of its group.
@@ -184,7 +183,11 @@ func (p *process) apply(s *edge.State) error {
 	}
 	w.mu.Lock()
 	saved, fork := p.n.saved, w.model.release(s.Release.Group, at, s.Digest)
+	hidden := p.n.mayNotKnow(s.Release.Issued)
 	w.mu.Unlock()
+	if hidden {
+		w.violated("a revoked edge learns nothing", "%s serves %s, made after it was revoked", p.n.name, at)
+	}
 	if p.served == (position{}) && at.before(saved) {
 		w.violated("no release older than one served before", "%s begins with %s and had %s on disk", p.n.name, at, saved)
 	}
@@ -220,7 +223,14 @@ func (n *node) enrolled() string { return fmt.Sprintf("%s-%d", n.name, n.machine
 func (n *node) isRevoked() bool {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
-	return n.revoked
+	return !n.revoked.IsZero()
+}
+
+// mayNotKnow reports whether what was made at a time is hidden from this machine, which was
+// revoked before. A registry that is slow may still be reading for what was asked before that.
+// w.mu is held.
+func (n *node) mayNotKnow(made time.Time) bool {
+	return !n.revoked.IsZero() && made.Sub(n.revoked) > 5*time.Second
 }
 
 // answered looks at an answer of the control plane before it is on its way, to a machine
@@ -238,7 +248,7 @@ func (n *node) replace() {
 	}
 	n.w.mu.Lock()
 	n.w.lost += n.made // what it had not posted nobody will
-	n.made, n.revoking, n.revoked, n.newest = 0, false, false, nil
+	n.made, n.revoking, n.revoked = 0, false, time.Time{}
 	n.saved = position{}
 	n.w.mu.Unlock()
 	n.complete.Store(false)
@@ -386,8 +396,8 @@ func (n *node) call(slug, name string, tok *token) {
 				broken("credentials do not go back", "%s sends key %d of %s after %d", n.name, generation, slug, p.keys[slug])
 			}
 			p.keys[slug] = generation
-			if newest, ok := n.newest[slug]; ok && generation > newest {
-				broken("a revoked edge learns nothing", "%s sends key %d of %s, and %d was the newest when it was revoked", n.name, generation, slug, newest)
+			if generation == m.tried && n.mayNotKnow(m.sent) {
+				broken("a revoked edge learns nothing", "%s sends key %d of %s, which was set %s after it was revoked", n.name, generation, slug, m.sent.Sub(n.revoked))
 			}
 			if generation > m.tried || generation < m.key && n.caughtUp(m.rotated) {
 				broken("a rotated credential is replaced", "%s sends key %d of %s, it has %d since %s", n.name, generation, slug, m.key, time.Since(m.rotated))

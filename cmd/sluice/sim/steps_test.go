@@ -150,7 +150,7 @@ func (w *world) rotate() {
 	w.mu.Unlock()
 	w.change(fmt.Sprintf("rotate %s %d", m.slug, next), func(p *plane) (int, error) {
 		w.mu.Lock()
-		m.tried = next
+		m.tried, m.sent = next, time.Now()
 		w.mu.Unlock()
 		return p.api("PUT", "/v1/toolsets/"+m.id+"/authentication", keyOf(m.slug, next), nil)
 	}, func() { m.key, m.rotated = next, time.Now() })
@@ -207,11 +207,15 @@ func (w *world) revokeEdge(n *node) {
 		if n.enrolled() != name {
 			return // another machine came first
 		}
-		n.revoked, n.newest = true, map[string]int{}
-		for _, m := range w.model.toolsets {
-			n.newest[m.slug] = m.tried
-		}
+		n.revoked = time.Now()
 	})
+	// Something is new while what it asked before is held.
+	w.pause(6 * time.Second)
+	w.rotate()
+	w.pause(time.Second)
+	w.deploy()
+	w.pause(time.Second)
+	w.calls(n)
 }
 
 // weather turns the disturbance of messages on or off.
