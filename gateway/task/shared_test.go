@@ -50,7 +50,7 @@ func TestSharedTasks(t *testing.T) {
 	if task.Name = "t-1"; !ok {
 		t.Fatal("it is not kept")
 	}
-	for _, o := range []Owner{{"shop", "bob"}, {"other", "ada"}, {"shop", ""}, {"shop\x00ada", ""}} {
+	for _, o := range []Owner{{"shop", "bob"}, {"other", "ada"}, {"shop", ""}, {"shop\x00ada", ""}, {"shopa", "da"}, {"", "shopada"}} {
 		if got, ok, err := two.Find(id, o, true); ok || err != nil {
 			t.Errorf("%q finds %+v, %v", o, got, err)
 		}

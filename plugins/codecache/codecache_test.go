@@ -203,3 +203,24 @@ func TestCompilerPanics(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// TestEachFileIsSealed: what is compiled later gets its checksum too, and is not compiled again
+// at the next start.
+func TestEachFileIsSealed(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir)
+	for i := range 3 {
+		module := append([]byte(nil), answer...)
+		module[len(module)-2] += byte(i) // what f says
+		r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCompilationCache(c.CompilationCache))
+		if _, err := c.Compile(t.Context(), r, module); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before, after := len(files(t, c)), len(files(t, open(t, dir))); before != 3 || after != 3 {
+		t.Errorf("%d files, of which a start keeps %d", before, after)
+	}
+}
