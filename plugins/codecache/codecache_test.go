@@ -1,6 +1,7 @@
 package codecache
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,7 +211,7 @@ func TestEachFileIsSealed(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir)
 	for i := range 3 {
-		module := append([]byte(nil), answer...)
+		module := bytes.Clone(answer)
 		module[len(module)-2] += byte(i) // what f says
 		r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCompilationCache(c.CompilationCache))
 		if _, err := c.Compile(t.Context(), r, module); err != nil {
