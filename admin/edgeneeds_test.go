@@ -118,6 +118,27 @@ func TestEdgeIsToldToAskAgain(t *testing.T) {
 	}
 }
 
+// An edge that joins while the registry is down has used its join token and knows who it is: it
+// gets its release when the registry is back.
+func TestEdgeJoinsWhileRegistryIsDown(t *testing.T) {
+	w := newWorld(t)
+	w.keyed("Europe")
+	w.restart()
+	down := errors.New("the registry does not answer")
+	w.faults.setReads(func(string) error { return down })
+	e := w.enrolEdge(`{"labels":{"region":"eu"}}`)
+	if a := e.get(registry.EdgeReleasePath); a.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("its release meanwhile: %d %s", a.StatusCode, a.body)
+	}
+	w.faults.setReads(nil)
+	if a := e.get(registry.EdgeReleasePath); a.StatusCode != 200 {
+		t.Errorf("its release: %d %s", a.StatusCode, a.body)
+	}
+	if doc, status := e.credentials(""); status != 200 || len(doc.Credentials) != 1 {
+		t.Errorf("its credentials: %d, %d", status, len(doc.Credentials))
+	}
+}
+
 // What an edge is not sent, a signed notice names with the reason.
 func TestAbsentCredentialIsSigned(t *testing.T) {
 	w, as, login := oauthWorld(t)

@@ -139,8 +139,10 @@ func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// It is enrolled: an error would only lose the answer, and with it the join token. The
+	// release that cannot be made now is made when the edge asks for it.
 	if _, err := r.o.Publisher.ReleaseGroup(ctx, row.Group); err != nil {
-		return err
+		r.o.Log.LogAttrs(ctx, slog.LevelWarn, "the release of a new edge cannot be made yet", slog.String("edge", row.ID), slog.String("group", row.Group), slog.Any("error", err))
 	}
 	return request.WriteJSON(w, r.identity(row, token, labels))
 }

@@ -39,6 +39,10 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 	if err != nil {
 		return err
 	}
+	before, err := g.tree(ctx)
+	if err != nil {
+		return err
+	}
 	for _, args := range planned {
 		r, err := g.test(ctx, args)
 		if err != nil {
@@ -67,13 +71,20 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 			}
 		}
 	}
-	faults = append(faults, g.judgeSkips(all)...)
+	faults = append(faults, g.judgeSkips(all, slices.ContainsFunc(groups, func(args []string) bool { return slices.Contains(args, "./...") }))...)
 	g.printSlowest(all)
 	fmt.Fprintf(g.out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skips))
 	if len(faults) == 0 { // tests of a package that crashed did not run
 		if faults, err = g.notRun(ctx, groups, all); err != nil {
 			return err
 		}
+	}
+	after, err := g.tree(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range changed(before, after) {
+		faults = append(faults, name+": the run wrote this file: a test that writes into the tree decides what is tested")
 	}
 	if len(faults) > 0 {
 		slices.Sort(faults)
@@ -182,8 +193,8 @@ func (g *gate) again(ctx context.Context, args []string, t test) string {
 }
 
 // judgeSkips prints skipped tests and returns those that are in no list, and the
-// entries of the list without a test.
-func (g *gate) judgeSkips(r *result) []string {
+// entries of the list without a test, or, of a run of all packages, without a package.
+func (g *gate) judgeSkips(r *result, whole bool) []string {
 	var faults []string
 	for _, s := range r.skips {
 		allowed := slices.ContainsFunc(g.skips, func(a skip) bool {
@@ -197,6 +208,9 @@ func (g *gate) judgeSkips(r *result) []string {
 		}
 	}
 	for _, a := range g.skips {
+		if g.strict && whole && !r.packages[a.pkg] {
+			faults = append(faults, fmt.Sprintf("%s %s: in the list of skips, and there is no such package", a.pkg, a.test))
+		}
 		if g.strict && r.packages[a.pkg] && !r.tests[test{a.pkg, a.test}] {
 			faults = append(faults, fmt.Sprintf("%s %s: in the list of skips, and there is no such test", a.pkg, a.test))
 		}

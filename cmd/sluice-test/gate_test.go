@@ -154,7 +154,7 @@ func TestQuarantine(t *testing.T) {
 
 // TestLists keeps the lists of the project readable, and its commit dated.
 func TestLists(t *testing.T) {
-	now, err := commitDate(t.Context())
+	now, err := commitDate(t.Context(), "")
 	if err != nil {
 		t.Skip("no commit here:", err)
 	}
@@ -163,6 +163,30 @@ func TestLists(t *testing.T) {
 	}
 	if l, err := readSkips("../../.ci/skips"); err != nil || len(l) == 0 {
 		t.Error(l, err)
+	}
+}
+
+// TestCommitDate: an entry of the quarantine does not last longer because a commit was
+// given an old date.
+func TestCommitDate(t *testing.T) {
+	dir := t.TempDir()
+	git := func(date string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_COMMITTER_DATE="+date+"T12:00:00Z")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	git("2026-03-01", "init", "-q")
+	if now, err := commitDate(t.Context(), dir); err == nil {
+		t.Error("a date without a commit:", now)
+	}
+	for _, date := range []string{"2026-03-01", "2026-03-20", "2026-03-02"} {
+		git(date, "commit", "-q", "--allow-empty", "-m", date)
+	}
+	if now, err := commitDate(t.Context(), dir); err != nil || now.Format(time.DateOnly) != "2026-03-20" {
+		t.Errorf("%v, %v, want the newest date, 2026-03-20", now, err)
 	}
 }
 

@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -33,20 +30,25 @@ func parseElsewhere(s string) elsewhere {
 
 // hidden returns tests in the files of the project that no go command can come by: the
 // file is not a test file by its name, is built nowhere that tests run, or lies in
-// a directory that ./... leaves out. It also returns what chooses tests while they run,
-// which the names of the tests that ran do not show.
+// a directory that ./... leaves out. It also returns the tricks of the source, inputs of
+// fuzz tests that are gone, and scripts that stop.
 func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, error) {
-	built := map[string]bool{}
+	built, fuzzed := map[string]bool{}, map[test]bool{} // files; directories and fuzz tests
 	for _, p := range packages {
+		names, _, err := p.tests()
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			fuzzed[test{p.Dir, n}] = true
+		}
 		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 			built[filepath.Join(p.Dir, file)] = true
 		}
 	}
-	cmd := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-	cmd.Dir, cmd.Env = g.dir, g.env
-	out, err := cmd.Output()
+	files, err := g.files(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("git ls-files: %w: the tests of the project are compared with those that ran", err)
+		return nil, err
 	}
 	root, err := filepath.Abs(g.dir)
 	if err != nil {
@@ -56,13 +58,26 @@ func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, erro
 		return nil, err
 	}
 	var faults []string
-	for name := range strings.SplitSeq(string(out), "\x00") {
+	for _, name := range files {
 		full := filepath.Join(root, filepath.FromSlash(name))
+		if dir := kept.FindStringSubmatch(name); dir != nil && !fuzzed[test{filepath.Join(root, filepath.FromSlash(dir[1])), dir[2]}] {
+			faults = append(faults, strings.TrimSuffix(dir[0], "/")+": inputs of a fuzz test that is not there: nothing runs them")
+		}
 		if at, err := os.Lstat(full); err != nil || at.IsDir() { // removed, or a repository of its own
 			continue
 		} else if at.Mode()&os.ModeSymlink != 0 {
 			if to, err := os.Stat(full); err == nil && to.IsDir() {
 				faults = append(faults, name+": a link to a directory: ./... does not follow it, so its tests do not run")
+			}
+			continue
+		}
+		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "testdata/script") {
+			text, err := os.ReadFile(full)
+			if err != nil {
+				return nil, err
+			}
+			if stops.Match(text) {
+				faults = append(faults, name+": stop: a script that stops passes; skip says that something was left out")
 			}
 			continue
 		}
@@ -73,13 +88,9 @@ func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, erro
 		if err != nil {
 			return nil, err
 		}
+		faults = append(faults, tricks(name, text)...)
 		switch {
-		case !strings.Contains(name, "_test.go") && !testLike.Match(text):
-		case built[full]:
-			if !choosing.Match(text) {
-				continue
-			}
-			faults = append(faults, chooses(name, text)...)
+		case !strings.Contains(name, "_test.go") && !testLike.Match(text), built[full]:
 		default:
 			if fault := g.elsewhere.judge(root, name, text); fault != "" {
 				faults = append(faults, name+": "+fault)
@@ -90,10 +101,13 @@ func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, erro
 }
 
 // testLike matches what tests begin with, so that few files must be parsed.
-var testLike = regexp.MustCompile(`(?m)^func (Test|Fuzz)\w*\(\w+ \*(testing\.)?[TF]\)`)
+var testLike = regexp.MustCompile(`(?m)^func (Test|Fuzz)\w*\(\s*\w+ \*(\w+\.)?[TF]\b`)
 
-// choosing matches what chooses needs to find something.
-var choosing = regexp.MustCompile(`"test\.|os\.Args\b`)
+// kept matches a file with an input of a fuzz test: its package and the test.
+var kept = regexp.MustCompile(`^(?:(.*)/)?testdata/fuzz/([^/]+)/`)
+
+// stops matches the line by which a script ends and passes.
+var stops = regexp.MustCompile(`(?m)^(\[[^]]*\]\s*)*stop\b`)
 
 // judge returns why the tests of a file that is in no test binary never run, or an empty string.
 func (e elsewhere) judge(root, name string, text []byte) string {
@@ -138,38 +152,3 @@ func (e elsewhere) judge(root, name string, text []byte) string {
 	}
 	return test + " never runs: its file is built neither here nor with the build tags of other targets"
 }
-
-// chooses returns what in a file of tests changes which of them run: a part of a test that
-// is left out has no name that could be missed.
-func chooses(name string, text []byte) []string {
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var faults []string
-	add := func(n ast.Node, what string) {
-		faults = append(faults, fmt.Sprintf("%s: %s: it decides which tests run", fset.Position(n.Pos()), what))
-	}
-	ast.Inspect(f, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.BasicLit:
-			if s, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && flagOfTests[s] {
-				add(n, "the flag "+s)
-			}
-		case *ast.AssignStmt:
-			for _, to := range n.Lhs {
-				if sel, ok := to.(*ast.SelectorExpr); ok && sel.Sel.Name == "Args" {
-					if x, ok := sel.X.(*ast.Ident); ok && x.Name == "os" {
-						add(n, "os.Args is set")
-					}
-				}
-			}
-		}
-		return true
-	})
-	return faults
-}
-
-// flagOfTests has the flags of test binaries that leave tests out.
-var flagOfTests = map[string]bool{"test.run": true, "test.skip": true, "test.short": true, "test.count": true, "test.list": true, "test.fuzz": true, "test.failfast": true}

@@ -33,7 +33,7 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return err
 		}
 		g.elsewhere = parseElsewhere(*other)
-		now, err := commitDate(ctx)
+		now, err := commitDate(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -90,11 +90,18 @@ func groups(args []string) [][]string {
 }
 
 // commitDate returns the date of the commit that is tested, by which the days of the
-// quarantine are counted: the same commit gives the same verdict at any time.
-func commitDate(ctx context.Context) (time.Time, error) {
-	out, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%cs", "HEAD").Output()
+// quarantine are counted: the same commit gives the same verdict at any time. A commit is
+// not older than those before it, whatever date it was given.
+func commitDate(ctx context.Context, dir string) (time.Time, error) {
+	cmd := exec.CommandContext(ctx, "git", "log", "-100", "--format=%cs", "HEAD")
+	cmd.Dir = dir
+	out, err := cmd.Output()
 	if err != nil {
 		return time.Time{}, fmt.Errorf("git log: %w: the quarantine is counted to the date of the commit", err)
 	}
-	return time.Parse(time.DateOnly, strings.TrimSpace(string(out)))
+	days := strings.Fields(string(out))
+	if len(days) == 0 {
+		return time.Time{}, errors.New("git log: no commit: the quarantine is counted to its date")
+	}
+	return time.Parse(time.DateOnly, slices.Max(days))
 }

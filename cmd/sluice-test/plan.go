@@ -6,9 +6,11 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +18,8 @@ import (
 // makes up to twenty times slower. Packages that start no goroutine run without it: whoever
 // starts one runs with it, and watches what it calls of them. Tests in files that are built
 // only without the detector run in a group of their own, which names them, unless
-// another group runs their package without it.
+// another group runs their package without it. A package with code that is another one
+// with the detector runs with it and without it.
 func (g *gate) plan(ctx context.Context, groups [][]string) ([][]string, error) {
 	if !slices.ContainsFunc(groups, func(args []string) bool { return slices.Contains(args, "-race") }) {
 		return groups, nil
@@ -55,12 +58,14 @@ func (g *gate) plan(ctx context.Context, groups [][]string) ([][]string, error) 
 				packages = append(packages, p)
 			}
 		}
+		kinds, err := kindsOf(packages)
+		if err != nil {
+			return nil, err
+		}
 		var alone, rest, untested, inFiles, names []string
-		for _, p := range packages {
-			sequential, without, err := p.kind()
+		for i, p := range packages {
+			sequential, variant, without := kinds[i].sequential, kinds[i].variant, kinds[i].without
 			switch {
-			case err != nil:
-				return nil, err
 			case len(p.TestGoFiles)+len(p.XTestGoFiles)+len(p.IgnoredGoFiles) == 0:
 				untested = append(untested, p.ImportPath)
 				continue
@@ -71,7 +76,11 @@ func (g *gate) plan(ctx context.Context, groups [][]string) ([][]string, error) 
 				continue
 			}
 			rest = append(rest, p.ImportPath)
-			if len(without) > 0 && !whole[p.ImportPath] {
+			switch {
+			case whole[p.ImportPath]:
+			case variant:
+				alone = append(alone, p.ImportPath)
+			case len(without) > 0:
 				inFiles, names = append(inFiles, p.ImportPath), append(names, without...)
 			}
 		}
@@ -120,39 +129,102 @@ var (
 	servers = map[string]bool{`"net/http/httptest"`: true, `"testing/synctest"`: true, `"golang.org/x/sync/errgroup"`: true, `"github.com/rogpeppe/go-internal/testscript"`: true}
 )
 
-// kind reports whether neither the package nor its tests start a goroutine, and names the
-// tests, fuzz tests and examples of files that are built only without the race detector.
-// A package with tests for the detector is not sequential.
-func (p *testFiles) kind() (sequential bool, without []string, err error) {
+// A kind is what the race detector would find in a package.
+type kind struct {
+	sequential bool     // neither it nor its tests start a goroutine, or have one started
+	variant    bool     // it has code that is built only with the detector, or only without
+	without    []string // tests, fuzz tests and examples of files built only without it
+	starts     bool     // others who hand it a function may have started one
+	handsTo    []string // packages that it hands function literals to
+}
+
+// kindsOf returns the kinds of packages. One that hands a function to a package of the
+// project that starts goroutines is not sequential: the function may run in one.
+func kindsOf(packages []testFiles) ([]kind, error) {
+	kinds := make([]kind, len(packages))
+	starting := map[string]bool{}
+	for i, p := range packages {
+		var err error
+		if kinds[i], err = p.kind(); err != nil {
+			return nil, err
+		}
+		starting[p.ImportPath] = kinds[i].starts
+	}
+	for i := range kinds {
+		if slices.ContainsFunc(kinds[i].handsTo, func(path string) bool { return starting[path] }) {
+			kinds[i].sequential = false
+		}
+	}
+	return kinds, nil
+}
+
+// kind reads the files of a package. A package with tests for the detector is not sequential.
+func (p *testFiles) kind() (k kind, err error) {
 	plain, race := build.Default, build.Default
 	race.BuildTags = append(slices.Clone(race.BuildTags), "race")
-	sequential = true
+	k.sequential = true
 	for _, file := range slices.Concat(p.GoFiles, p.CgoFiles, p.TestGoFiles, p.XTestGoFiles, p.IgnoredGoFiles) {
 		inPlain, err := plain.MatchFile(p.Dir, file)
 		if err != nil {
-			return false, nil, err
+			return kind{}, err
 		}
 		inRace, err := race.MatchFile(p.Dir, file)
 		if err != nil {
-			return false, nil, err
+			return kind{}, err
 		}
 		if !inPlain && !inRace {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil { // go test says what is wrong with it
-			return false, nil, nil //nolint:nilerr // see above
+			return kind{}, nil //nolint:nilerr // see above
 		}
 		names, _ := testsIn(f)
-		if inPlain && !inRace && strings.HasSuffix(file, "_test.go") {
-			without = append(without, names...)
+		ofTests := strings.HasSuffix(file, "_test.go")
+		if inPlain && !inRace && ofTests {
+			k.without = append(k.without, names...)
 			continue // it does not run with the detector anyway
 		}
-		if startsGoroutine(f) || !inPlain && len(names) > 0 {
-			sequential = false
+		k.variant = k.variant || inPlain != inRace && !ofTests
+		starts := startsGoroutine(f)
+		k.starts = k.starts || starts && !ofTests
+		if starts || !inPlain && len(names) > 0 {
+			k.sequential = false
 		}
+		k.handsTo = append(k.handsTo, handsTo(f)...)
 	}
-	return sequential, without, nil
+	return k, nil
+}
+
+// handsTo returns the import paths of packages whose functions a file hands function
+// literals to.
+func handsTo(f *ast.File) []string {
+	var paths []string
+	for _, i := range f.Imports {
+		importPath, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(importPath)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				to, ok := call.Fun.(*ast.SelectorExpr)
+				if ok && isSelector(to, name, to.Sel.Name) && slices.ContainsFunc(call.Args, isFuncLit) {
+					paths = append(paths, importPath)
+				}
+			}
+			return true
+		})
+	}
+	return paths
+}
+
+func isFuncLit(e ast.Expr) bool {
+	_, ok := e.(*ast.FuncLit)
+	return ok
 }
 
 // startsGoroutine reports whether a file starts goroutines, by its syntax.

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -99,6 +101,9 @@ func TestKeysAge(t *testing.T) {
 		find("older than a day", "1", errNoKeys, 0)
 		if got := s.current(t.Context(), time.Now()); got != 0 {
 			t.Errorf("generation %d of keys that are too old", got)
+		}
+		if s.hold(t.Context(), []jwt.VerificationKey{s.state.Load().keys[0].public}) {
+			t.Error("keys that are too old hold an open stream")
 		}
 		// Who finds that another call was faster takes what that one got.
 		known := s.state.Load()

@@ -194,3 +194,14 @@ func TestRedactRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestInSecret: white space, quotes, brackets and backslashes are around secrets, all else may
+// be in one.
+func TestInSecret(t *testing.T) {
+	const around = "\x00\t\n\r \"{}[]\\"
+	for c := range 256 {
+		if got := inSecret(byte(c)); got != (c > ' ' && !strings.ContainsRune(around, rune(c))) {
+			t.Errorf("%q: %t", rune(c), got)
+		}
+	}
+}

@@ -173,6 +173,7 @@ func FuzzPack(f *testing.F) {
 	}
 	f.Add(good)
 	f.Add(good[:len(good)-1])
+	f.Add(append([]byte("another format"), good[len(packMagic):]...))
 	f.Add([]byte(packMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &packs{index: map[sum]*place{}}
@@ -192,6 +193,9 @@ func FuzzPack(f *testing.F) {
 				t.Fatalf("%d bytes of %d, %v", len(got), at.size, err)
 			}
 			total += at.size
+		}
+		if len(p.index) > 0 && !bytes.HasPrefix(b, []byte(packMagic)) {
+			t.Fatalf("%d contents of what is no pack", len(p.index))
 		}
 		if total > int64(len(b)) {
 			t.Fatalf("%d bytes in a pack of %d", total, len(b))

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -41,4 +42,19 @@ func TestPrune(t *testing.T) {
 	has(unusedGrace, "live", "sent", "next", "back")
 	has(2*unusedGrace-1, "live", "sent", "next", "back")
 	has(2*unusedGrace, "live", "sent")
+}
+
+// TestVaultNews: it is news that credentials cannot be had, and that they can be again; that the
+// fault is another one is none, and it is the newest that is told.
+func TestVaultNews(t *testing.T) {
+	one, other := errors.New("one"), errors.New("another")
+	var v Vault
+	for i, c := range []struct {
+		err  error
+		news bool
+	}{{nil, false}, {one, true}, {one, false}, {other, false}, {nil, true}, {nil, false}, {other, true}} {
+		if got := v.set(c.err); got != c.news || v.Fault() != c.err { //nolint:errorlint // this very one
+			t.Errorf("%d: news %t, want %t; fault %v, want %v", i, got, c.news, v.Fault(), c.err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,9 @@ func TestPages(t *testing.T) {
 		if got, ok, _ := table.Find(id, ada, true); !ok || got.Name != fmt.Sprint(i) {
 			t.Errorf("task %d is %+v", i, got)
 		}
+	}
+	if second, _, _ := table.Page(ada, next); len(second) != 1 || slices.Contains(first, second[0]) {
+		t.Errorf("the second page is %v", second)
 	}
 	table.Forget(first[len(first)-1], "") // a cursor stays good
 	if second, next, ok := table.Page(ada, next); !ok || len(second) != 1 || next != "" {

@@ -443,6 +443,7 @@ func TestUnpack(t *testing.T) {
 		{"br", string(br), 100, false, text, ""},
 		{"deflate", string(fl), 100, false, text, ""},
 		{"deflate", string(raw), 100, false, text, ""},
+		{"deflate", "\x78\x03\x00\xfc\xffabc\x01\x00\x00\xff\xff", 100, false, "abc", ""}, // it begins nearly as zlib does
 		{"deflate", string(raw), len(text) - 1, false, "", problem.UpstreamTooLarge},
 		{"deflate", string(raw[:len(raw)-3]), 100, false, "", problem.UpstreamMalformed},
 		{"br", string(gz), 100, false, "", problem.UpstreamMalformed},

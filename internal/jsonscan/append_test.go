@@ -46,6 +46,7 @@ func TestAppendUnescaped(t *testing.T) {
 		`"\ud83d\u0061\ude00"`:       `"\ud83da\ude00"`,
 		`"\b\f\n\r\t\"\\"`:           `"\b\f\n\r\t\"\\"`,
 		`"\ufffd\u00e9\u20AC"`:       `"\ufffdé€"`,
+		`"\u001f\u0020\u0021\u007f"`: `"\u001f !` + "\x7f" + `"`,
 		`\`:                          `\`,
 		`"\`:                         `"\`,
 		`"\u`:                        `"\u`,

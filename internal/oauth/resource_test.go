@@ -32,6 +32,7 @@ func TestParseChallenge(t *testing.T) {
 	f(`Bearer RESOURCE_METADATA=`+at, oauth.Challenge{ResourceMetadata: at}, true)
 	f(`Basic realm="Bearer scope=a"`, oauth.Challenge{}, false)
 	f(``, oauth.Challenge{}, false)
+	f(`=x, Bearer scope=a`, oauth.Challenge{}, false) // nothing behind what is no scheme is believed
 	f(`Bearer scope="open`, oauth.Challenge{Scopes: []string{"open"}}, true)
 	f(`Bearer scope="a \"b\" c`+"\x01d"+`"`, oauth.Challenge{Scopes: []string{"a"}}, true)
 }

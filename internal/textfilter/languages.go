@@ -64,7 +64,7 @@ var languages = []rule{
 	roleRule(`(?:tu es|vous êtes) (?:désormais|maintenant)|désormais,? (?:tu|vous)|(?:agis|agissez) comme|comporte-toi comme`, "désormais", "maintenant", "comme"),
 	roleRule(`(?:actúa|compórtate|atue|comporte-se) como|\bahora eres\b|a partir de (?:ahora|agora),? (?:eres|debes|obedece|obedeça|você|siempre|sempre)|sin restricciones|sem restrições`, " como", "ahora", "agora", "restricciones", "restrições"),
 	roleRule(`(?:da ora in poi|d'ora in poi|adesso) (?:sei|devi|obbedisci)|\bcomportati come|senza restrizioni`, "ora in poi", "adesso", "comportati", "restrizioni"),
-	roleRule(`(?:^|[^\pL])ты (?:больше не|теперь)|веди себя как|с этого момента ты`, "ты "),
+	roleRule(`(?:^|[^\pL])ты (?:больше не|теперь)|веди себя как|с этого момента ты`, "ты", "веди себя как"),
 	roleRule(`你(?:现在|現在)是|从现在开始,?你|從現在開始,?你|没有任何限制|沒有任何限制`, "你", "限制"),
 	roleRule(`あなたは(?:今から|これから|もう)`, "あなたは"),
 	roleRule(`(?:당신은|너는) (?:이제|지금부터)`, "당신은", "너는"),
@@ -123,7 +123,7 @@ var languages = []rule{
 		"парол", "hasł", "passw", "contraseña", "passe", "senha", "wachtwoord", "lösenord", "adgangskode", "salasan", "hesl", "jelsz", "parol", "şifre", "mật khẩu", "kata sandi", "密码", "密碼", "パスワード", "비밀번호", "كلمات", "סיסמ", "पासवर्ड", "κωδικ"),
 	secretRule(`(?:اقرأ|افتح|انسخ).{0,20}(?:ملف|المفاتيح)[^.]{0,30}(?:السرية|الخاص|المرور)|读取.{0,12}(?:目录|文件夹).{0,6}(?:密钥|私钥)|\b(?:archivo|fichero|arquivo|fichier|file) (?:de |di )?configura(?:ción|ção|tion|zione) (?:del usuario|do usuário|de l'utilisateur|dell'utente)`, "اقرأ", "افتح", "انسخ", "读取", "configura"),
 	promptRule(`(?:erfrag|frag|verlang|demande|pide|peça|chiedi|vraag|poproś|zapytaj|запроси|спроси|kysy|iste|minta|hỏi|询问|要求|聞いて|물어)[^.]{0,50}(?:\bpin\b|\bpincode|\bcvc\b|\bcvv\b|kartennummer|numéro de carte|número de tarjeta|número do cartão|numero della carta|kaartnummer|numer\pL* karty|номер\pL* карт|kortin numero|kart numara|nomor kartu|số thẻ|卡号|卡號|カード番号|카드 ?번호)`,
-		" pin", "cvc", "cvv", "karte", "carte", "tarjeta", "cartão", "carta", "kaart", "karty", "карт", "kortin", "kart", "kartu", "thẻ", "卡", "カード", "카드"),
+		"pin", "cvc", "cvv", "karte", "carte", "tarjeta", "cartão", "carta", "kaart", "karty", "карт", "kortin", "kart", "kartu", "thẻ", "卡", "カード", "카드"),
 
 	// A model that may use nothing else.
 	foreignRule(`他のツールは?(?:壊れ|使え|使わ)|其他(?:的)?工具(?:都)?(?:已)?(?:损坏|失效|不可用|坏了)|다른 도구는? (?:고장|사용하지)|(?:altre|otras|outras|autres) (?:funzioni|herramientas|ferramentas|outils|funciones|fonctions)[^.]{0,20}(?:guast|rot[ao]s|quebrad|cassés|en panne|dañad)|andere (?:werkzeuge|tools|hulpmiddelen)[^.]{0,20}(?:kaputt|defekt|kapot|stuk)|inne narzędzia[^.]{0,12}nie działają|(?:другие|остальные) инструменты[^.]{0,12}(?:сломан|не работают)`, "ツール", "工具", "도구", "altre", "otras", "outras", "autres", "andere", "inne", "инструменты"),

@@ -263,7 +263,7 @@ func TestPublic(t *testing.T) {
 		"api.github.com": true, "mcp.example.co.uk": true, "xn--bcher-kva.example": true, "a.b": true,
 		"localhost": false, "api.localhost": false, "db": false, "127.0.0.1": false, "127.1": false, "2130706433": false, "0x7f.1": false, "0x7f000001": false,
 		"10.0.0.1": false, "169.254.169.254": false, "::1": false, "fe80::1%eth0": false, "metadata.google.internal": false, "printer.local": false,
-		"nas.lan": false, "x.home.arpa": false, "LOCALHOST.": false, "api.": false, "8.8.8.8": false, "": false,
+		"nas.lan": false, "x.home.arpa": false, "LOCALHOST.": false, "api.": false, "8.8.8.8": false, "": false, ".": false, "a..": false, "..": false, "a.9": false, "a.0x7f": false,
 	} {
 		if got := public(host); got != want {
 			t.Errorf("%s: %v", host, got)

@@ -1,6 +1,7 @@
 package codecache
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,5 +181,47 @@ func TestUnusableDirectory(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(file, "cache")); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCompilerPanics: what the compiler panics with is an error, also where it was tried again
+// because a file was damaged.
+func TestCompilerPanics(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir)
+	for _, damaged := range []bool{false, true} {
+		if damaged {
+			if err := os.WriteFile(filepath.Join(dir, "damaged"), []byte("code"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := c.Compile(t.Context(), nil, answer) // there is no runtime
+		if m != nil || err == nil || !strings.Contains(err.Error(), "the module cannot be compiled") {
+			t.Errorf("damaged %t: %v, %v", damaged, m, err)
+		}
+	}
+	if left := files(t, c); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// TestEachFileIsSealed: what is compiled later gets its checksum too, and is not compiled again
+// at the next start.
+func TestEachFileIsSealed(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir)
+	for i := range 3 {
+		module := bytes.Clone(answer)
+		module[len(module)-2] += byte(i) // what f says
+		r := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigCompiler().WithCompilationCache(c.CompilationCache))
+		if _, err := c.Compile(t.Context(), r, module); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before, after := len(files(t, c)), len(files(t, open(t, dir))); before != 3 || after != 3 {
+		t.Errorf("%d files, of which a start keeps %d", before, after)
 	}
 }

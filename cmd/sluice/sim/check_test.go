@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change/view"
+	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/fleet/usage"
 	"github.com/sluicegate/sluice/admin/toolset/access"
 )
@@ -79,6 +80,15 @@ func (w *world) kept(p *plane) {
 			}
 		}
 	}
+	for _, n := range w.nodes {
+		if !n.isRevoked() {
+			continue
+		}
+		var have fleet.Edge
+		if _, err := p.api("GET", "/v1/edges/"+n.enrolled(), nil, &have); err != nil || have.State != "revoked" {
+			w.violated("no acknowledged write lost", "%s was revoked, and is %s: %v", n.enrolled(), have.State, err)
+		}
+	}
 }
 
 // calmDown ends every disturbance.
@@ -93,7 +103,13 @@ func (w *world) calmDown() {
 		return
 	}
 	for _, n := range w.nodes {
-		if n.run == nil {
+		w.mu.Lock()
+		revoking := n.revoking
+		w.mu.Unlock()
+		switch {
+		case revoking:
+			n.replace()
+		case n.run == nil:
 			n.start()
 		}
 		n.setDisk(false)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// defect is one that the product had, put back into copies of its files.
+// defect is one that the product had, or could have, put into copies of its files.
 type defect struct {
 	name  string
 	files map[string][]string // by file: what stands there, and what stood there
@@ -71,6 +71,36 @@ var historic = []defect{
 			"internal/filelock/lock_unix.go": {`syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)`, `error(nil)`},
 		},
 		found: "", // edges of the one do not learn what is changed at the other
+	},
+	{
+		// Not one that the product had: it would answer an edge that was revoked.
+		name: "revoked edges are answered",
+		files: map[string][]string{
+			"admin/store/edges.go": {`	case !row.RevokedAt.IsZero():
+		return nil, EdgeRevoked()
+	case !s.now()`, `	case !s.now()`},
+		},
+		found: "a revoked edge learns nothing",
+	},
+	{
+		// Nor this one: an edge that asked before it was revoked would get the answer after.
+		name: "an edge is looked up once",
+		files: map[string][]string{
+			"admin/fleet/protocol.go": {`	for {
+		changed, rung := r.o.Publisher.Changed(), r.bell.Wait()
+		e, err := r.edgeOf(req)
+		if err != nil {
+			return err
+		}
+`, `	e, err := r.edgeOf(req)
+	if err != nil {
+		return err
+	}
+	for {
+		changed, rung := r.o.Publisher.Changed(), r.bell.Wait()
+`},
+		},
+		found: "a revoked edge learns nothing",
 	},
 }
 

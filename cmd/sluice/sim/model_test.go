@@ -30,6 +30,7 @@ type toolset struct {
 
 	key, tried int       // the newest value of its key that was acknowledged, and that was sent
 	rotated    time.Time // when key was acknowledged
+	sent       time.Time // when tried was sent
 	credential string    // its id, once an edge has told
 
 	tokens []*token

@@ -201,12 +201,15 @@ func (p *plane) serve(ctx context.Context, n *node, r *http.Request, body []byte
 	answer := make(chan *http.Response, 1)
 	p.work.Go(func() {
 		defer cancel()
+		revoked := n.isRevoked()
 		rec := httptest.NewRecorder()
 		defer func() {
 			if v := recover(); v != nil && v != http.ErrAbortHandler {
 				p.w.violated("no panic", "%s %s: %v", r.Method, r.URL.Path, v)
 			}
-			answer <- rec.Result()
+			resp := rec.Result()
+			n.answered(revoked, r, resp)
+			answer <- resp
 		}()
 		p.srv.Handler().ServeHTTP(rec, in)
 	})
@@ -217,7 +220,6 @@ func (p *plane) serve(ctx context.Context, n *node, r *http.Request, body []byte
 			return nil, errReset
 		default:
 		}
-		n.answered(r, resp)
 		return resp, nil
 	case <-p.gone:
 		cancel()

@@ -20,6 +20,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/retry"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // node is an edge: a machine with a disk, on which processes come and go.
@@ -39,6 +40,11 @@ type node struct {
 	saved    position                // the newest release that it said to have on disk
 	current  atomic.Pointer[process] // run, for everybody
 	complete atomic.Bool             // it had a release and all credentials of it, on a disk that works
+
+	machine  int       // how many stood here before
+	made     uint64    // guarded by w.mu; calls of this machine
+	revoking bool      // guarded by w.mu; the revocation of this machine was sent
+	revoked  time.Time // guarded by w.mu; when it was acknowledged; zero: it was not
 }
 
 // position is where a release stands among those of its group.
@@ -101,7 +107,7 @@ func (n *node) open() (*process, error) {
 		return nil
 	}
 	p.remote, err = edge.OpenRemote(edge.RemoteOptions{
-		ControlPlane: "https://" + controlHost, Client: &http.Client{Transport: p.link}, Dir: filepath.Join(n.dir, "edge"), Name: n.name,
+		ControlPlane: "https://" + controlHost, Client: &http.Client{Transport: p.link}, Dir: filepath.Join(n.dir, "edge"), Name: n.enrolled(),
 		JoinToken: func() (secrets.Secret, error) { return n.join, nil }, System: p.disk, Jitter: n.w.jitter(n.name + " credentials"),
 	})
 	if err != nil {
@@ -177,7 +183,11 @@ func (p *process) apply(s *edge.State) error {
 	}
 	w.mu.Lock()
 	saved, fork := p.n.saved, w.model.release(s.Release.Group, at, s.Digest)
+	hidden := p.n.mayNotKnow(s.Release.Issued)
 	w.mu.Unlock()
+	if hidden {
+		w.violated("a revoked edge learns nothing", "%s serves %s, made after it was revoked", p.n.name, at)
+	}
 	if p.served == (position{}) && at.before(saved) {
 		w.violated("no release older than one served before", "%s begins with %s and had %s on disk", p.n.name, at, saved)
 	}
@@ -206,8 +216,47 @@ func (n *node) planeOf() *plane {
 	return n.w.plane
 }
 
-// answered looks at an answer of the control plane before it is on its way.
-func (n *node) answered(*http.Request, *http.Response) {}
+// enrolled is the name that this machine joins with.
+func (n *node) enrolled() string { return fmt.Sprintf("%s-%d", n.name, n.machine) }
+
+// isRevoked reports whether the revocation of this machine was acknowledged.
+func (n *node) isRevoked() bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	return !n.revoked.IsZero()
+}
+
+// mayNotKnow reports whether what was made at a time is hidden from this machine, which was
+// revoked before. A registry that is slow may still be reading for what was asked before that.
+// w.mu is held.
+func (n *node) mayNotKnow(made time.Time) bool {
+	return !n.revoked.IsZero() && made.Sub(n.revoked) > 5*time.Second
+}
+
+// answered looks at an answer of the control plane before it is on its way, to a machine
+// that was revoked before it asked, or not.
+func (n *node) answered(revoked bool, r *http.Request, resp *http.Response) {
+	if revoked && resp.StatusCode/100 == 2 && r.URL.Path != registry.EdgeEnrolPath {
+		n.w.violated("a revoked edge learns nothing", "%s %s of %s is answered with %d", r.Method, r.URL.Path, n.enrolled(), resp.StatusCode)
+	}
+}
+
+// replace puts another machine in the place of this one, whose disk goes with it.
+func (n *node) replace() {
+	if n.run != nil {
+		n.crash(false)
+	}
+	n.w.mu.Lock()
+	n.w.lost += n.made // what it had not posted nobody will
+	n.made, n.revoking, n.revoked = 0, false, time.Time{}
+	n.saved = position{}
+	n.w.mu.Unlock()
+	n.complete.Store(false)
+	n.dir = n.w.newDir()
+	n.machine++
+	n.w.say(n.name, "is another machine")
+	n.start()
+}
 
 // stop ends the process as a signal does: what it counted is on disk, and posted if that
 // is quick.
@@ -347,6 +396,9 @@ func (n *node) call(slug, name string, tok *token) {
 				broken("credentials do not go back", "%s sends key %d of %s after %d", n.name, generation, slug, p.keys[slug])
 			}
 			p.keys[slug] = generation
+			if generation == m.tried && n.mayNotKnow(m.sent) {
+				broken("a revoked edge learns nothing", "%s sends key %d of %s, which was set %s after it was revoked", n.name, generation, slug, m.sent.Sub(n.revoked))
+			}
 			if generation > m.tried || generation < m.key && n.caughtUp(m.rotated) {
 				broken("a rotated credential is replaced", "%s sends key %d of %s, it has %d since %s", n.name, generation, slug, m.key, time.Since(m.rotated))
 			}
@@ -354,10 +406,11 @@ func (n *node) call(slug, name string, tok *token) {
 	}
 	ready.Meter.Call(&call)
 	w.called++
+	n.made++
 	p.calls = append(p.calls, time.Now())
 }
 
-// caughtUp reports whether the edge must know what was acknowledged at a time.
+// caughtUp reports whether the edge must know what was acknowledged at a time. w.mu is held.
 func (n *node) caughtUp(since time.Time) bool {
 	whole := n.whole
 	for _, t := range []time.Time{n.w.quiet, n.diskGood} {
@@ -365,7 +418,7 @@ func (n *node) caughtUp(since time.Time) bool {
 			whole = t
 		}
 	}
-	if whole.IsZero() || n.w.plane == nil {
+	if whole.IsZero() || n.w.plane == nil || n.revoking {
 		return false
 	}
 	if since.Sub(whole) >= settleTime {

@@ -39,6 +39,7 @@ func (w *world) step() {
 		{2, p.slow, w.slowRegistry},
 		{2, p.backups, w.backup},
 		{2, p.outsider, func() { w.outsider(n) }},
+		{2, p.revokes, func() { w.revokeEdge(n) }},
 	}
 	sum := 0
 	for _, c := range all {
@@ -149,7 +150,7 @@ func (w *world) rotate() {
 	w.mu.Unlock()
 	w.change(fmt.Sprintf("rotate %s %d", m.slug, next), func(p *plane) (int, error) {
 		w.mu.Lock()
-		m.tried = next
+		m.tried, m.sent = next, time.Now()
 		w.mu.Unlock()
 		return p.api("PUT", "/v1/toolsets/"+m.id+"/authentication", keyOf(m.slug, next), nil)
 	}, func() { m.key, m.rotated = next, time.Now() })
@@ -182,6 +183,39 @@ func (w *world) revokeToken() {
 		return p.api("DELETE", "/v1/toolsets/"+m.id+"/access-tokens/"+t.id, nil, nil)
 	}, func() { t.revoked, t.since = true, time.Now() })
 	w.mu.Lock()
+}
+
+// revokeEdge revokes an edge, or puts another machine in the place of one that was.
+func (w *world) revokeEdge(n *node) {
+	w.mu.Lock()
+	revoking := n.revoking
+	w.mu.Unlock()
+	if revoking {
+		n.replace()
+		return
+	}
+	if n.run == nil || !n.run.loaded.Load() {
+		return
+	}
+	name := n.enrolled()
+	w.change("revoke "+name, func(p *plane) (int, error) {
+		w.mu.Lock()
+		n.revoking = true
+		w.mu.Unlock()
+		return p.api("DELETE", "/v1/edges/"+name, nil, nil)
+	}, func() {
+		if n.enrolled() != name {
+			return // another machine came first
+		}
+		n.revoked = time.Now()
+	})
+	// Something is new while what it asked before is held.
+	w.pause(6 * time.Second)
+	w.rotate()
+	w.pause(time.Second)
+	w.deploy()
+	w.pause(time.Second)
+	w.calls(n)
 }
 
 // weather turns the disturbance of messages on or off.

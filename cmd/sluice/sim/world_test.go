@@ -69,6 +69,7 @@ type plan struct {
 	slow     bool // the registry is slow for a while
 	backups  bool
 	outsider bool // second processes are started on directories in use
+	revokes  bool // edges are revoked, and other machines take their places
 }
 
 // result is what a simulation was.
@@ -145,7 +146,7 @@ func (w *world) pause(d time.Duration) {
 
 func (w *world) newPlan() plan {
 	r := func(p float64) bool { return w.rng.Float64() < p }
-	return plan{storms: r(.6), crashes: r(.7), power: r(.5), disks: r(.4), slow: r(.5), backups: r(.1), outsider: r(.3)}
+	return plan{storms: r(.6), crashes: r(.7), power: r(.5), disks: r(.4), slow: r(.5), backups: r(.1), outsider: r(.3), revokes: w.dice("revokes").Float64() < .2}
 }
 
 // dice gives the draws of one event about something. They do not depend on what happens
