@@ -142,8 +142,8 @@ func version(s []byte, api bool) bool {
 	return i > from && i <= from+2 && len(s) <= 8 && (i == len(s) || s[i] == '.' || s[i] >= 'a' && s[i] <= 'z')
 }
 
-// maxAsked: bytes of a word that is looked for among askedWords.
-const maxAsked = 16
+// askedBytes: bytes of a word that is looked for among askedWords.
+const askedBytes = 16
 
 // askedWords are words of names whose addresses people open, send on, fetch a file from or
 // have set themselves, by their first letters; docs/response-programs.md §1 lists them.
@@ -187,11 +187,11 @@ const AskedWords = `
 // recording_url, answerUrl. Words end at what is no letter or digit and in front of
 // capitals: PDFUrl has two.
 func Asked[T string | []byte](name T) bool {
-	var memory [maxAsked]byte
+	var memory [askedBytes]byte
 	word, size := memory[:0], 0 // of the word, and how long it is
 	ends := func() bool {
 		_, ok := askedWords[string(word)]
-		ok = ok && size <= maxAsked
+		ok = ok && size <= askedBytes
 		word, size = memory[:0], 0
 		return ok
 	}
@@ -207,7 +207,7 @@ func Asked[T string | []byte](name T) bool {
 			c |= 0x20
 		}
 		if upper || lower {
-			if size++; size <= maxAsked {
+			if size++; size <= askedBytes {
 				word = append(word, c)
 			}
 		}
