@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -42,6 +43,32 @@ func TestKindsAreBounded(t *testing.T) {
 		p := &publisher{c: &compiler{}}
 		if got := p.kinds(&schema{alts: []alternatives{{branches: branches}}}); len(got) != want {
 			t.Errorf("%d alternatives: %d types, want %d", n, len(got), want)
+		}
+	}
+}
+
+// TestUnevaluatedProperties: where nothing of a schema holds only sometimes, it says what
+// additionalProperties: false does.
+func TestUnevaluatedProperties(t *testing.T) {
+	for _, c := range []struct {
+		body string
+		ok   bool
+	}{
+		{`"properties": {"a": {"type": "string"}}, "unevaluatedProperties": false`, false},
+		{`"allOf": [{"properties": {"a": {"type": "string"}}}], "unevaluatedProperties": false`, false},
+		{`"allOf": [{"properties": {"a": {"type": "string"}}, "unevaluatedProperties": false}]`, true},
+		{`"properties": {"a": {"type": "string"}}, "unevaluatedProperties": true`, true},
+		{`"properties": {"a": {"type": "string"}}, "anyOf": [{"properties": {"b": {}}}, {"properties": {"c": {}}}], "unevaluatedProperties": false`, true},
+		{`"properties": {"a": {"type": "string"}}, "if": {"properties": {"a": {"const": "x"}}}, "then": {"properties": {"b": {}}, "required": ["b"]}, "unevaluatedProperties": false`, true},
+	} {
+		doc := `{"openapi": "3.1.0", "info": {"title": "Closed", "version": "1"}, "paths": {"/a": {"post": {"operationId": "a", "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"in": {"type": "object", ` + c.body + `}}}}}}, "responses": {"204": {"description": "-"}}}}}}`
+		_, ops := compileAll(t, Source{Name: "closed.json", Data: []byte(doc)}, Options{})
+		compiled, err := ops[0].Plan.Compile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Check(jsonscan.Trusted([]byte(`{"in":{"a":"y","b":1}}`))); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.body, err)
 		}
 	}
 }
