@@ -144,6 +144,16 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	return dst
 }
 
+// Unfollowed is the next page of a Link header where the tool has no argument for pages: an
+// agent shall not take the first page for all there is. Of an answer of which settings take
+// something out it is not shown in another place.
+func (p *Plan) Unfollowed(link []byte) []byte {
+	if p.Paging != nil || p.Redact || len(link) == 0 {
+		return nil
+	}
+	return []byte(nextLink(link))
+}
+
 func appendArg(dst []byte, name string, value []byte) []byte {
 	if len(value) > maxCursor {
 		return dst

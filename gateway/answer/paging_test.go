@@ -58,6 +58,24 @@ func TestNextArguments(t *testing.T) {
 	}
 }
 
+// TestUnfollowed: of a tool that cannot ask for it, the next page is told.
+func TestUnfollowed(t *testing.T) {
+	link := []byte(`<https://api.example/x?after=1>; rel="next"`)
+	if got := string(new(Plan).Unfollowed(link)); got != "https://api.example/x?after=1" {
+		t.Error(got)
+	}
+	for _, last := range []string{"", `<https://api.example/x?after=1>; rel="prev"`} {
+		if got := new(Plan).Unfollowed([]byte(last)); len(got) > 0 {
+			t.Errorf("%s", got)
+		}
+	}
+	for what, p := range map[string]*Plan{"that can ask for it": {Paging: new(Paging)}, "that redacts": {Redact: true}} {
+		if got := p.Unfollowed(link); got != nil {
+			t.Errorf("of a tool %s: %s", what, got)
+		}
+	}
+}
+
 // TestPageArgumentsAreBounded: a link that changes more arguments than pages need, or a cursor
 // that is longer than one, is not repeated.
 func TestPageArgumentsAreBounded(t *testing.T) {
