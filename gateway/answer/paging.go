@@ -40,10 +40,11 @@ var (
 
 // pages tells that a parameter's name may say where a page begins.
 func pages(name string) bool {
-	in := func(words []string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
-	}
-	return in(pagingWords) && !in(sizeWords)
+	return holds(name, pagingWords) && !holds(name, sizeWords)
+}
+
+func holds(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
 }
 
 func foldName(s string) string {
@@ -144,14 +145,18 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	return dst
 }
 
-// Unfollowed is the next page of a Link header where the tool has no argument for pages: an
+// Unfollowed is the next page of a Link header that no argument of the tool asks for: an
 // agent shall not take the first page for all there is. Of an answer of which settings take
 // something out it is not shown in another place.
 func (p *Plan) Unfollowed(link []byte) []byte {
-	if p.Paging != nil || p.Redact || len(link) == 0 {
+	if p.Redact || len(link) == 0 {
 		return nil
 	}
-	return []byte(nextLink(link))
+	next := nextLink(link)
+	if p.Paging != nil && len(p.Paging.appendLink(nil, next, jsonscan.Value{})) > 0 {
+		return nil
+	}
+	return []byte(next)
 }
 
 func appendArg(dst []byte, name string, value []byte) []byte {
@@ -181,7 +186,7 @@ func (p *Paging) appendLink(dst []byte, link string, args jsonscan.Value) []byte
 			changed = append(changed, name)
 		}
 	}
-	if len(changed) > 1 {
+	if len(changed) != 1 || holds(changed[0], sizeWords) {
 		changed = slices.DeleteFunc(changed, func(name string) bool { return !p.begins(p.args[name]) && !pages(name) })
 	}
 	mark := len(dst)

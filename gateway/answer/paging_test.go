@@ -21,6 +21,7 @@ func TestNextArguments(t *testing.T) {
 		{"start_key,limit", "", link("limit=10"), `[1]`, `{"limit":10}`, ``},
 		{"$skiptoken,$top", "", "", `{"value":[1],"@odata.nextLink":"https://api.example/x?$skiptoken=t"}`, `{}`, `"$skiptoken":"t"`},
 		{"$top,$filter", "", "", `{"value":[1],"@odata.nextLink":"https://api.example/x?$skiptoken=t"}`, `{}`, ``},
+		{"page,limit", "", link("limit=10&after_key=k"), `[1]`, `{}`, ``},
 		{"page_size,page", "", link("page=2&page_size=10"), `[1]`, `{}`, `"page":2`},
 		// By a member called after an argument.
 		{"position,limit", "", "", `{"items":[1],"next_position":"p2"}`, `{"position":"p1"}`, `"position":"p2"`},
@@ -64,12 +65,16 @@ func TestUnfollowed(t *testing.T) {
 	if got := string(new(Plan).Unfollowed(link)); got != "https://api.example/x?after=1" {
 		t.Error(got)
 	}
+	other := &Plan{Paging: findPaging([]operation.Param{{Arg: "page", Name: "page", In: operation.InQuery}}, nil)}
+	if got := string(other.Unfollowed(link)); got != "https://api.example/x?after=1" {
+		t.Errorf("of a tool with other pages: %q", got)
+	}
 	for _, last := range []string{"", `<https://api.example/x?after=1>; rel="prev"`} {
 		if got := new(Plan).Unfollowed([]byte(last)); len(got) > 0 {
 			t.Errorf("%s", got)
 		}
 	}
-	for what, p := range map[string]*Plan{"that can ask for it": {Paging: new(Paging)}, "that redacts": {Redact: true}} {
+	for what, p := range map[string]*Plan{"that can ask for it": {Paging: findPaging([]operation.Param{{Arg: "after", Name: "after", In: operation.InQuery}}, nil)}, "that redacts": {Redact: true}} {
 		if got := p.Unfollowed(link); got != nil {
 			t.Errorf("of a tool %s: %s", what, got)
 		}
