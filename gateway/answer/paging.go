@@ -148,12 +148,12 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 // Unfollowed is the next page of a Link header that no argument of the tool asks for: an
 // agent shall not take the first page for all there is. Of an answer of which settings take
 // something out it is not shown in another place.
-func (p *Plan) Unfollowed(link []byte) []byte {
-	if p.Redact || len(link) == 0 {
+func (a *Plan) Unfollowed(link []byte) []byte {
+	if a.Redact || len(link) == 0 {
 		return nil
 	}
 	next := nextLink(link)
-	if p.Paging != nil && len(p.Paging.appendLink(nil, next, jsonscan.Value{})) > 0 {
+	if a.Paging != nil && len(a.Paging.appendLink(nil, next, jsonscan.Value{})) > 0 {
 		return nil
 	}
 	return []byte(next)
