@@ -2,6 +2,7 @@ package answer
 
 import (
 	"bytes"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,44 +18,69 @@ type Paging struct {
 	Cursor, Page, Offset string // arguments; "" where the tool has none
 	After                string // argument that takes the id of the last item (Stripe's starting_after)
 
-	args map[string]string // wire name of a query parameter → argument
+	args  map[string]string // wire name of a query parameter, or of a member of the body → argument
+	named map[string]string // the same by folded name
 }
 
 // The names of parameters by what they do, in the order of preference, folded to
 // lower case without _ and -.
 var (
-	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "pageafter", "page[after]", "page[cursor]", "scrollid"}
+	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "pageafter", "page[after]", "page[cursor]", "scrollid", "$skiptoken", "bookmark"}
 	pageNames   = []string{"page", "pagenumber", "pageno", "page[number]", "pageindex", "p"}
 	offsetNames = []string{"offset", "startat", "startindex", "skip", "$skip", "start", "page[offset]"}
 	afterNames  = []string{"startingafter"}
 )
 
+// pagingWords are words of other names that say where a page begins, and sizeWords of those
+// that say how much there is on it.
+var (
+	pagingWords = strings.Fields("page cursor token after offset start skip marker continuation scroll next bookmark position from since iterator")
+	sizeWords   = strings.Fields("size limit per count max")
+)
+
+// pages tells that a parameter's name may say where a page begins.
+func pages(name string) bool {
+	return holds(name, pagingWords) && !holds(name, sizeWords)
+}
+
+func holds(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(name), w) })
+}
+
 func foldName(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }
 
-// findPaging looks for the parameters of pages in a request plan; nil when there
-// are none.
-func findPaging(params []operation.Param) *Paging {
-	p := &Paging{args: map[string]string{}}
-	find := func(names []string) string {
-		for _, n := range names {
-			i := slices.IndexFunc(params, func(q operation.Param) bool {
-				return q.In == operation.InQuery && q.Arg != "" && foldName(q.Name) == n
-			})
-			if i >= 0 {
-				return params[i].Arg
-			}
+// findPaging looks for the parameters of pages in a request plan, in the query or in the
+// members of the body; nil when there are none.
+func findPaging(params []operation.Param, body *operation.Body) *Paging {
+	p := &Paging{args: map[string]string{}, named: map[string]string{}}
+	some := false
+	add := func(name, arg string) {
+		if p.args[name] == "" && arg != "" {
+			p.args[name], some = arg, some || pages(name)
+			p.named[foldName(name)] = arg
 		}
-		return ""
+	}
+	for _, q := range params {
+		if q.In == operation.InQuery {
+			add(q.Name, q.Arg)
+		}
+	}
+	if body != nil {
+		for i := range body.Fields {
+			add(body.Fields[i].Name, body.Fields[i].Arg)
+		}
+	}
+	find := func(names []string) string {
+		i := slices.IndexFunc(names, func(n string) bool { return p.named[n] != "" })
+		if i < 0 {
+			return ""
+		}
+		return p.named[names[i]]
 	}
 	p.Cursor, p.Page, p.Offset, p.After = find(cursorNames), find(pageNames), find(offsetNames), find(afterNames)
-	for _, q := range params {
-		if q.In == operation.InQuery && q.Arg != "" {
-			p.args[q.Name] = q.Arg
-		}
-	}
-	if p.Cursor == "" && p.Page == "" && p.Offset == "" && p.After == "" {
+	if !some && p.Cursor == "" && p.Page == "" && p.Offset == "" && p.After == "" {
 		return nil
 	}
 	return p
@@ -79,7 +105,7 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	if body.Kind() != jsonscan.Object {
 		return dst
 	}
-	n := noted{more: unknown}
+	n := noted{more: unknown, named: p.named}
 	n.read(body, 0)
 	if n.link != "" {
 		if out := p.appendLink(dst, n.link, args); len(out) > len(dst) {
@@ -88,6 +114,9 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	}
 	if n.more == no {
 		return dst
+	}
+	if n.arg != "" && string(n.value.Raw()) != string(args.Get(n.arg).Raw()) {
+		return appendArg(dst, n.arg, n.value.Raw())
 	}
 	if p.Cursor != "" && n.cursor.Exists() && string(n.cursor.Raw()) != string(args.Get(p.Cursor).Raw()) {
 		return appendArg(dst, p.Cursor, n.cursor.Raw())
@@ -116,6 +145,20 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	return dst
 }
 
+// Unfollowed is the next page of a Link header that no argument of the tool asks for: an
+// agent shall not take the first page for all there is. Of an answer of which settings take
+// something out it is not shown in another place.
+func (a *Plan) Unfollowed(link []byte) []byte {
+	if a.Redact || len(link) == 0 {
+		return nil
+	}
+	next := nextLink(link)
+	if a.Paging != nil && len(a.Paging.appendLink(nil, next, jsonscan.Value{})) > 0 {
+		return nil
+	}
+	return []byte(next)
+}
+
 func appendArg(dst []byte, name string, value []byte) []byte {
 	if len(value) > maxCursor {
 		return dst
@@ -125,36 +168,34 @@ func appendArg(dst []byte, name string, value []byte) []byte {
 }
 
 // appendLink appends the arguments that a URL of the next page has and this call
-// did not.
+// did not: those that say where a page begins, or the only one there is. Others are
+// defaults that the API spells out.
 func (p *Paging) appendLink(dst []byte, link string, args jsonscan.Value) []byte {
 	u, err := url.Parse(link)
 	if err != nil {
 		return dst
 	}
-	mark, count := len(dst), 0
 	query := u.Query()
-	names := make([]string, 0, len(query))
-	for name := range query {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(query)) {
 		arg, ok := p.args[name]
 		if !ok || len(query[name]) != 1 {
 			continue
 		}
-		value := query[name][0]
-		given := args.Get(arg)
-		if given.EqualText(value) || string(given.Raw()) == value {
-			continue
+		if given := args.Get(arg); !given.EqualText(query[name][0]) && string(given.Raw()) != query[name][0] {
+			changed = append(changed, name)
 		}
-		if paging := arg == p.Cursor || arg == p.Page || arg == p.Offset || arg == p.After; !paging {
-			continue // a default that the API spells out
-		}
-		if count++; count > maxPageArgs || len(value) > maxCursor {
+	}
+	if len(changed) != 1 || holds(changed[0], sizeWords) {
+		changed = slices.DeleteFunc(changed, func(name string) bool { return !p.begins(p.args[name]) && !pages(name) })
+	}
+	mark := len(dst)
+	for i, name := range changed {
+		arg, value := p.args[name], query[name][0]
+		if i == maxPageArgs || len(value) > maxCursor {
 			return dst[:mark]
 		}
-		if len(dst) > mark {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		raw := jsonscan.AppendStringOf(nil, value)
@@ -164,6 +205,11 @@ func (p *Paging) appendLink(dst []byte, link string, args jsonscan.Value) []byte
 		dst = appendArg(dst, arg, raw)
 	}
 	return dst
+}
+
+// begins tells that an argument is known to say where a page begins.
+func (p *Paging) begins(arg string) bool {
+	return arg == p.Cursor || arg == p.Page || arg == p.Offset || arg == p.After
 }
 
 func isDigits(s string) bool {
@@ -212,6 +258,9 @@ const (
 
 // noted is what an answer says of its page.
 type noted struct {
+	named              map[string]string // arguments of the tool by folded names
+	arg                string            // the argument that a member called next_ARGUMENT is for,
+	value              jsonscan.Value    // and its value
 	link               string
 	cursor             jsonscan.Value
 	more               answered
@@ -263,15 +312,19 @@ func (n *noted) read(v jsonscan.Value, depth int) {
 }
 
 func (n *noted) scalar(name string, m jsonscan.Value) {
+	if of, is := strings.CutPrefix(name, "next"); is && n.named[of] != "" && n.plain(m) {
+		n.arg, n.value = n.named[of], m
+		return
+	}
 	switch name {
 	case "next", "nexturl", "nextpageurl", "nextpageuri", "odata.nextlink", "nextlink", "nextpage":
 		if m.Kind() == jsonscan.String {
 			n.setLink(m)
 		}
-	case "nextcursor", "nextpagetoken", "nexttoken", "continuationtoken", "nextmarker", "continue", "cursor", "endcursor", "after", "scrollid":
+	case "nextcursor", "nextpagetoken", "nexttoken", "continuationtoken", "nextmarker", "continue", "cursor", "endcursor", "after", "scrollid", "bookmark":
 		if m.Kind() == jsonscan.String && len(m.Raw()) > 2 || m.Kind() == jsonscan.Number {
 			n.cursor = m
-		} else if m.EqualText("") && name != "cursor" && name != "after" {
+		} else if m.EqualText("") && name != "cursor" && name != "after" && name != "bookmark" {
 			n.more = no
 		}
 	case "hasmore", "hasnextpage", "hasnext", "moreavailable", "incomplete", "istruncated":
@@ -295,6 +348,17 @@ func (n *noted) scalar(name string, m jsonscan.Value) {
 			n.total = max(n.total, t)
 		}
 	}
+}
+
+// plain tells that a value is no address of a page, and not empty.
+func (n *noted) plain(m jsonscan.Value) bool {
+	switch m.Kind() {
+	case jsonscan.Number:
+		return true
+	case jsonscan.String:
+		return len(m.Raw()) > 2 && !strings.ContainsAny(string(m.Raw()), "/?")
+	}
+	return false
 }
 
 // setLink takes a link to the next page: a URL, or a path with a query; anything

@@ -230,7 +230,7 @@ func Compile(s Settings) (*Plan, error) {
 		return likelySchema(c.OutputSchema, a.Program.Tables)
 	})
 	if c.Plan != nil {
-		a.Paging = findPaging(c.Plan.Params())
+		a.Paging = findPaging(c.Plan.Params(), c.Plan.Body())
 	}
 	return a, nil
 }

@@ -86,6 +86,7 @@ func (x *exchange) tellHeaders(r *received) []byte {
 	if tag := x.http.Header(fasthttp.HeaderETag); len(tag) > 0 && x.tool.Binding.IfMatch() {
 		x.tell("ETag", tag)
 	}
+	x.tell("Link rel=next", x.ownPath(x.ready.Answer.Unfollowed(x.http.Header(fasthttp.HeaderLink))))
 	if d := x.http.Header(fasthttp.HeaderContentDisposition); bytes.Contains(d, []byte("filename")) {
 		x.tell("Content-Disposition", d)
 	}
@@ -99,14 +100,11 @@ func shownAnyway(name string) bool {
 
 // ownPath is an address of the origin that was asked, without that origin.
 func (x *exchange) ownPath(location []byte) []byte {
+	if !bytes.HasPrefix(location, []byte("http")) {
+		return location
+	}
 	u := x.http.Request.URI()
-	rest, ok := bytes.CutPrefix(location, u.Scheme())
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, []byte("://"))
-	}
-	if ok {
-		rest, ok = bytes.CutPrefix(rest, u.Host())
-	}
+	rest, ok := bytes.CutPrefix(location, slices.Concat(u.Scheme(), []byte("://"), u.Host()))
 	if ok && len(rest) > 0 && rest[0] == '/' {
 		return rest
 	}

@@ -114,6 +114,7 @@ func TestHeaders(t *testing.T) {
 	f("", 201, `{"self_url":"/jobs/7"}`, "Location", "/jobs/7") // it is in the answer
 	f("", 200, `{"id":7}`, "Location", "/jobs/7", "X-Request-Id", "a", "ETag", `"e"`)
 	f("[headers: X-Total-Count: 319]", 200, `[{"id":7}]`, "X-Total-Count", "319")
+	f("[headers: Link rel=next: /pets?after=7]", 200, `[{"id":7}]`, "Link", "<"+w.up.URL+`/pets?after=7>; rel="next"`)
 	f("[headers: X-Next-Cursor: abc]", 200, `[{"id":7}]`, "X-Next-Cursor", "abc")
 	// A stranger's bytes: what nobody sees, the end of the line, and what is too long.
 	f("[headers: X-Total-Count: 3 ]", 200, `[]`, "X-Total-Count", "3\u200b\u202e]")

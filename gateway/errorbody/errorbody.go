@@ -3,6 +3,7 @@ package errorbody
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/page"
@@ -37,9 +38,13 @@ func Append(dst, contentType, body []byte) []byte {
 		}
 		m := messages{dst: dst, mark: len(dst)}
 		m.collect(v, 0)
-		short := jsonscan.AppendMinified(nil, v.Raw())
-		if len(short) > Max {
-			short = appendTraceless(nil, jsonscan.Trusted(short), 0)
+		whole := jsonscan.AppendMinified(nil, v.Raw())
+		short := whole
+		if len(whole) > Max {
+			short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInError, 0)
+		}
+		if len(short) > maxErrorItems { // shorter texts of more items
+			short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInErrors, 0)
 		}
 		it, list := errorItems(short)
 		if len(m.dst) > m.mark && (len(short) > Max && !list || m.covers(short)) {
@@ -61,10 +66,30 @@ func Append(dst, contentType, body []byte) []byte {
 	case media.HTML:
 		mark := len(dst)
 		return media.Clip(media.AppendHTMLText(dst, body), mark, Max)
-	case media.Text, media.XML, media.Stream:
+	case media.Text:
+		return appendEnds(dst, bytes.TrimSpace(body))
+	case media.XML, media.Stream:
 		return media.AppendClipped(dst, bytes.TrimSpace(body), Max)
 	}
 	return dst
+}
+
+// appendEnds appends a text, of one that is too long its beginning and its end: what a trace
+// is of stands at one of them.
+func appendEnds(dst, text []byte) []byte {
+	if len(text) <= Max {
+		return media.AppendClipped(dst, text, Max)
+	}
+	end := text[len(text)-Max/2:]
+	if i := bytes.IndexByte(end, '\n'); i >= 0 && i < len(end)-1 { // whole lines
+		end = end[i+1:]
+	} else {
+		for len(end) > 0 && !utf8.RuneStart(end[0]) {
+			end = end[1:]
+		}
+	}
+	dst = append(media.AppendClipped(dst, text, Max/2), '\n')
+	return append(dst, end...)
 }
 
 // errorItems finds the items of the body of an error: those of the list that is most of
@@ -95,6 +120,9 @@ func appendErrorItems(dst []byte, it page.Items) []byte {
 		return true
 	})
 	if len(picked) == 0 {
+		if inner, is := errorItems(firstItem(it)); is { // {"details":[{"violations":[…]}]}
+			return appendErrorItems(dst, inner)
+		}
 		return media.AppendClipped(dst, it.Doc, Max)
 	}
 	dst = it.Wrap(dst, picked, around)
@@ -105,6 +133,19 @@ func appendErrorItems(dst []byte, it page.Items) []byte {
 	dst = strconv.AppendInt(dst, int64(len(picked)), 10)
 	dst = append(strconv.AppendInt(append(dst, " of "...), int64(total), 10), ']')
 	return dst
+}
+
+// firstItem is the first of the items of a list.
+func firstItem(it page.Items) []byte {
+	var item []byte
+	it.Each(func(at jsonscan.Span) bool {
+		item = it.Doc[at.From:at.To]
+		return false
+	})
+	if it.Members {
+		return nil
+	}
+	return item
 }
 
 // messages collects the texts of an error, each once.
@@ -171,5 +212,6 @@ func (m *messages) add(v jsonscan.Value) {
 // repeating it would only cost tokens.
 func (m *messages) covers(body []byte) bool {
 	const syntax = 24 // {"message":"…"} and a little more
-	return len(body) <= len(m.dst)-m.mark+syntax
+	said := len(m.dst) - m.mark
+	return said <= Max && len(body) <= said+syntax
 }

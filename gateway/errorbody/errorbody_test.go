@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
 )
@@ -46,26 +47,64 @@ func TestAppendErrorBody(t *testing.T) {
 	f("application/json", `{"code":7,"input":"`+long+`","frames":[`+strings.Repeat(`{"line":1},`, 100)+`0]}`, `{"code":7,"input":"`+long[:maxTextInError]+` […]"}`)
 	for n, kept := range map[int]bool{maxTraceID: true, maxTraceID + 1: false} {
 		in := `{"trace":"` + long[:n-2] + `"}`
-		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), maxTextInError, 0)); (got == in) != kept {
 			t.Errorf("a trace of %d bytes: %s", n, got)
 		}
 	}
 	for n, kept := range map[int]bool{maxTextInError: true, maxTextInError + 1: false} {
 		in := `["` + long[:n] + `"]`
-		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), maxTextInError, 0)); (got == in) != kept {
 			t.Errorf("a text of %d bytes: %s", n, got)
 		}
 	}
 	for n, kept := range map[int]bool{maxTraceDepth: false, maxTraceDepth + 1: true} { // the object is one deeper
 		in := strings.Repeat("[", n) + `{"trace":"` + long + `"}` + strings.Repeat("]", n)
-		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), 0)); (got == in) != kept {
+		if got := string(appendTraceless(nil, jsonscan.Trusted([]byte(in)), maxTextInError, 0)); (got == in) != kept {
 			t.Errorf("a trace in %d lists: %.80s", n, got)
 		}
 	}
 	for n, cut := range map[int]bool{Max: false, Max + 1: true} {
 		got := string(Append(nil, []byte("text/plain"), []byte(long[:n])))
-		if strings.HasSuffix(got, "[…]") != cut {
+		if strings.Contains(got, "[…]") != cut {
 			t.Fatalf("%d bytes: cut %v, want %v", n, !cut, cut)
+		}
+	}
+}
+
+// TestLongErrorBodies: of a body that is far too long comes which fields are wrong, and what
+// the end of a trace says.
+func TestLongErrorBodies(t *testing.T) {
+	many := func(n int, item string) string {
+		var all []string
+		for i := range n {
+			all = append(all, strings.ReplaceAll(item, "N", fmt.Sprint(i)))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	long := strings.Repeat("x", 12000)
+	for what, c := range map[string]struct {
+		contentType, body string
+		want              []string
+	}{
+		"long messages":     {"application/json", `{"message":"Validation failed","errors":` + many(80, `{"field":"items[N]","message":"sku N `+long+`"}`) + `}`, []string{"Validation failed\n", `"items[0]"`, `"items[40]"`, " of 80]"}},
+		"a list in an item": {"application/json", `{"error":{"message":"bad","details":[{"@type":"t","fieldViolations":` + many(4000, `{"field":"fN","description":"`+long[:200]+`"}`) + `}]}}`, []string{"bad\n", `"f0"`, `"f40"`, " of 4000]"}},
+		"a trace":           {"text/plain", "Traceback:\n" + strings.Repeat("  at line 1\n", 1000) + "ValueError: order 7 has no lines\n", []string{"Traceback:", "[…]\n", "\nValueError: order 7 has no lines"}},
+		"one line":          {"text/plain", strings.Repeat("ü", 3000) + "end", []string{"[…]\nü", "üend"}},
+	} {
+		got := string(Append(nil, []byte(c.contentType), []byte(c.body)))
+		for _, w := range c.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: no %q in %.300q … %q", what, w, got, got[max(0, len(got)-100):])
+			}
+		}
+		if len(got) > Max+maxErrorItems+100 || !utf8.ValidString(got) {
+			t.Errorf("%s: %d bytes", what, len(got))
+		}
+	}
+	for n, cut := range map[int]bool{maxTextInErrors: false, maxTextInErrors + 1: true} {
+		body := many(100, `{"f":"`+long[:n]+`"}`)
+		if got := string(Append(nil, []byte("application/json"), []byte(body))); strings.Contains(got, "[…]") != cut {
+			t.Errorf("texts of %d bytes: %.200s", n, got)
 		}
 	}
 }

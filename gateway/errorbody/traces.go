@@ -10,6 +10,8 @@ import (
 const (
 	// maxTextInError is the room for one text inside a body that is too long.
 	maxTextInError = 500
+	// maxTextInErrors is the same where the items of the body have no room so.
+	maxTextInErrors = 120
 	// maxTraceID: what is not longer under the name of a trace is its id.
 	maxTraceID = 200
 	// maxTraceDepth: objects inside each other that are searched for traces.
@@ -22,24 +24,24 @@ var traceNames = [...]string{"trace", "stack", "traceback", "backtrace", "frames
 
 // appendTraceless appends a document without its traces and with its long texts cut: what
 // stands beside them, such as which field is wrong, is what an agent needs.
-func appendTraceless(dst []byte, v jsonscan.Value, depth int) []byte {
+func appendTraceless(dst []byte, v jsonscan.Value, most, depth int) []byte {
 	if depth > maxTraceDepth {
 		return append(dst, v.Raw()...)
 	}
 	mark := len(dst)
 	switch v.Kind() {
 	case jsonscan.String:
-		if len(v.Raw())-2 <= maxTextInError { // its quotes
+		if len(v.Raw())-2 <= most { // its quotes
 			break
 		}
-		return jsonscan.AppendString(dst, media.AppendClipped(nil, v.AppendText(nil), maxTextInError))
+		return jsonscan.AppendString(dst, media.AppendClipped(nil, v.AppendText(nil), most))
 	case jsonscan.Array:
 		dst = append(dst, '[')
 		for it := v.Elements(); it.Next(); {
 			if len(dst) > mark+1 {
 				dst = append(dst, ',')
 			}
-			dst = appendTraceless(dst, it.Value(), depth+1)
+			dst = appendTraceless(dst, it.Value(), most, depth+1)
 		}
 		return append(dst, ']')
 	case jsonscan.Object:
@@ -52,7 +54,7 @@ func appendTraceless(dst []byte, v jsonscan.Value, depth int) []byte {
 				dst = append(dst, ',')
 			}
 			dst = append(append(append(append(dst, '"'), it.Key()...), '"'), ':')
-			dst = appendTraceless(dst, it.Value(), depth+1)
+			dst = appendTraceless(dst, it.Value(), most, depth+1)
 		}
 		return append(dst, '}')
 	}

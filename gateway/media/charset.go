@@ -22,7 +22,7 @@ const maxContentType = 1024
 // UTF8 returns a text as UTF-8 whose Content-Type names another character encoding, by
 // the names of the WHATWG Encoding Standard: body itself, or what it
 // writes into buffer. Without such a name the text says it: a byte order mark of UTF-16 or UTF-32, zeros in JSON (RFC 4627 §3), the
-// declaration of an XML document (RFC 7303 §3), and plain text or JSON with bytes of which none is UTF-8 is windows-1252, as for browsers. An
+// declaration of an XML document (RFC 7303 §3), a `meta` of a web page, and plain text, JSON or a page with bytes of which none is UTF-8 is windows-1252, as for browsers. An
 // encoding that is not known, and bytes that cannot be decoded, leave
 // body as it is. Text grows to three times its size at most; one over most bytes fails with
 // [problem.UpstreamMalformed].
@@ -124,7 +124,13 @@ func told(contentType, body []byte) (label string, text []byte) {
 		if m := declaration.FindSubmatch(body[:min(len(body), maxDeclaration)]); m != nil && !bytes.HasPrefix(bytes.ToLower(m[1]), []byte("utf-16")) {
 			return string(m[1]), body // one that can be read is not in UTF-16
 		}
-	case (kind == Text || kind == JSON) && !utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 && !hasUTF8(body):
+	case kind == HTML && metaCharset.Match(body[:min(len(body), maxPrescan)]):
+		label := string(metaCharset.FindSubmatch(body[:min(len(body), maxPrescan)])[1])
+		if strings.HasPrefix(strings.ToLower(label), "utf-16") {
+			label = "utf-8" // as the standard says: it can be read
+		}
+		return label, body
+	case (kind == Text || kind == JSON || kind == HTML) && !utf8.Valid(body) && bytes.IndexByte(body, 0) < 0 && !hasUTF8(body):
 		return "windows-1252", body
 	}
 	return "", body
@@ -164,6 +170,11 @@ func hasUTF8(text []byte) bool {
 const maxDeclaration = 256
 
 var declaration = regexp.MustCompile(`^<\?xml\s[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']`)
+
+// maxPrescan is how far a web page is searched for the encoding that it names, as browsers do.
+const maxPrescan = 1024
+
+var metaCharset = regexp.MustCompile(`(?i)<meta\s[^>]*?charset\s*=\s*["']?([a-z][a-z0-9._:-]*)`)
 
 // charsetIsUTF8 reports the usual parameters, without parsing them.
 func charsetIsUTF8(params []byte) bool {

@@ -44,10 +44,16 @@ func TestUntoldCharset(t *testing.T) {
 		{"text/xml; charset=utf-8", `<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`, `<?xml version="1.0" encoding="ISO-8859-1"?><a>café</a>`},
 		{"text/xml", `<?xml version="1.0" encoding="utf-16"?><a>b</a>`, `<?xml version="1.0" encoding="utf-16"?><a>b</a>`},
 		{"text/xml", `<?xml version="1.0"` + long + `encoding="ISO-8859-1"?><a>caf` + "\xe9</a>", `<?xml version="1.0"` + long + `encoding="ISO-8859-1"?><a>caf` + "\xe9</a>"},
+		{"text/html", `<html><head><META http-equiv=x content="text/html; charset=windows-1251"><p>` + "\xcf", `<html><head><META http-equiv=x content="text/html; charset=windows-1251"><p>П`},
+		{"text/html; charset=utf-8", `<meta charset='windows-1251'>П`, `<meta charset='windows-1251'>П`},
+		{"text/html", `<meta charset="utf-16">П`, `<meta charset="utf-16">П`},
+		{"text/html", "<p>caf\xe9", "<p>café"},
+		{"text/html", strings.Repeat(" ", maxPrescan-18) + "<meta charset=sjis>\x82\xb1", strings.Repeat(" ", maxPrescan-18) + "<meta charset=sjis>こ"},
+		{"text/html", strings.Repeat(" ", maxPrescan) + "<meta charset=sjis>\x82\xb1", strings.Repeat(" ", maxPrescan) + "<meta charset=sjis>‚±"},
 		{"text/xml", `<a encoding="ISO-8859-1">caf` + "\xe9</a>", `<a encoding="ISO-8859-1">caf` + "\xe9</a>"},
 	} {
 		var buffer []byte
-		out, err := UTF8(&buffer, []byte(c.contentType), []byte(c.body), 1<<10)
+		out, err := UTF8(&buffer, []byte(c.contentType), []byte(c.body), 1<<11)
 		if err != nil || string(out) != c.want {
 			t.Errorf("%s %q: %q, %v; want %q", c.contentType, c.body, out, err, c.want)
 		}

@@ -33,6 +33,12 @@ var mutationsBase31b []byte
 //go:embed testdata/mutations/table31b.json
 var mutationsTable31b []byte
 
+//go:embed testdata/mutations/base32.json
+var mutationsBase32 []byte
+
+//go:embed testdata/mutations/table32.json
+var mutationsTable32 []byte
+
 // mutation is a change of the base document with what it means to an agent by
 // OpenAPI's rules: what is sent may be accepted more widely, what is answered may be
 // promised more narrowly.
@@ -130,7 +136,7 @@ func TestMutations(t *testing.T) {
 		name        string
 		base, table []byte
 		least       int
-	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}} {
+	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}, {"3.2", mutationsBase32, mutationsTable32, 47}} {
 		t.Run(set.name, func(t *testing.T) {
 			var table []mutation
 			if err := json.Unmarshal(set.table, &table); err != nil {

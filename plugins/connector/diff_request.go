@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sluicegate/sluice/plugins/operation"
@@ -174,10 +175,24 @@ func (d *differ) narrower(at string, o, n *operation.Schema, depth int) {
 	if o.Items != nil || n.Items != nil {
 		d.narrower(at+"/items", o.Items, n.Items, depth+1)
 	}
+	for i := range max(len(o.Prefix), len(n.Prefix)) {
+		if o.MaxLen != nil && i >= *o.MaxLen {
+			break // there was no such item
+		}
+		d.narrower(pointerTo(at, strconv.Itoa(i)), placeOf(o, i), placeOf(n, i), depth+1)
+	}
 	if o.Additional != nil || n.Additional != nil {
 		d.narrower(at+"/additionalProperties", o.Additional, n.Additional, depth+1)
 	}
 	d.branches(at, o, n, depth)
+}
+
+// placeOf is the schema of one item of a list by its place.
+func placeOf(s *operation.Schema, i int) *operation.Schema {
+	if i < len(s.Prefix) {
+		return s.Prefix[i]
+	}
+	return s.Items
 }
 
 // rare compares what few schemas say.

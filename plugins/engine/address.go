@@ -1,6 +1,9 @@
 package engine
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // maxSegments: segments of a path in which APIs have their version. Behind them a
 // "v2" is rather the name of something.
@@ -137,4 +140,77 @@ func version(s []byte, api bool) bool {
 		i++
 	}
 	return i > from && i <= from+2 && len(s) <= 8 && (i == len(s) || s[i] == '.' || s[i] >= 'a' && s[i] <= 'z')
+}
+
+// askedBytes: bytes of a word that is looked for among askedWords.
+const askedBytes = 16
+
+// askedWords are words of names whose addresses people open, send on, fetch a file from or
+// have set themselves, by their first letters; docs/response-programs.md §1 lists them.
+var askedWords = func() map[string]struct{} {
+	m := map[string]struct{}{}
+	for w := range strings.FieldsSeq(AskedWords) {
+		m[w] = struct{}{}
+	}
+	return m
+}()
+
+// AskedWords are the words that [Asked] looks for, with white space between.
+const AskedWords = `
+	accept acs activate activation answer approval approve artifact artifacts artwork attachment audience audio authorization
+	badge banner barcode base booking browser
+	calendar callback cancellation canonical captions checkout clone conference confirm confirmation console content cover csv
+	dash dashboard data decline destination details dial dialin docs document documentation download dsn
+	embed endpoint epub esign export external
+	failover fallback faq feed file files final form forum
+	gif guide
+	hangout hangup health help hls homepage hook hosted html
+	ical identifier image ingest install installer invitation invite invoice iss issuer
+	join jpeg jpg json jwks
+	label license location log login logo logout logs long
+	m3u8 manifest manual media meet meeting metadata mp3 mp4 mpd
+	namespace notification
+	oauth ogg openapi original
+	pay payment pdf permalink permanent photo picture play playback player png policy poll polling portal poster presigned preview privacy proof public put
+	qr qrcode
+	raw receipt recording recordings recovery redirect register registration registry report reschedule reset restore result results return ring room rss rtmp runbook
+	saml screenshot session setup share shared short sign signature signed signin signing signon signup slo source srt sso start status stream subtitles success support svg system
+	tarball target terms thumb thumbnail thumbnails thumbs token tracking transcript tutorial
+	ui unsubscribe upload userinfo
+	verification verify video vtt
+	watch wav web webhook webm webpage website webui whep whip wiki
+	xlsx xml
+	zip zipball zpl
+`
+
+// Asked tells whether a name has a word that says that its address is what people ask for:
+// recording_url, answerUrl. Words end at what is no letter or digit and in front of
+// capitals: PDFUrl has two.
+func Asked[T string | []byte](name T) bool {
+	var memory [askedBytes]byte
+	word, size := memory[:0], 0 // of the word, and how long it is
+	ends := func() bool {
+		_, ok := askedWords[string(word)]
+		ok = ok && size <= askedBytes
+		word, size = memory[:0], 0
+		return ok
+	}
+	capital := false // the one before
+	for i := range len(name) {
+		c := name[i]
+		upper, lower := c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 0x80
+		small := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
+		if (!upper && !lower || upper && (!capital || small)) && ends() {
+			return true
+		}
+		if capital = upper; upper {
+			c |= 0x20
+		}
+		if upper || lower {
+			if size++; size <= askedBytes {
+				word = append(word, c)
+			}
+		}
+	}
+	return ends()
 }

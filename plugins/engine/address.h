@@ -114,6 +114,70 @@ NOINLINE int address_name(const u8 *name, u32 n) {
   return 0;
 }
 
+enum { MAX_ASKED = 16 };
+
+// Words of names whose addresses people ask for, by their first letters, as in address.go.
+static const char *const asked_words[26] = {
+  ['a' - 'a'] = "accept acs activate activation answer approval approve artifact artifacts artwork attachment audience audio authorization",
+  ['b' - 'a'] = "badge banner barcode base booking browser",
+  ['c' - 'a'] = "calendar callback cancellation canonical captions checkout clone conference confirm confirmation console content cover csv",
+  ['d' - 'a'] = "dash dashboard data decline destination details dial dialin docs document documentation download dsn",
+  ['e' - 'a'] = "embed endpoint epub esign export external",
+  ['f' - 'a'] = "failover fallback faq feed file files final form forum",
+  ['g' - 'a'] = "gif guide",
+  ['h' - 'a'] = "hangout hangup health help hls homepage hook hosted html",
+  ['i' - 'a'] = "ical identifier image ingest install installer invitation invite invoice iss issuer",
+  ['j' - 'a'] = "join jpeg jpg json jwks",
+  ['l' - 'a'] = "label license location log login logo logout logs long",
+  ['m' - 'a'] = "m3u8 manifest manual media meet meeting metadata mp3 mp4 mpd",
+  ['n' - 'a'] = "namespace notification",
+  ['o' - 'a'] = "oauth ogg openapi original",
+  ['p' - 'a'] = "pay payment pdf permalink permanent photo picture play playback player png policy poll polling portal poster presigned preview privacy proof public put",
+  ['q' - 'a'] = "qr qrcode",
+  ['r' - 'a'] = "raw receipt recording recordings recovery redirect register registration registry report reschedule reset restore result results return ring room rss rtmp runbook",
+  ['s' - 'a'] = "saml screenshot session setup share shared short sign signature signed signin signing signon signup slo source srt sso start status stream subtitles success support svg system",
+  ['t' - 'a'] = "tarball target terms thumb thumbnail thumbnails thumbs token tracking transcript tutorial",
+  ['u' - 'a'] = "ui unsubscribe upload userinfo",
+  ['v' - 'a'] = "verification verify video vtt",
+  ['w' - 'a'] = "watch wav web webhook webm webpage website webui whep whip wiki",
+  ['x' - 'a'] = "xlsx xml",
+  ['z' - 'a'] = "zip zipball zpl",
+};
+
+static int asked_word(const u8 *word, u32 n) {
+  if (!n || n > MAX_ASKED || (u8)(word[0] - 'a') >= 26) return 0;
+  for (const char *w = asked_words[word[0] - 'a']; w && *w;) {
+    u32 k = 0;
+    while (k < n && (u8)w[k] == word[k]) k++;
+    if (k == n && (!w[k] || w[k] == ' ')) return 1;
+    while (*w && *w != ' ') w++;
+    if (*w) w++;
+  }
+  return 0;
+}
+
+// asked_name tells whether a name has a word that says that its address is what people ask for.
+NOINLINE int asked_name(const u8 *name, u32 n) {
+  u8 word[MAX_ASKED];
+  u32 size = 0;
+  int capital = 0;
+  for (u32 i = 0; i < n; i++) {
+    u8 c = name[i];
+    int upper = (u8)(c - 'A') < 26, lower = (u8)(c - 'a') < 26 || (u8)(c - '0') < 10 || c >= 0x80;
+    int small = i + 1 < n && (u8)(name[i + 1] - 'a') < 26;
+    if ((!upper && !lower) || (upper && (!capital || small))) {
+      if (asked_word(word, size)) return 1;
+      size = 0;
+    }
+    if ((capital = upper)) c |= 0x20;
+    if (upper || lower) {
+      if (size < MAX_ASKED) word[size] = c;
+      size++;
+    }
+  }
+  return asked_word(word, size);
+}
+
 // for_programs tells whether the URL from s to e, which is_url accepted, is one that
 // programs follow and people do not open.
 NOINLINE int for_programs(const u8 *s, const u8 *e) {

@@ -153,6 +153,12 @@ func (m *merger) members(n, a, b *Node) {
 	case a.Rules&b.Rules&DropURL != 0 && (a.Rules^b.Rules)&OnlyNamed != 0:
 		m.refuse("only one of the two looks at names of addresses")
 	}
+	switch asked := a.keepsAsked() || b.keepsAsked(); {
+	case !asked:
+		n.Rules &^= KeepAsked // as above
+	case a.Rules&b.Rules&DropURL != 0 && (a.Rules^b.Rules)&KeepAsked != 0:
+		m.refuse("only one of the two keeps addresses that people ask for")
+	}
 	n.DropRest = a.DropRest || b.DropRest
 	if !n.DropRest {
 		n.Rest = m.node(a.Rest, b.Rest)
@@ -225,6 +231,9 @@ func (n *Node) keepsPages() bool { return n.Rules&(DropURL|KeepPages) == DropURL
 
 // onlyNamed reports whether a node does so only under names that say what they are.
 func (n *Node) onlyNamed() bool { return n.keepsPages() && n.Rules&OnlyNamed != 0 }
+
+// keepsAsked reports whether of those it keeps the ones that people ask for by name.
+func (n *Node) keepsAsked() bool { return n.onlyNamed() && n.Rules&KeepAsked != 0 }
 
 // noPages reports whether a node drops the address of a page in the field called name.
 func (n *Node) noPages(name string) bool {

@@ -83,7 +83,7 @@ NOINLINE Guess *look_up(i32 node, Guess *g, u32 *escaped) {
     if (f->len & ENTRY_EXEMPT) g->by = 0;
     g->index = (u32)(f - (const Entry *)(tab + n->entries));
   } else if (g->child != DROP) g->ending = x && x->suffixes && drop_suffix(x, name, bytes);
-  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && !address_name(name, bytes)) g->by &= ~(u32)DROP_URL;
+  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && (!address_name(name, bytes) || (g->by & KEEP_ASKED && asked_name(name, bytes)))) g->by &= ~(u32)DROP_URL;
   p = gap(q + 1);
   return g;
 }

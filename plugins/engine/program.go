@@ -52,6 +52,11 @@ const (
 	// means nothing.
 	OnlyNamed Rules = 1 << 6
 
+	// KeepAsked narrows DropURL further, where OnlyNamed does, to members whose names have no
+	// word that says that people ask for their addresses ([Asked]). Without OnlyNamed it
+	// means nothing.
+	KeepAsked Rules = 1 << 7
+
 	// KeyLinks leaves out hypermedia by name: "_links", "*_url". Only members that
 	// no field names are concerned. It is shorthand: Compile writes a dropped
 	// field and a suffix.
@@ -60,7 +65,7 @@ const (
 
 const (
 	dropBits = DropNull | DropEmpty | DropURL | DropFalse
-	ruleBits = dropBits | KeepLone | KeepPages | OnlyNamed
+	ruleBits = dropBits | KeepLone | KeepPages | OnlyNamed | KeepAsked
 )
 
 // Program says what to keep of an answer.

@@ -214,7 +214,7 @@ func (r *run) object(node int) bool {
 		} else if child != childDrop && x.suffixes > 0 && r.t.dropSuffix(&x, name) {
 			child, byName = childDrop, true
 		}
-		if rules&(KeepPages|OnlyNamed) == KeepPages|OnlyNamed && !addressName(name) {
+		if rules&(KeepPages|OnlyNamed) == KeepPages|OnlyNamed && (!addressName(name) || rules&KeepAsked != 0 && Asked(name)) {
 			rules &^= DropURL
 		}
 		address := byName && n.rules&KeepLone != 0 && first && r.dropped(DropURL)

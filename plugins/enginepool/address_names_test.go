@@ -11,14 +11,6 @@ import (
 // TestAddressNames drops the address of an API under a name that says that it is one, and
 // under no other, in both implementations.
 func TestAddressNames(t *testing.T) {
-	h := newPool(t, Options{})
-	root := &engine.Node{Rules: engine.DropURL | engine.KeepPages | engine.OnlyNamed}
-	root.Rest = root
-	program := &engine.Program{Root: root}
-	table, err := engine.Compile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := map[string]bool{
 		"zone": false, "": false, "ur": false, "l": false, "urlx": false, "id": false, "paren": false, "revious": false, "urlé": false, `ur\u006d`: false, "dıref": true,
 		`ur\u006c`: true, `\u0040id`: true, "URL": true, "HtmlUrl": true, "sELF": true, "a-very-long-name-of-more-than-one-word_href": true,
@@ -27,6 +19,40 @@ func TestAddressNames(t *testing.T) {
 	}
 	for w := range strings.FieldsSeq("url urls uri uris iri href hrefs link links self ref @id first last prev previous parent avatar icon") {
 		names[w], names["x"+strings.ToUpper(w)] = true, true
+	}
+	namesDropped(t, engine.OnlyNamed, names)
+}
+
+// TestAskedNames keeps the address of an API under a name with a word that says that people
+// ask for it, and under no other, in both implementations.
+func TestAskedNames(t *testing.T) {
+	names := map[string]bool{
+		"url": true, "item_url": true, "reports_url": true, "xlog_url": true, "logx_url": true, "LOgUrl": true, "2fa_url": true, "éa_url": true,
+		"recording_url": false, "answerUrl": false, "PDFUrl": false, "invoicePDFUrl": false, "log.href": false, "a:log:url": false, `l\u006fg_url`: false, "Content@odata.mediaReadLink": false,
+		"é log url": false, "élog_url": true, "a_waytoolongawordforthis_url": true, "mp4Url": false, "mp_4_url": true,
+	}
+	count := 0
+	for w := range strings.FieldsSeq(engine.AskedWords) {
+		count++
+		names["x_"+w+"_url"], names[w+"Url"], names["my"+strings.ToUpper(w[:1])+w[1:]+"URL"] = false, false, false
+		names[w+"s0_url"], names["x"+w+"_url"], names[w[:len(w)-1]+"0_url"] = true, true, true
+	}
+	if count < 200 {
+		t.Errorf("%d words", count)
+	}
+	namesDropped(t, engine.OnlyNamed|engine.KeepAsked, names)
+}
+
+// namesDropped tells under which names the address of an API is left out.
+func namesDropped(t *testing.T, more engine.Rules, names map[string]bool) {
+	t.Helper()
+	h := newPool(t, Options{})
+	root := &engine.Node{Rules: engine.DropURL | engine.KeepPages | more}
+	root.Rest = root
+	program := &engine.Program{Root: root}
+	table, err := engine.Compile(program)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for name, dropped := range names {
 		in := fmt.Sprintf(`{"%s":"https://api.x/1"}`, name)

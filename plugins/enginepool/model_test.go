@@ -6,8 +6,10 @@ import (
 	"math/big"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -138,7 +140,7 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 				} else {
 					child = n.Rest
 				}
-				if rules&(engine.KeepPages|engine.OnlyNamed) == engine.KeepPages|engine.OnlyNamed && (len(name) > engine.MaxName || !addressName.MatchString(name)) {
+				if rules&(engine.KeepPages|engine.OnlyNamed) == engine.KeepPages|engine.OnlyNamed && (len(name) > engine.MaxName || !addressName.MatchString(name) || rules&engine.KeepAsked != 0 && asked(name)) {
 					rules &^= engine.DropURL
 				}
 				if !exempt && m.dropped(v, rules) {
@@ -234,9 +236,23 @@ func (m *model) dropped(t *tree, r engine.Rules) bool {
 	return false
 }
 
+// asked is what docs/response-programs.md says of names with words that people ask for.
+func asked(name string) bool {
+	ascii := func(c rune) bool { return c < 0x80 }
+	name = acronym.ReplaceAllString(camel.ReplaceAllString(name, "$1 $2"), "$1 $2")
+	for _, word := range strings.FieldsFunc(name, func(c rune) bool { return ascii(c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		if !strings.ContainsFunc(word, func(c rune) bool { return !ascii(c) }) && slices.Contains(strings.Fields(engine.AskedWords), strings.ToLower(word)) {
+			return true
+		}
+	}
+	return false
+}
+
 // What docs/response-programs.md says of addresses that programs follow, as patterns.
 var (
 	addressName = regexp.MustCompile(`(?s)([Uu][Rr][LlIi][Ss]?|[Ii][Rr][Ii]|[Hh][Rr][Ee][Ff][Ss]?|[Ll][Ii][Nn][Kk][Ss]?|[Ss][Ee][Ll][Ff]|[Rr][Ee][Ff]|@[Ii][Dd]|[Ff][Ii][Rr][Ss][Tt]|[Ll][Aa][Ss][Tt]|[Pp][Rr][Ee][Vv]([Ii][Oo][Uu][Ss])?|[Pp][Aa][Rr][Ee][Nn][Tt]|[Aa][Vv][Aa][Tt][Aa][Rr]|[Ii][Cc][Oo][Nn])$`)
+	camel       = regexp.MustCompile(`([^A-Z])([A-Z])`)
+	acronym     = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
 	template    = regexp.MustCompile(`^https?://[^/?#]*[/?#]([^{}]*[{}])`)
 	pageHost    = regexp.MustCompile(`^https?://(doc|develop|help|support)`)
 	forPrograms = regexp.MustCompile(`^https?://(([^/?#]*[.:-])?(api([.:-][^/?#]*)?|(avatar|gravatar)[^/?#]*)([/?#]|$)` +

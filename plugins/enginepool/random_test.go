@@ -49,7 +49,7 @@ func randomProgram(seed uint64) *engine.Program {
 		}
 		n.Rest, n.DropRest = pick(), r.IntN(2) == 0
 		if r.IntN(2) == 0 {
-			n.Rules = engine.Rules(r.IntN(128))
+			n.Rules = engine.Rules(r.IntN(256))
 			if r.IntN(3) == 0 {
 				n.Rules |= engine.KeyLinks
 			}

@@ -110,9 +110,9 @@ func (c *compiler) operation(e entry) (*operation.Operation, error) {
 	if media, _ := c.mediaHeader(e, "Accept"); media != "" && (isJSON(mediaType(media)) || !strings.Contains(op.Plan.Accept, "json")) {
 		op.Plan.Accept = media
 	}
-	servers := c.servers(e.at.get("servers"))
+	servers := c.ownServers(e.at.get("servers"))
 	if servers == nil {
-		servers = c.servers(e.item.get("servers"))
+		servers = c.ownServers(e.item.get("servers"))
 	}
 	if servers == nil && c.version == swagger20 {
 		servers = c.swaggerOperationServers(e.at)

@@ -115,7 +115,13 @@ func (r *clientRules) schema(s map[string]any, at string, fail func(string, ...a
 	if d, ok := s["description"].(string); ok && (len(d) > 1024 || d == "") {
 		fail("%s: description of %d bytes", at, len(d))
 	}
+	if d, _ := s["description"].(string); s["type"] == nil && s["anyOf"] == nil && strings.Contains(d, "nested, ") {
+		fail("%s: no type, which its alternatives have", at)
+	}
 	if e, ok := s["enum"].([]any); ok {
+		if d, given := s["default"]; given && !slices.Contains(e, d) {
+			fail("%s: the default %v is not in the enum", at, d)
+		}
 		if len(e) == 0 || len(e) > maxEnumValues {
 			fail("%s: enum of %d values", at, len(e))
 		}

@@ -25,7 +25,7 @@ var (
 	uses = regexp.MustCompile(`^(?:You can )?[Uu]se this (?:API )?(?:endpoint|operation|method|API|call|request|service|resource|route|function)(?: call)? to `)
 	// scopes are for who sets up the credential, who reads them there; limits are classes of
 	// a vendor that tell no number; requested is how a request is written.
-	scopes    = regexp.MustCompile(`(?:^|\b)(?:Required |OAuth |Granular )*[Ss]copes?: ?(?:[a-z][a-z_.-]*:[a-z][a-z_.:-]*[a-z](?:, or |, | or | and |\.? |\.?$))+`)
+	scopes    = regexp.MustCompile(`(?:^|\b)(?:Scoped OAuth requires: ?(?:[a-z][a-z_]*\.[a-z][a-z_]*(?:, or |, | or | and |\.? |\.?$))+|(?:Required |OAuth |Granular )*[Ss]copes?: ?(?:[a-z][a-z_.-]*:[a-z][a-z_.:-]*[a-z](?:, or |, | or | and |\.? |\.?$))+)`)
 	limits    = regexp.MustCompile(`(?:^|\b)Rate [Ll]imit (?:[Ll]abel|[Cc]ategory|[Cc]lass|[Tt]ier): ?[A-Z][a-z-]+ ?[0-9]?(?:\.|$| )`)
 	requested = regexp.MustCompile(` by (?:making|sending|issuing) an? (?:GET|POST|PUT|PATCH|DELETE) request (?:on|to) the URL (?:for|of) (?:the|that|this|a) [a-z ]{1,40}`)
 )
@@ -37,7 +37,7 @@ func bare(text string) string {
 	}
 	for _, r := range [...]*regexp.Regexp{scopes, limits, requested} {
 		if r.MatchString(text) {
-			text = strings.TrimSpace(r.ReplaceAllString(text, ""))
+			text = unpointed(strings.TrimSpace(r.ReplaceAllString(text, ""))) // what led to them may have had no end
 		}
 	}
 	return text

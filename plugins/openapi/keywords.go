@@ -42,6 +42,7 @@ func (c *compiler) foldKeywords(s *schema, v value, branch bool) {
 		case "additionalProperties", "unevaluatedProperties":
 			if m.isFalse() {
 				s.closed = s.closed || !branch && k.is("additionalProperties")
+				s.evaluated = s.evaluated || !branch && k.is("unevaluatedProperties")
 			} else if k.is("additionalProperties") && (m.isTrue() || m.isObject() && m.size() == 0) {
 				s.extra = true
 			} else if m.isObject() && m.size() > 0 && !s.hasAddl {
@@ -403,6 +404,7 @@ func lower(b *bound, m value) {
 // infer finishes a level: exclusive flags that came before their bound, and the
 // type where the author left it to be guessed (rule 14).
 func (c *compiler) infer(s *schema) {
+	s.closed = s.closed || s.evaluated && len(s.alts) == 0 && s.rare == nil && !s.extra && !s.hasAddl
 	if s.xmin != "" && s.min == s.xmin {
 		s.min = ""
 	}

@@ -22,6 +22,7 @@ const (
 	maxExample          = 60   // rule 19
 	maxBranches         = 8    // rule 9
 	maxPublishedDepth   = 6    // rule 7, where it starts
+	maxKinds            = 64   // schemas of alternatives that are searched for types
 )
 
 // publisher writes published input schemas: small, portable JSON Schema without
@@ -155,15 +156,35 @@ func (p *publisher) name(n string) {
 
 // nested stands for what is too deep or contains itself.
 func (p *publisher) nested(s *schema, text string) {
-	if s.types == operation.TypeArray {
-		p.b = append(p.b, `{"type":"array","items":{"type":"object"},`...)
-	} else if len(s.alts) > 0 && s.types == 0 {
-		p.b = append(p.b, `{`...)
-	} else {
-		p.b = append(p.b, `{"type":"object",`...)
+	types := p.kinds(s)
+	p.b = append(p.b, '{')
+	if len(types) > 1 {
+		p.b = append(p.b, `"anyOf":[`...)
 	}
+	for i, t := range types {
+		if i > 0 {
+			p.b = append(p.b, "},{"...)
+		} else if len(types) > 1 {
+			p.b = append(p.b, '{')
+		}
+		if p.b = append(p.b, `"type":"`+typeName(t)+`"`...); t == operation.TypeArray {
+			p.b = append(p.b, `,"items":{"type":"object"}`...)
+		}
+	}
+	if len(types) > 1 {
+		p.b = append(p.b, "}]"...)
+	}
+	p.b = append(p.b, ',')
 	if text == "" {
 		text = cutWords(plain(s.desc.str()), 100)
+	}
+	if !slices.ContainsFunc(types, func(t operation.Type) bool { return t&(operation.TypeObject|operation.TypeArray) != 0 }) {
+		if text != "" {
+			p.b = append(p.b, `"description":`...)
+			p.b = append(jsonscan.AppendStringOf(p.b, text), ',')
+		}
+		p.close()
+		return
 	}
 	word := "any object"
 	if names := p.needed(s); names != "" {
@@ -180,6 +201,34 @@ func (p *publisher) nested(s *schema, text string) {
 	p.b = append(p.b, `"description":`...)
 	p.b = jsonscan.AppendStringOf(p.b, text)
 	p.b = append(p.b, '}')
+}
+
+// kinds are the types that a value may have by its alternatives, where it has none of its own:
+// model APIs refuse a schema without a type. Of what nothing is known it is an object.
+func (p *publisher) kinds(s *schema) []operation.Type {
+	var t operation.Type
+	all := []*schema{s}
+	for i := 0; i < len(all); i++ {
+		at := all[i]
+		t |= at.types
+		if len(at.props) > 0 {
+			t |= operation.TypeObject
+		}
+		for k := range at.alts {
+			for j := range at.alts[k].branches {
+				if b := p.c.normal(&at.alts[k].branches[j]); at.types == 0 && len(all) < maxKinds && !slices.Contains(all, b) {
+					all = append(all, b)
+				}
+			}
+		}
+	}
+	if t&operation.TypeNumber != 0 {
+		t &^= operation.TypeInteger
+	}
+	if t &^= operation.TypeNull; t == 0 {
+		t = operation.TypeObject
+	}
+	return typeList(t)
 }
 
 // needed lists the members that an object must have, for where it is not written

@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -173,6 +174,9 @@ func (p *publisher) defaultValue(s *schema, t operation.Type) {
 	lit := appendLiteral(buf[:0], s.def, s.types)
 	if len(lit) == 0 || len(lit) > maxDefault {
 		return
+	}
+	if s.hasEnum && !slices.ContainsFunc(s.enum, func(e value) bool { return bytes.Equal(appendLiteral(nil, e, s.types), lit) }) {
+		return // giving it would be refused
 	}
 	p.b = append(p.b, `"default":`...)
 	p.b = append(p.b, lit...)

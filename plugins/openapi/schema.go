@@ -30,6 +30,8 @@ type schema struct {
 	items    child
 	prefix   []child
 	alts     []alternatives
+	// evaluated: unevaluatedProperties: false, which closes what has no part that holds only sometimes.
+	evaluated bool
 
 	min, max, xmin, xmax, multiple string // literal numbers
 	minLen, maxLen                 bound

@@ -38,6 +38,21 @@ func (c *compiler) servers(list value) []operation.Server {
 	return out
 }
 
+// ownServers reads the servers of an operation or a path. Where they are relative to a document
+// that came from no URL, calls go to the servers of the document.
+func (c *compiler) ownServers(list value) []operation.Server {
+	at := c.relative
+	c.relative = ""
+	out := c.servers(list)
+	if c.relative != "" && len(out) == 0 && len(c.api.Servers) > 0 {
+		c.warnFor(c.relative, codeServerMissing, list, "write an absolute URL there, or read the specification from its own URL",
+			"the server %s of an operation is relative to the URL of the specification, which was not fetched from one; calls go to %s instead",
+			quoteShort(c.relative), quoteShort(c.api.Servers[0].URL))
+	}
+	c.relative = at
+	return out
+}
+
 func (c *compiler) server(v value) (operation.Server, bool) {
 	raw := v.get("url")
 	s := operation.Server{Description: cutWords(plain(v.get("description").str()), maxPropertyText)}

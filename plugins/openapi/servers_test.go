@@ -43,3 +43,35 @@ func TestPlainServers(t *testing.T) {
 		}
 	}
 }
+
+// TestRelativeServersOfOperations: without the URL of the document nothing is guessed, but said.
+func TestRelativeServersOfOperations(t *testing.T) {
+	for _, c := range []struct{ own, base, server, want string }{
+		{"/v2", "", "", `the server "/v2" of an operation is relative to the URL of the specification, which was not fetched from one; calls go to "https://api.example.com/v1" instead`},
+		{"/v2", "https://docs.example.com/openapi.yaml", "https://docs.example.com/v2", ""},
+		{"https://other.example.com", "", "https://other.example.com", ""},
+	} {
+		doc := "openapi: 3.1.0\ninfo: {title: Own, version: '1'}\nservers: [{url: 'https://api.example.com/v1'}]\npaths:\n" +
+			"  /a: {get: {operationId: a, servers: [{url: '" + c.own + "'}], responses: {'200': {description: OK}}}}\n" +
+			"  /b: {servers: [{url: '" + c.own + "'}], get: {operationId: b, responses: {'200': {description: OK}}}}\n"
+		r, ops := compileAll(t, Source{Name: "own.yaml", Data: []byte(doc), BaseURL: c.base}, Options{})
+		var said []string
+		for _, w := range r.Warnings {
+			if w.Code == codeServerMissing {
+				said = append(said, w.Detail)
+			}
+		}
+		if got := strings.Join(slices.Compact(said), "\n"); got != c.want {
+			t.Errorf("%s from %q: %q, want %q", c.own, c.base, got, c.want)
+		}
+		for _, op := range ops {
+			got := ""
+			if len(op.Servers) > 0 {
+				got = op.Servers[0].URL
+			}
+			if got != c.server {
+				t.Errorf("%s from %q: %s is called at %q, want %q", c.own, c.base, op.Name, got, c.server)
+			}
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 			return nil // the better ones are there
 		}
 		some = some || slices.Contains(fileNames, fold(m.Name))
-		if all := words(m.Name); len(all) > 1 && page(m.Name) && !named(m.Name, pictureWords) && w.mayBeAddress(m.Schema) {
+		if all := words(m.Name); len(all) > 1 && page(m.Name) && !named(m.Name, followedWords) && !named(m.Name, pictureWords) && w.mayBeAddress(m.Schema) {
 			if _, address := addressWords[all[len(all)-1]]; address {
 				return nil // a better one
 			}
@@ -57,10 +57,20 @@ func recognized(members []operation.Property) bool {
 	})
 }
 
+// addressed tells that a member is called an address.
+func addressed(m operation.Property) bool {
+	all := words(m.Name)
+	if len(all) == 0 {
+		return false
+	}
+	_, address := addressWords[all[len(all)-1]]
+	return address
+}
+
 // page tells that a member's name calls its address a page, a file or a place to
 // go, or says of no address at all, as "content" does: then it is the thing itself.
 func (w *walk) page(m operation.Property) bool {
-	if page(m.Name) || named(m.Name, givenWords) {
+	if page(m.Name) {
 		return true
 	}
 	if m.Schema == nil || m.Schema.Format != "uri" && m.Schema.Format != "url" && !w.refers(m) {

@@ -137,7 +137,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 	}
 	for _, r := range rules.names {
-		if w.api.has(r.name) {
+		if w.api.has(r.name) || versionNames[r.name] && w.api.has("etag") {
 			continue // an identifier
 		}
 		if !described && slices.Contains(iconNames, r.name) {
@@ -163,7 +163,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 	}
 	// An object or a list of that name is shortened as any other.
-	for _, n := range slices.Concat(pageNames, valueNames) {
+	for _, n := range valueNames {
 		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 	}
 	if !described {
@@ -172,6 +172,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 		for _, n := range placeNames {
 			add(engine.Field{Name: n, Node: placesNode})
+		}
+		for _, n := range documentNames {
+			add(engine.Field{Name: n, Node: documentNode})
 		}
 	}
 	if described {
@@ -185,12 +188,31 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	for _, n := range w.api.addresses() {
 		add(engine.Field{Name: n, KeepURL: true})
 	}
+	for _, n := range w.api.sent() {
+		add(engine.Field{Name: n, KeepURL: true})
+	}
 	return out
 }
 
 // numbersNode cuts arrays of numbers and keeps all else, however deep.
 var numbersNode = func() *engine.Node {
 	n := &engine.Node{MaxNumbers: numbersKept}
+	n.Rest = n
+	return n
+}()
+
+// storedFields are all that is said of what somebody has stored: its names are not the API's.
+var storedFields = func() []engine.Field {
+	out := make([]engine.Field, len(rules.numbers))
+	for i, r := range rules.numbers {
+		out[i] = engine.Field{Name: r.name, Node: numbersNode}
+	}
+	return out
+}()
+
+// documentNode is of a document that no schema describes.
+var documentNode = func() *engine.Node {
+	n := &engine.Node{Fields: storedFields, Rules: engine.DropNull | engine.DropEmpty}
 	n.Rest = n
 	return n
 }()
@@ -315,9 +337,12 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 	}
 	special := n.Rest != w.rest(a)
-	if len(members) == 0 && w.stored(s, a.resource) {
-		n.Rules &^= engine.DropURL | engine.KeepPages
-		n.Rest, special = w.unsaid(), true
+	stored := len(members) == 0 && w.stored(s, a.resource)
+	if stored {
+		n.Fields, n.Rules, n.DropSuffixes = storedFields, n.Rules&^addressRule, nil
+		if n.Rest, special = w.unsaid(), true; slices.Contains(documentNames, a.resource) {
+			n.Rest = n
+		}
 	}
 	united := len(s.AnyOf) > 1
 	own, bare := w.hasID(s, a.resource), w.bare(members, a)
@@ -362,8 +387,6 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 				*change(i), special = engine.Field{Name: m.Name}, true // no version, and no second identifier
 			case n.Fields[i].Drop:
 				special = w.keepTaken(change, i, m) || special
-			case n.Fields[i].KeepURL && slices.Contains(pageNames, m.Name):
-				kept[m.Name], special = true, true // to be told; compiling joins what is the same
 			}
 			continue
 		}
@@ -386,7 +409,15 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		added[m.Name] = len(n.Fields)
 		n.Fields, shared = append(n.Fields, f), false
 	}
-	if a.depth == 0 && !a.many { // links that it has but does not declare
+	if len(bare) > 0 && !stored && a.depth < 2 && len(n.Fields)+len(openNames) <= engine.MaxFields && !slices.ContainsFunc(members, addressed) { // the address that it has but does not declare
+		for _, name := range openNames {
+			if _, by := w.byName[name]; !by {
+				change(0)
+				n.Fields, special = append(n.Fields, engine.Field{Name: name, KeepURL: true}), true
+			}
+		}
+	}
+	if a.depth == 0 && !a.many && !stored { // links that it has but does not declare
 		for _, name := range linkNames {
 			if !beside(members, name) {
 				special = wholeLinks(change(w.byName[name])) || special
@@ -408,7 +439,7 @@ func (w *walk) stored(s *operation.Schema, resource string) bool {
 	if s.Additional != nil && s.Additional.Type == operation.TypeString {
 		return true
 	}
-	return named(resource, storedWords)
+	return named(resource, storedWords) || slices.Contains(documentNames, resource)
 }
 
 // beside tells that an object has a member of that name.

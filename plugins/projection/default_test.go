@@ -2,6 +2,7 @@ package projection
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/plugins/engine"
@@ -35,7 +36,7 @@ func shopIndex() Index {
 		{Arg: "secret", Name: "etag", In: operation.InHeader},
 	}}})
 	index.Add(&operation.Operation{Path: "/hooks", Plan: &operation.Plan{Body: &operation.Body{
-		Fields: []operation.Field{{Arg: "url", Name: "url", Schema: str("uri")}, {Arg: "repo", Name: "repo", Schema: obj(prop("homepage", str("")))}},
+		Fields: []operation.Field{{Arg: "whisper_url", Name: "whisper_url", Schema: str("")}, {Arg: "avatar_url", Name: "hook_avatar_url", Schema: str("uri")}, {Arg: "url", Name: "url", Schema: str("uri")}, {Arg: "repo", Name: "repo", Schema: obj(prop("homepage", str("")))}},
 	}}})
 	// A body that is one of two.
 	duo := obj(prop("provider", obj(prop("config", obj(prop("host", str("")))))))
@@ -57,6 +58,7 @@ func TestDefault(t *testing.T) {
 		}
 	}
 	integer := &operation.Schema{Type: operation.TypeInteger}
+	deep := func(s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop("c", s)))))) }
 	user := obj(prop("id", integer), prop("site", str("uri")), prop("avatar_url", str("")), prop("name", str("")))
 	issue := obj(prop("id", integer), prop("title", str("")), prop("url", str("uri")), prop("user", user), prop("pageRef", str("uri")))
 
@@ -102,9 +104,30 @@ func TestDefault(t *testing.T) {
 	f("/invoices", obj(prop("Invoices", arr(obj(prop("InvoiceID", str("")))))), `{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg","self":"https://api.x/v2/a"}]}]}`,
 		`{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg"}]}]}`)
 	f("/mails", obj(prop("id", integer), prop("attachments", arr(obj(prop("id", integer), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))))),
-		`{"id":1,"attachments":[{"id":2,"object":"file","url":"https://api.x/v1/2"}]}`, `{"id":1,"attachments":[{"id":2}]}`)
+		`{"id":1,"attachments":[{"id":2,"object":"file","url":"https://api.x/v1/2"}]}`, `{"id":1,"attachments":[{"id":2,"url":"https://api.x/v1/2"}]}`)
+	// The address of a thing stays where its schema declares none, but not beside one that it declares, nor deeper inside.
+	f("/hits", obj(prop("hits", arr(obj(prop("objectID", str("")))))), `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`, `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`)
+	f("/hits", obj(prop("hits", arr(obj(prop("objectID", str("")), prop("page_url", str("")))))), `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`, `{"hits":[{"objectID":"1"}]}`)
+	f("/hits", deep(obj(prop("id", integer), prop("name", str("")))), `{"a":{"b":{"c":{"id":1,"url":"https://api.x/v1/1"}}}}`, `{"a":{"b":{"c":{"id":1}}}}`)
+	// So does one that its name says people ask for, wherever, and one that a body of the API has.
+	f("/hits", deep(obj(prop("id", integer))), `{"a":{"b":{"c":{"id":1,"recording_url":"https://api.x/v1/1","doc@odata.mediaReadLink":"https://api.x/v1/2","x_url":"https://api.x/v1/3"}}}}`, `{"a":{"b":{"c":{"id":1,"recording_url":"https://api.x/v1/1","doc@odata.mediaReadLink":"https://api.x/v1/2"}}}}`)
+	f("/calls", deep(obj(prop("id", integer))), `{"a":{"b":{"c":{"id":1,"whisper_url":"https://api.x/v1/1","hook_avatar_url":"https://api.x/v1/2"}}}}`, `{"a":{"b":{"c":{"id":1,"whisper_url":"https://api.x/v1/1"}}}}`)
+	// In what somebody has stored no name is one of the API: of fields on the first level, of a document on all.
+	stored := `{"id":1,"X":{"etag":"e","self":"https://api.x/v1/1","icon":"i","user":{"avatar":"a","n":null}}}`
+	for name, inside := range map[string]string{"fields": `"user":{}`, "_source": `"user":{"avatar":"a"}`, "metadata": `"user":{}`} {
+		want := strings.ReplaceAll(`{"id":1,"X":{"etag":"e","self":"https://api.x/v1/1","icon":"i",`+inside+`}}`, `,"user":{}`, "")
+		f("/x", obj(prop("id", integer), prop(name, &operation.Schema{Type: operation.TypeObject})), strings.ReplaceAll(stored, "X", name), strings.ReplaceAll(want, "X", name))
+	}
+	f("/x", nil, strings.ReplaceAll(stored, "X", "_source"), `{"id":1,"_source":{"etag":"e","self":"https://api.x/v1/1","icon":"i","user":{"avatar":"a"}}}`)
+	f("/fields", &operation.Schema{Type: operation.TypeObject, Additional: str("")}, `{"etag":"e","self":"https://api.x/v1/1","vector":[1,2,3,4,5,6,7,8,9,10]}`, `{"etag":"e","self":"https://api.x/v1/1","vector":[1,2,3,"…[+7]"]}`)
 	// A file's address, however its members are spelt.
 	f("/invoices", obj(prop("Attachments", arr(obj(prop("FileName", str("")), prop("Url", str("")))))), `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`, `{"Attachments":[{"FileName":"a","Url":"https://api.x/v2/a"}]}`)
+	// A version stays where a tool takes it, in each spelling.
+	versions := `{"value":[{"id":1,"@odata.etag":"W/1","etag":"2","eTag":"3"}]}`
+	f("/rows", nil, versions, `{"value":[{"id":1}]}`)
+	index.Add(&operation.Operation{Path: "/rows/{id}", Plan: &operation.Plan{Params: []operation.Param{{Arg: "if_match", Name: "If-Match", In: operation.InHeader}}}})
+	f("/rows", nil, versions, versions)
+	index = shopIndex()
 	// An address that is all there is stays, near the top.
 	f("/files", obj(prop("upload_url", str("uri"))), `{"upload_url":"https://x","b64":null}`, `{"upload_url":"https://x"}`)
 	f("/images", nil, `{"created":5,"data":[{"url":"https://x","b64":null}]}`, `{"created":5,"data":[{"url":"https://x"}]}`)
@@ -125,7 +148,6 @@ func TestDefault(t *testing.T) {
 		`{"id":1,"zone":"https://api.x/v1/zones/a","more":"https://api.x/v1","log":{"id":2,"source":"https://api.y/v1/log"}}`)
 	// The bare address of what nothing recognizes as a thing of the API is content, however deep; of
 	// what has an id or a name it is where the API has it.
-	deep := func(s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop("c", s)))))) }
 	f("/rows", deep(obj(prop("label", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`)
 	f("/rows", deep(obj(prop("label", str("")), prop("href", str("")))), `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`)
 	f("/rows", deep(obj(prop("name", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"name":"Open","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"name":"Open"}}}}`)
@@ -155,7 +177,7 @@ func TestDefault(t *testing.T) {
 		for i := range most - 2 {
 			many.Properties = append(many.Properties, prop(string(rune('a'+i))+"boats_url", str("")))
 		}
-		in := `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b","page_url":"https://api.x/v1/p","signing_url":"https://api.x/v1/s"}`
+		in := `{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b","page_url":"https://api.x/v1/p","undeclared_url":"https://api.x/v1/u","signing_url":"https://api.x/v1/s"}`
 		g := func(want string) {
 			t.Helper()
 			if alone {
@@ -166,7 +188,7 @@ func TestDefault(t *testing.T) {
 			f("/pages", obj(prop("data", arr(many))), `{"data":[`+in+`]}`, `{"data":[`+want+`]}`)
 			f("/pages", &operation.Schema{Type: operation.TypeObject, Additional: many}, `{"a":`+in+`}`, `{"a":`+want+`}`)
 		}
-		g(`{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b"}`)
+		g(`{"id":1,"rescue_link":"https://api.x/v1/r","aboats_url":"https://api.x/v1/b","signing_url":"https://api.x/v1/s"}`)
 		many.Properties = append(many.Properties, prop("signing_url", str("")))
 		g(`{"id":1,"signing_url":"https://api.x/v1/s"}`)
 		method = "POST"

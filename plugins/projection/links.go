@@ -66,7 +66,7 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 		add(engine.Field{Name: n, KeepURL: true, Node: wholeLink})
 	}
 	if !described { // of declared ones the words of their names tell
-		for _, n := range undescribedNames {
+		for _, n := range undescribedRels {
 			add(engine.Field{Name: n, KeepURL: true, Node: wholeLink})
 		}
 	}
@@ -97,7 +97,7 @@ func (w *walk) keepLinked(f *engine.Field, s *operation.Schema, beside []operati
 	some := false
 	for _, m := range s.Properties {
 		known := slices.ContainsFunc(n.Fields, func(o engine.Field) bool { return o.Name == m.Name })
-		if !known && (page(m.Name) || w.tellsWhich(m.Name, beside)) { // a relation that people follow
+		if !known && (page(m.Name) && !named(m.Name, followedWords) || w.tellsWhich(m.Name, beside)) { // a relation that people follow
 			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true, Node: wholeLink})
 			some = true
 			continue

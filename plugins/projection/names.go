@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -18,6 +19,8 @@ type Index struct {
 	urls map[string]struct{}
 	// set are the members of resources that hold an address and that a request sets.
 	set map[member]struct{}
+	// given are names, as written, of members of bodies that may hold a URL.
+	given map[string]struct{}
 	// resources are what operations are about, in the singular, folded.
 	resources map[string]struct{}
 	// parts are the words of the fixed segments of all paths, in the singular.
@@ -105,6 +108,10 @@ func (x *Index) addBody(resource, name string, s *operation.Schema, depth int) {
 			x.set = map[member]struct{}{}
 		}
 		x.set[member{fold(resource), fold(name)}] = struct{}{}
+		if x.given == nil {
+			x.given = map[string]struct{}{}
+		}
+		x.given[name] = struct{}{}
 	}
 	if depth < maxBodyDepth {
 		x.addMembers(Singular(name), s, depth+1)
@@ -139,6 +146,22 @@ func (x Index) sets(resource, name string) bool {
 func (x Index) addresses() []string {
 	all := slices.Sorted(maps.Keys(x.urls))
 	return all[:min(len(all), maxAddresses)]
+}
+
+// sent are names of addresses that callers give an API, which answers repeat where no
+// schema says so: in order, without those that stay or go by other rules.
+func (x Index) sent() []string {
+	var out []string
+	for _, n := range slices.Sorted(maps.Keys(x.given)) {
+		all := words(n)
+		if len(all) < 2 || engine.Asked(n) || suffixed(n) || !addressed(operation.Property{Name: n}) {
+			continue
+		}
+		if out = append(out, n); len(out) == maxAddresses {
+			break
+		}
+	}
+	return out
 }
 
 // addressOf reports whether a text called name may be a URL as far as its schema

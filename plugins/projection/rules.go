@@ -36,7 +36,7 @@ var rules = struct {
 	values: []valueRule{
 		{engine.DropNull, "null says what a missing member says, in four more tokens"},
 		{engine.DropEmpty, "an empty string, list or object says what a missing member says"},
-		{engine.DropURL | engine.KeepPages | engine.OnlyNamed, "an address that programs follow, under a name that says so: of the API itself, a template, the picture of a person; the ids beside it are what tools take"},
+		{addressRule, "an address that programs follow, under a name that says so: of the API itself, a template, the picture of a person; the ids beside it are what tools take"},
 	},
 	names: []nameRule{
 		{"etag", "a version for conditional requests, which no tool takes"},
@@ -121,6 +121,9 @@ var rules = struct {
 	},
 }
 
+// addressRule is the rule by value for addresses.
+const addressRule = engine.DropURL | engine.KeepPages | engine.OnlyNamed | engine.KeepAsked
+
 type valueRule struct {
 	bits engine.Rules
 	why  string
@@ -201,21 +204,10 @@ var relNames = []string{"self", "first", "last", "prev", "previous", "curies", "
 // links; the engine's own rule looks closer.
 var apiGlobs = []string{"*://api.*", "*://*.api.*", "*://api-*", "*/api/*", "*://*/v1/*", "*://*/v2/*", "*://*/v3/*", "*{*"}
 
-// pageWords say that an address is what people open, send on, fetch a file from or have
-// set themselves. A member stays when one of the words of its name is among them.
-var pageWords = set(`html web webui webpage browser permalink permanent share shared short join start register registration download upload
-	invoice receipt pdf csv hosted checkout payment pay approve approval preview documentation docs help clone badge raw stream playback
-	recording meet meeting conference hangout booking tracking homepage website external canonical signup verify verification confirm
-	confirmation unsubscribe attachment file embed player location status report export result zip zipball tarball video audio media
-	webhook hook callback redirect target notification destination endpoint issuer audience identifier jwks token authorization
-	base openapi health signed presigned put form long original content photo picture image cover banner poster logo artwork screenshot thumbnail
-	thumbnails thumb thumbs qr barcode label proof calendar ical feed rss play watch privacy policy terms license support dashboard console portal login logout signin signon sso saml acs oauth dsn
-	xml csv json xlsx zpl epub media transcript recovery result results return success ui registry install installer setup guide manual tutorial faq wiki forum invite invitation qrcode iss metadata`)
-
-// givenWords are more of them in names of members; a relation of hypermedia that is called so
-// is one that programs follow.
-var givenWords = set(`sign signing esign signature activate activation accept decline reset restore reschedule polling poll data manifest session dial dialin room
-	hls dash mpd mp4 mp3 webm m3u8 srt vtt subtitles captions rtmp whip whep ingest system namespace`)
+// followedWords say of a relation of hypermedia that programs follow it, though an address
+// in a member that is called so is what people ask for.
+var followedWords = set(`sign signing esign signature activate activation accept decline reset restore reschedule polling poll data manifest session dial dialin room
+	hls dash mpd mp4 mp3 webm m3u8 srt vtt subtitles captions rtmp whip whep ingest system namespace log logs artifact artifacts answer hangup ring source files details`)
 
 // pictureWords are words of names of pictures and of documents, beside which the address
 // of the thing itself is none the worse.
@@ -233,6 +225,10 @@ var thingWords = set(`webhook hook callback redirect monitor bookmark article fe
 // storedWords name objects whose members callers have named and filled, where no schema
 // declares any.
 var storedWords = set(`field property custom customfield metadata meta variable var parameter param env environment setting annotation label answer input output attribute argument extra cell column`)
+
+// documentNames hold what callers have stored whole, as search engines give it back: no
+// name in it is one of the API, however deep.
+var documentNames = []string{"_source", "_doc", "document", "doc"}
 
 // placeWords name objects whose members are addresses, each a place to go or to send
 // to: the addresses are what the object is for, also those of an API.
@@ -267,16 +263,13 @@ var iconNames = []string{"icon", "icons"}
 // iconTexts are what an icon says in words, which stays when its picture goes.
 var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description"}
 
-// pageNames are usual spellings of such names, for what no schema declares. They are
-// few, as every node of every program has them; where the value tells that it is no
-// address of an API, no name is needed.
-var pageNames = strings.Fields(`html_url htmlUrl web_url webUrl permalink permalink_url join_url download_url downloadUrl browser_download_url
-	archive_download_url upload_url uploadUrl documentation_url invoice_pdf hosted_invoice_url receipt_url checkout_url content_url file_url location download
-	image_url imageUrl redirect_url redirectUrl redirect_uri callback_url callbackUrl webhook_url webhookUrl source_url external_url pdf_url video_url`)
+// undescribedNames are names of addresses that stay in answers that no schema describes,
+// beside those with a word that says so (engine.AskedWords).
+var undescribedNames = strings.Fields(`url uri link URL URI @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`)
 
-// undescribedNames are more of them, for answers that no schema describes: these have
-// few nodes. Of a described one the words of its names tell.
-var undescribedNames = spellings(strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
+// undescribedRels are relations of hypermedia that stay in such answers, beside pageRels. Of a
+// described one the words of its names tell.
+var undescribedRels = spellings(strings.Fields(`webhook webhook_url webhookUrl callback callback_url callbackUrl redirect redirect_url redirect_uri redirectUrl
 	target_url targetUrl notification_url notificationUrl request_url requestUrl destination_url endpoint endpoint_url base_url baseUrl issuer identifier audience jwks_uri
 	token_endpoint authorization_endpoint userinfo_endpoint openapi content long_url longUrl original_url originalUrl signed_url signedUrl put_url form_url formUrl
 	photo photo_url picture image image_url imageUrl thumbnail thumbnail_url thumbnailUrl thumb_url upload export preview preview_url previewUrl report_url reportUrl export_url exportUrl
@@ -339,12 +332,7 @@ func set(words string) map[string]struct{} {
 
 // page reports whether a name says that its address is what people ask for.
 func page(name string) bool {
-	for _, w := range words(name) {
-		if _, ok := pageWords[w]; ok {
-			return true
-		}
-	}
-	return fold(name) == "requesturl" // but not "pull_request_url": what is asked, not who asks
+	return engine.Asked(name) || fold(name) == "requesturl" // but not "pull_request_url": what is asked, not who asks
 }
 
 // addressNames are names under which an answer may hold an address that a tool
@@ -359,4 +347,4 @@ var placeNames = []string{"dsn", "endpoints", "urls", "external_urls"}
 
 // versionNames are versions where they are text, and may be anything where they are
 // objects: etag is a feature of SCIM.
-var versionNames = map[string]bool{"etag": true, "_etag": true, "eTag": true}
+var versionNames = map[string]bool{"etag": true, "_etag": true, "eTag": true, "@odata.etag": true}

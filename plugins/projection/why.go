@@ -61,7 +61,7 @@ func (a Place) Why(name, kind string) string {
 			}
 		}
 	}
-	bits := map[string]engine.Rules{"null": engine.DropNull, "empty": engine.DropEmpty, "url": engine.DropURL | engine.KeepPages | engine.OnlyNamed}[kind]
+	bits := map[string]engine.Rules{"null": engine.DropNull, "empty": engine.DropEmpty, "url": addressRule}[kind]
 	for _, r := range rules.values {
 		if r.bits == bits {
 			return r.why
@@ -152,7 +152,7 @@ type Rule struct {
 // Rules lists the rules by value and name, which hold for every object of every
 // answer.
 func Rules() []Rule {
-	what := map[engine.Rules]string{engine.DropNull: "null", engine.DropEmpty: `"", [] and {}`, engine.DropURL | engine.KeepPages | engine.OnlyNamed: "URLs of APIs, templates, pictures of people"}
+	what := map[engine.Rules]string{engine.DropNull: "null", engine.DropEmpty: `"", [] and {}`, addressRule: "URLs of APIs, templates, pictures of people"}
 	var out []Rule
 	for _, r := range rules.values {
 		out = append(out, Rule{what[r.bits], r.why})

@@ -1,0 +1,107 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/operation"
+)
+
+// TestNextArguments: the next page is asked for with the arguments that a tool has, whatever
+// they are called.
+func TestNextArguments(t *testing.T) {
+	link := func(query string) string { return `<https://api.example/x?` + query + `>; rel="next"` }
+	for _, c := range []struct{ query, body, link, answer, args, want string }{
+		// By a link: the argument that differs, or those that say where a page begins.
+		{"page_info,limit", "", link("limit=10&page_info=abc"), `[1]`, `{}`, `"page_info":"abc"`},
+		{"from,limit", "", "", `{"_links":{"next":{"href":"https://api.example/x?from=tr_1&limit=10"}}}`, `{"limit":10}`, `"from":"tr_1"`},
+		{"start_key,limit,sort", "", link("limit=10&sort=asc&start_key=k"), `[1]`, `{}`, `"start_key":"k"`},
+		{"start_key,limit", "", link("limit=10"), `[1]`, `{"limit":10}`, ``},
+		{"$skiptoken,$top", "", "", `{"value":[1],"@odata.nextLink":"https://api.example/x?$skiptoken=t"}`, `{}`, `"$skiptoken":"t"`},
+		{"$top,$filter", "", "", `{"value":[1],"@odata.nextLink":"https://api.example/x?$skiptoken=t"}`, `{}`, ``},
+		{"page,limit", "", link("limit=10&after_key=k"), `[1]`, `{}`, ``},
+		{"page_size,page", "", link("page=2&page_size=10"), `[1]`, `{}`, `"page":2`},
+		// By a member called after an argument.
+		{"position,limit", "", "", `{"items":[1],"next_position":"p2"}`, `{"position":"p1"}`, `"position":"p2"`},
+		{"position", "", "", `{"items":[1],"next_position":"p1"}`, `{"position":"p1"}`, ``},
+		{"position", "", "", `{"items":[1],"next_position":""}`, `{}`, ``},
+		{"page", "", "", `{"items":[1],"next_page":3}`, `{"page":2}`, `"page":3`},
+		{"page", "", "", `{"items":[1],"next_page":null}`, `{"page":2}`, ``},
+		{"page", "", "", `{"items":[1],"next_page":"https://api.example/x?page=4"}`, `{}`, `"page":4`},
+		{"offset", "", "", `{"items":[1],"nextOffset":20}`, `{}`, `"offset":20`},
+		{"bookmark", "", "", `{"items":[1],"bookmark":"b"}`, `{}`, `"bookmark":"b"`},
+		// Of a search whose arguments are in the body.
+		{"", "page_token,query", "", `{"items":[1],"next_page_token":"t"}`, `{"query":"a"}`, `"page_token":"t"`},
+		{"", "start_cursor", "", `{"results":[1],"has_more":true,"next_cursor":"c"}`, `{}`, `"start_cursor":"c"`},
+		{"", "query", "", `{"items":[1],"next_page_token":"t"}`, `{}`, ``},
+		{"q,limit", "", link("page=2"), `[1]`, `{}`, ``},
+	} {
+		var params []operation.Param
+		for name := range strings.SplitSeq(c.query, ",") {
+			params = append(params, operation.Param{Arg: name, Name: name, In: operation.InQuery})
+		}
+		body := &operation.Body{}
+		for name := range strings.SplitSeq(c.body, ",") {
+			body.Fields = append(body.Fields, operation.Field{Arg: name, Name: name})
+		}
+		got := ""
+		if p := findPaging(params, body); p != nil {
+			got = string(p.AppendNext(nil, []byte(c.link), jsonscan.Trusted([]byte(c.answer)), jsonscan.Trusted([]byte(c.args))))
+		}
+		if got != c.want {
+			t.Errorf("%s %s: %s %s with %s: %s, want %s", c.query, c.body, c.link, c.answer, c.args, got, c.want)
+		}
+	}
+	if p := findPaging([]operation.Param{{Arg: "q", Name: "q", In: operation.InQuery}}, nil); p != nil {
+		t.Errorf("pages by %+v", p)
+	}
+}
+
+// TestUnfollowed: of a tool that cannot ask for it, the next page is told.
+func TestUnfollowed(t *testing.T) {
+	link := []byte(`<https://api.example/x?after=1>; rel="next"`)
+	if got := string(new(Plan).Unfollowed(link)); got != "https://api.example/x?after=1" {
+		t.Error(got)
+	}
+	other := &Plan{Paging: findPaging([]operation.Param{{Arg: "page", Name: "page", In: operation.InQuery}}, nil)}
+	if got := string(other.Unfollowed(link)); got != "https://api.example/x?after=1" {
+		t.Errorf("of a tool with other pages: %q", got)
+	}
+	for _, last := range []string{"", `<https://api.example/x?after=1>; rel="prev"`} {
+		if got := new(Plan).Unfollowed([]byte(last)); len(got) > 0 {
+			t.Errorf("%s", got)
+		}
+	}
+	for what, p := range map[string]*Plan{"that can ask for it": {Paging: findPaging([]operation.Param{{Arg: "after", Name: "after", In: operation.InQuery}}, nil)}, "that redacts": {Redact: true}} {
+		if got := p.Unfollowed(link); got != nil {
+			t.Errorf("of a tool %s: %s", what, got)
+		}
+	}
+}
+
+// TestPageArgumentsAreBounded: a link that changes more arguments than pages need, or a cursor
+// that is longer than one, is not repeated.
+func TestPageArgumentsAreBounded(t *testing.T) {
+	for n, given := range map[int]bool{maxPageArgs: true, maxPageArgs + 1: false} {
+		var params []operation.Param
+		query := "x=1"
+		for i := range n {
+			name := fmt.Sprint("page_", i)
+			params = append(params, operation.Param{Arg: name, Name: name, In: operation.InQuery})
+			query += "&" + name + "=a"
+		}
+		got := findPaging(params, nil).AppendNext(nil, []byte("<https://api.example/?"+query+">; rel=next"), jsonscan.Trusted([]byte("[]")), jsonscan.Trusted([]byte("{}")))
+		if (len(got) > 0) != given {
+			t.Errorf("%d arguments: %s", n, got)
+		}
+	}
+	for n, given := range map[int]bool{maxCursor: true, maxCursor + 1: false} {
+		p := findPaging([]operation.Param{{Arg: "cursor", Name: "cursor", In: operation.InQuery}}, nil)
+		link := "<https://api.example/?cursor=" + strings.Repeat("c", n-2) + ">; rel=next" // with its quotes
+		if got := p.AppendNext(nil, []byte(link), jsonscan.Trusted([]byte("[]")), jsonscan.Trusted([]byte("{}"))); (len(got) > 0) != given {
+			t.Errorf("a cursor of %d bytes: %d bytes", n, len(got))
+		}
+	}
+}
