@@ -221,6 +221,14 @@ func (x *tester) Test(ctx context.Context, call rollout.TestCall) (rollout.Teste
 // Added says that no tools are added: what they are is tested with a gateway.
 func (x *tester) Added(rollout.TestCall) ([]byte, error) { return []byte("[]"), nil }
 
+// CheckScript refuses one text, for tests of what is answered then.
+func (x *tester) CheckScript(_ context.Context, code string) error {
+	if strings.Contains(code, "does not compile") {
+		return problem.New(problem.InvalidArgument, "the script cannot be compiled").At("", 2, 7, "/code")
+	}
+	return nil
+}
+
 func (x *tester) call(ctx context.Context, call *rollout.TestCall, ref *registry.ConnectorRef) (rollout.TestedAnswer, error) {
 	conn := call.Connectors[ref.Name]
 	for i := range conn.Len() {

@@ -62,8 +62,13 @@ func registerScripts(s *Server) {
 		Description: "Of the code of a request, or of a run of run_code that succeeded: it is kept for 7 days, sealed, where all calls of the toolset are captured, and only if nothing in it looks like a secret or names a person. " +
 			"Makes a new draft, as every change.",
 	}, func(ctx context.Context, in *saveScriptInput) (*scriptOutput, error) {
-		if in.Body.Run != "" {
+		switch {
+		case in.Body.Run != "":
 			settleUsage(ctx, s) // the run may be of this moment
+		case s.rollouts.Tester != nil: // the code of a run did run
+			if err := s.rollouts.Tester.CheckScript(ctx, in.Body.Code); err != nil {
+				return nil, err
+			}
 		}
 		d, shown, err := s.drafts.SaveScript(ctx, s.workspace(ctx), in.ID, &in.MatchInput, &in.Body)
 		if err != nil {

@@ -50,6 +50,8 @@ type Script struct {
 	// OwnTime is the processor time that it may use itself. Default: that of the engine; at
 	// most [MaxOwnTime].
 	OwnTime time.Duration
+
+	form form // of a check
 }
 
 // Result is what a run left, also one that failed.
@@ -133,6 +135,9 @@ func (e *Engine) Run(ctx context.Context, s Script) (Result, error) {
 	code := s.Code
 	if s.Arguments != nil {
 		code, r.before = argumentsLine(s.Arguments)+code, 1
+	}
+	if s.form.before != "" {
+		code, r.before = s.form.before+code+s.form.after, 1
 	}
 	defer func() {
 		cancel()

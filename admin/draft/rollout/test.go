@@ -36,6 +36,8 @@ type Tester interface {
 	// Added is tools/list of a draft with nothing but the tools that the gateway adds to
 	// those of the APIs. The call names no tool.
 	Added(call TestCall) ([]byte, error)
+	// CheckScript fails with a [problem.InvalidArgument] when a script cannot be compiled.
+	CheckScript(ctx context.Context, code string) error
 }
 
 // TestCall is one call of a draft.

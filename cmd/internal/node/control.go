@@ -170,7 +170,7 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 	if err != nil {
 		return err
 	}
-	tester, ao := draftTester{drafts}, c.o.Admin
+	tester, ao := draftTester{drafts, c.scripts}, c.o.Admin
 	o := admin.Options{
 		Store: c.store, Keyring: ring, Publisher: c.publisher, Registry: c.registry.Files, Mirrored: c.registry.Mirrored(), Elsewhere: ao.PluginRegistries,
 		Fetcher: specifications{safehttp.NewClient(c.dialer), "sluice/" + c.o.Version}, SpecLimits: ao.SpecLimits,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,11 +19,15 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/script"
 	"github.com/sluicegate/sluice/registry"
 )
 
 // draftTester calls a tool of a draft through the gateway's own pipeline.
-type draftTester struct{ caller *call.Caller }
+type draftTester struct {
+	caller  *call.Caller
+	scripts *script.Engine
+}
 
 var _ rollout.Tester = draftTester{}
 
@@ -140,6 +145,15 @@ func find(ts *snapshot.Toolset, name string, args jsonscan.Value) (tool *snapsho
 		IsError: failed != nil, Text: text, Duration: took, Tokens: rollout.TestTokens{Received: size, Minified: size, Result: size},
 		Inspection: &playground.Inspection{IsError: failed != nil, Received: playground.Text(text), TotalMs: playground.Milliseconds(took)},
 	}, nil
+}
+
+// CheckScript implements [rollout.Tester].
+func (t draftTester) CheckScript(ctx context.Context, code string) error {
+	err := t.scripts.Check(ctx, script.Source(code))
+	if wrong, ok := errors.AsType[*script.Error](err); ok {
+		return problem.New(problem.InvalidArgument, "the script cannot be compiled: %s", wrong).At("", wrong.Line, wrong.Column, "/code")
+	}
+	return err
 }
 
 // Added implements [rollout.Tester].
