@@ -131,7 +131,7 @@ func TestEdgeJoinsWhileRegistryIsDown(t *testing.T) {
 		t.Errorf("its release meanwhile: %d %s", a.StatusCode, a.body)
 	}
 	w.faults.setReads(nil)
-	if a := e.get(registry.EdgeReleasePath); a.StatusCode != 200 {
+	if a := e.get(registry.EdgeReleasePath); a.StatusCode != http.StatusOK {
 		t.Errorf("its release: %d %s", a.StatusCode, a.body)
 	}
 	if doc, status := e.credentials(""); status != 200 || len(doc.Credentials) != 1 {

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -52,11 +53,11 @@ func TestPause(t *testing.T) {
 	if got = want[view.Toolset](w, w.do("POST", path+"/resume", nil), 200); got.Paused != nil || paused() != nil {
 		t.Errorf("resumed: %+v", got.Paused)
 	}
-	if a := w.do("POST", path+"/pause", map[string]any{"reason": strings.Repeat("é", registry.MaxPauseReason)}); a.StatusCode != 200 {
+	if a := w.do("POST", path+"/pause", map[string]any{"reason": strings.Repeat("é", registry.MaxPauseReason)}); a.StatusCode != http.StatusOK {
 		t.Errorf("the longest reason: %d %s", a.StatusCode, a.body)
 	}
 	for _, bad := range []string{strings.Repeat("x", registry.MaxPauseReason+1), "a\x00b"} {
-		if a := w.do("POST", path+"/pause", map[string]any{"reason": bad}); a.StatusCode != 422 {
+		if a := w.do("POST", path+"/pause", map[string]any{"reason": bad}); a.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("reason %.20q: %d %s", bad, a.StatusCode, a.body)
 		}
 	}

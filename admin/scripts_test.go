@@ -161,14 +161,13 @@ func TestScriptThatDoesNotCompile(t *testing.T) {
 	w := newWorld(t)
 	at := "/v1/toolsets/" + w.create("Pets", "pets.yaml").ID + "/scripts"
 	a := w.do("POST", at, map[string]any{"name": "a_pet", "code": "does not compile", "description": "Reads a pet."})
-	if a.StatusCode != 400 && a.StatusCode != 422 || !strings.Contains(a.body, `"line":2,"column":7`) {
+	if a.StatusCode != http.StatusUnprocessableEntity && a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, `"line":2,"column":7`) {
 		t.Errorf("%d %s", a.StatusCode, a.body)
 	}
 	if l := w.do("GET", at, nil); strings.Contains(l.body, "a_pet") {
 		t.Errorf("it was saved: %s", l.body)
 	}
 }
-
 
 // TestScriptInputs: a script without an input schema gets one of what it reads.
 func TestScriptInputs(t *testing.T) {

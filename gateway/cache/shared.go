@@ -27,10 +27,10 @@ type sharedHead struct {
 	Expires     int64  `json:"expires"` // so, too
 }
 
-// appendShared is the answer without its key, which its name in the pool is made of.
-func (e *Entry) appendShared(dst []byte, now time.Time) []byte {
+// shared is the answer without its key, which its name in the pool is made of.
+func (e *Entry) shared(now time.Time) []byte {
 	head, _ := json.Marshal(sharedHead{e.Status, e.ContentType, e.Link, e.Headers, now.UnixMilli(), e.Expires.UnixMilli()}) // cannot fail
-	return append(append(append(dst, head...), '\n'), e.Body...)
+	return append(append(head, '\n'), e.Body...)
 }
 
 // readShared is nil for what no node of this version wrote, and for what is no longer fresh at
@@ -79,7 +79,7 @@ func (k *Cache) share(toolset string, e *Entry, ttl time.Duration) {
 	if k.pool == nil {
 		return
 	}
-	value := e.appendShared(nil, time.Now())
+	value := e.shared(time.Now())
 	k.pool.Later(len(value), func(ctx context.Context) {
 		_ = k.pool.PutAnswer(ctx, toolset, string(e.Key), value, ttl) // the others ask the API
 	})

@@ -16,7 +16,7 @@ func TestShared(t *testing.T) {
 		Key: []byte("key"), Status: 200, ContentType: []byte("text/plain"), Link: []byte("</x>; rel=next"), Headers: []byte(`"ETag":"1"`),
 		Body: []byte("a\nb\xff\n"), Expires: now.Add(time.Minute),
 	}
-	b := e.appendShared(nil, now)
+	b := e.shared(now)
 	if got := readShared(b, []byte("key"), now, time.Minute); !reflect.DeepEqual(got, e) {
 		t.Errorf("%+v, want %+v", got, e)
 	}

@@ -53,7 +53,7 @@ func TestVaultNews(t *testing.T) {
 		err  error
 		news bool
 	}{{nil, false}, {one, true}, {one, false}, {other, false}, {nil, true}, {nil, false}, {other, true}} {
-		if got := v.set(c.err); got != c.news || v.Fault() != c.err { //nolint:errorlint // this very one
+		if got := v.set(c.err); got != c.news || v.Fault() != c.err {
 			t.Errorf("%d: news %t, want %t; fault %v, want %v", i, got, c.news, v.Fault(), c.err)
 		}
 	}

@@ -34,10 +34,9 @@ type sharedHead struct {
 // String is the owner as a name.
 func (o Owner) String() string { return o.Toolset + "\x00" + o.Principal }
 
-func (h *Answer) appendShared(dst []byte) []byte {
+func (h *Answer) shared() []byte {
 	head, _ := json.Marshal(sharedHead{h.Text, h.Hidden, h.Format, h.Budget, h.Tool, h.Made, h.expires.Unix()}) // cannot fail
-	dst = append(append(dst, head...), '\n')
-	return append(dst, h.Doc...)
+	return append(append(head, '\n'), h.Doc...)
 }
 
 // readShared is nil for what no node of this version wrote.
@@ -61,7 +60,7 @@ type unshared struct {
 // share gives a result to the other nodes, and behind it one that they did not get before: when
 // what they share was away, or slow, each call that succeeds makes good for one.
 func (r *Store) share(ctx context.Context, id string, h *Answer) {
-	if r.pool.Put(ctx, h.Owner.String(), id, h.appendShared(nil), TTL) != nil {
+	if r.pool.Put(ctx, h.Owner.String(), id, h.shared(), TTL) != nil {
 		r.later(unshared{id, h.Owner})
 		return
 	}
@@ -74,7 +73,7 @@ func (r *Store) share(ctx context.Context, id string, h *Answer) {
 	if old.id == "" {
 		return
 	}
-	if h := r.own(old.id, old.owner); h != nil && r.pool.Put(ctx, old.owner.String(), old.id, h.appendShared(nil), h.expires.Sub(r.now())) != nil {
+	if h := r.own(old.id, old.owner); h != nil && r.pool.Put(ctx, old.owner.String(), old.id, h.shared(), h.expires.Sub(r.now())) != nil {
 		r.later(old)
 	}
 }

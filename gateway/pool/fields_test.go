@@ -44,7 +44,7 @@ func FuzzOpenField(f *testing.F) {
 // TestRefused: what a script says instead of a record is an error of its own.
 func TestRefused(t *testing.T) {
 	for said, want := range map[string]error{"none": ErrNone, "ended": ErrEnded, "full": ErrFull, "7": nil} {
-		if err := refused([]string{said}, nil); err != want { //nolint:errorlint // these very ones
+		if err := refused([]string{said}, nil); err != want {
 			t.Errorf("%q: %v, want %v", said, err, want)
 		}
 	}
