@@ -54,13 +54,13 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// longCall is a module whose function f runs for some 50 quanta and then waits:
+// longCall is a module whose function f runs for some 500 quanta, so that a fast machine takes a turn for it too, and then waits:
 //
 //	(func (export "f") (local i32)
-//	  loop (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 2000000) i32.lt_u br_if 0 end
+//	  loop (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 20000000) i32.lt_u br_if 0 end
 //	  (drop (call $wait (i64.const 0))))
 func longCall() []byte {
-	body := "\x01\x01\x7f\x03\x40\x20\x00\x41\x01\x6a\x22\x00\x41\x80\x89\xfa\x00\x49\x0d\x00\x0b\x42\x00\x10\x00\x1a\x0b"
+	body := "\x01\x01\x7f\x03\x40\x20\x00\x41\x01\x6a\x22\x00\x41\x80\xda\xc4\x09\x49\x0d\x00\x0b\x42\x00\x10\x00\x1a\x0b"
 	return wasm(sec(1, "\x02\x60\x00\x00\x60\x01\x7e\x01\x7e"), sec(2, "\x01\x10"+userModule+"\x04wait\x00\x01"), sec(3, "\x01\x00"),
 		sec(7, "\x01\x01f\x00\x01"), sec(10, "\x01"+string(rune(len(body)))+body))
 }

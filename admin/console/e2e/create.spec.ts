@@ -161,6 +161,7 @@ test("the variables of an address are entered", async ({ page }) => {
   await expect(page.getByRole("alert")).toBeVisible();
   await page.getByLabel("tenant").fill("acme");
   await page.getByRole("button", { name: "Continue with 1 tool" }).click();
+  await expect(page).toHaveURL(/\/authentication$/);
   await page.getByRole("link", { name: "Back" }).click();
   await expect(address).toHaveValue("https://acme.api.example/v1");
 });

@@ -81,7 +81,7 @@ test("a toolset URL opened in a browser is accessible", async ({ page, browser }
 
 test("a key that is set is shown in the list", async ({ page }) => {
   await page.goto("/toolsets");
-  await expect(page.getByRole("row", { name: /^Refused/ }).getByText("Set", { exact: true })).toBeVisible();
+  await expect(page.getByRole("row", { name: /^Choose Refused/ }).getByText("Set", { exact: true })).toBeVisible();
 });
 
 test("the chosen theme stays", async ({ page }) => {
