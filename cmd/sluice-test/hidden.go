@@ -71,7 +71,7 @@ func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, erro
 			}
 			continue
 		}
-		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "testdata/script") {
+		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "testdata/script/") {
 			text, err := os.ReadFile(full)
 			if err != nil {
 				return nil, err
