@@ -15,13 +15,12 @@ import (
 // TestCallEndsWithItsAccess: a call that runs ends when its caller loses access, whatever
 // ends it, and gives no answer; the server is told. Another caller's goes on.
 func TestCallEndsWithItsAccess(t *testing.T) {
-	only := func(id string) *registry.AccessDocument { return tokens(tokenGrant(id)) }
 	for _, end := range []struct {
 		name string
-		doc  *registry.AccessDocument // nil: the toolset is gone
+		doc  func() *registry.AccessDocument // one for each gateway, which completes it; nil: the toolset is gone
 	}{
-		{"revoked", only("bob")},
-		{"other kind of access", &registry.AccessDocument{Mode: registry.AccessNone}},
+		{"revoked", func() *registry.AccessDocument { return tokens(tokenGrant("bob")) }},
+		{"other kind of access", func() *registry.AccessDocument { return &registry.AccessDocument{Mode: registry.AccessNone} }},
 		{"deleted", nil},
 	} {
 		for _, way := range []string{"events", "answer", "lost"} {
@@ -69,7 +68,7 @@ func TestCallEndsWithItsAccess(t *testing.T) {
 						t.Fatal(err)
 					}
 				} else {
-					serveLongFor(t, s, l, 1, end.doc, nil)
+					serveLongFor(t, s, l, 1, end.doc(), nil)
 				}
 				calls := 2 // the other caller's, too
 				if end.name == "revoked" {
