@@ -39,6 +39,10 @@ func resumeCommand(cli *command.Session) *cobra.Command {
 		Use: "resume TOOLSET", Short: "Let callers of a paused toolset in again", Args: command.Exactly(1, "one toolset"),
 		RunE: on(cli, func(cmd *cobra.Command, e *edit, _ []string) error {
 			return command.Show(cmd.Context(), e.Session, client.Call{Method: http.MethodPost, Path: e.path("resume")}, func(w io.Writer, t *view.Toolset) {
+				if t.Status == "draft" {
+					fmt.Fprintf(w, "%s is a draft, and not paused\n", t.Slug)
+					return
+				}
 				fmt.Fprintf(w, "%s serves: %s\n", t.Slug, t.URL)
 			})
 		}),
