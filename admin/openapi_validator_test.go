@@ -123,6 +123,7 @@ func TestAnswersFollowTheDocument(t *testing.T) {
 	f("POST", path+"/test", map[string]any{"tool": "get_pet", "arguments": map[string]any{"id": 7}}, 200)
 	f("POST", path+"/deploy", map[string]any{}, 200)
 	f("GET", path+"/revisions", nil, 200)
+	f("GET", "/v1/revisions?limit=1", nil, 200)
 	f("GET", path+"/access", nil, 200)
 	f("PUT", path+"/access", map[string]any{"mode": "token"}, 200)
 	f("POST", path+"/access-tokens", map[string]any{"name": "ci", "tools": []string{"*"}}, 201)

@@ -110,6 +110,9 @@ func registerToolsets(s *Server) {
 	register(s, huma.Operation{
 		OperationID: "list-revisions", Method: http.MethodGet, Path: "/v1/toolsets/{id}/revisions", Summary: "List the published revisions, newest first", Tags: tags,
 	}, of(s, listRevisions))
+	register(s, huma.Operation{
+		OperationID: "list-published", Method: http.MethodGet, Path: "/v1/revisions", Summary: "List the published revisions of all toolsets, newest first", Tags: tags,
+	}, of(s, listPublished))
 	registerToolsetConnectors(s)
 	registerLifecycle(s)
 	registerPreviews(s)
@@ -158,18 +161,41 @@ func listRevisions(ctx context.Context, s *Server, in *revisionsInput) (*listOut
 	if err != nil {
 		return nil, err
 	}
-	authors := make([]string, len(rows))
-	for i := range rows {
-		authors[i] = rows[i].Author
-	}
-	slices.Sort(authors)
-	names, err := ws.Names(ctx, slices.Compact(authors))
+	names, err := namesOf(ctx, ws, rows)
 	if err != nil {
 		return nil, err
 	}
 	return list(&in.ListInput, path, rows, next, func(r *store.Revision) view.Revision {
-		shown := view.ShowRevision(ts, r)
-		shown.By = names[r.Author]
-		return shown
+		return view.ShowRevision(r, names)
 	}), nil
+}
+
+func listPublished(ctx context.Context, s *Server, in *ListInput) (*listOutput[view.Published], error) {
+	const path = "/v1/revisions"
+	p, err := in.page(path)
+	if err != nil {
+		return nil, err
+	}
+	ws := s.workspace(ctx)
+	rows, next, err := ws.Published(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	names, err := namesOf(ctx, ws, rows)
+	if err != nil {
+		return nil, err
+	}
+	return list(in, path, rows, next, func(r *store.Revision) view.Published {
+		return view.Published{ToolsetID: r.ToolsetID, Slug: names[r.ToolsetID], Revision: view.ShowRevision(r, names)}
+	}), nil
+}
+
+// namesOf are the names of those who published revisions, and of their toolsets.
+func namesOf(ctx context.Context, ws *store.Workspace, rows []store.Revision) (map[string]string, error) {
+	ids := make([]string, 0, 2*len(rows))
+	for i := range rows {
+		ids = append(ids, rows[i].Author, rows[i].ToolsetID)
+	}
+	slices.Sort(ids)
+	return ws.Names(ctx, slices.Compact(ids))
 }

@@ -20,6 +20,9 @@ var (
 	RevisionList         = spec([]listing.Order{{Field: number("n", "n"), Desc: true}},
 		number("n", "n"), word("state", "state", string(Published), string(Superseded), string(RolledBack), string(Archived)), word("author", "author"),
 		text("reason", "reason"), word("digest", "digest"), when("at", "created_at"))
+	PublishedList = spec([]listing.Order{{Field: when("at", "created_at"), Desc: true}, {Field: word("toolsetId", "toolset_id"), Desc: true}, {Field: number("n", "n"), Desc: true}},
+		word("toolsetId", "toolset_id"), word("state", "state", string(Published), string(Superseded), string(RolledBack), string(Archived)), word("author", "author"),
+		text("reason", "reason"), when("at", "created_at"))
 	JobList = spec(newest,
 		word("state", "state", JobRunning, JobSucceeded, JobFailed), word("kind", "kind"), text("phase", "phase"), text("resource", "resource"), when("startedAt", "created_at"), updated)
 	AuditList = spec([]listing.Order{{Field: number("seq", "seq"), Desc: true}},

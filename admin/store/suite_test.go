@@ -437,6 +437,30 @@ func testRevisions(t *testing.T, h harness) {
 	if _, _, err = w.Revisions(t.Context(), ts.ID, store.Page{After: "x"}); !problem.Is(err, problem.InvalidArgument) {
 		t.Fatalf("foreign cursor: %v", err)
 	}
+	other := seed(t, w, "shops")
+	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.AddRevision(ctx, &store.Revision{ToolsetID: other.ID}) })
+	seen := map[string]bool{}
+	for after := ""; ; {
+		rows, next, err := w.Published(t.Context(), store.Page{Limit: 5, After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range rows {
+			if i > 0 && rows[i].CreatedAt.After(rows[i-1].CreatedAt.Time) {
+				t.Errorf("revision %d of %s comes after an older one", rows[i].N, rows[i].ToolsetID)
+			}
+			seen[fmt.Sprint(rows[i].ToolsetID, rows[i].N)] = true
+		}
+		if after = next; next == "" {
+			break
+		}
+	}
+	if len(seen) != 13 {
+		t.Errorf("%d of 13 revisions of two toolsets are listed", len(seen))
+	}
+	if rows, _, err := w.Published(t.Context(), store.Page{Filter: "toolsetId:" + other.ID}); err != nil || len(rows) != 1 {
+		t.Errorf("revisions of one toolset: %v, %v", rows, err)
+	}
 	if r, err := w.LastTestRun(t.Context(), ts.ID, "d1"); r != nil || err != nil {
 		t.Fatalf("no test yet: %v, %v", r, err)
 	}

@@ -187,6 +187,12 @@ func (c *scope) Revisions(ctx context.Context, toolset string, p Page) ([]Revisi
 	return table.Read(ctx, c.db, c.from(&rows).Where("toolset_id = ?", toolset), &rows, RevisionList, p, "the revisions of "+toolset)
 }
 
+// Published lists the published revisions of all toolsets, newest first.
+func (c *scope) Published(ctx context.Context, p Page) ([]Revision, string, error) {
+	var rows []Revision
+	return table.Read(ctx, c.db, c.from(&rows), &rows, PublishedList, p, "the revisions of all toolsets")
+}
+
 // AddRevision records that a digest became live, as the next revision of its
 // toolset, and sets row.N. The caller saves the toolset.
 func (t *Tx) AddRevision(ctx context.Context, row *Revision) error {

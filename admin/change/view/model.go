@@ -148,6 +148,13 @@ type ConnectorDetail struct {
 	Report draft.Report `json:"report"`
 }
 
+// Published is a revision of one of several toolsets.
+type Published struct {
+	ToolsetID string `json:"toolsetId"`
+	Slug      string `json:"slug" doc:"Last part of its toolset URL." example:"petstore"`
+	Revision
+}
+
 // Revision is one published state of a toolset.
 type Revision struct {
 	N         uint64    `json:"n"`

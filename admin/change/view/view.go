@@ -174,7 +174,10 @@ func ShowConnector(row *store.Connector, v *store.ConnectorVersion) Connector {
 	}
 }
 
-// ShowRevision renders a published state of a toolset.
-func ShowRevision(ts *store.Toolset, r *store.Revision) Revision {
-	return Revision{N: r.N, Digest: r.Digest, Live: r.N == ts.LiveRevision, State: string(r.State), Restores: r.Restores, Author: r.Author, Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time}
+// ShowRevision renders a published state of a toolset. names are those of the actors.
+func ShowRevision(r *store.Revision, names map[string]string) Revision {
+	return Revision{
+		N: r.N, Digest: r.Digest, Live: r.State == store.Published, State: string(r.State), Restores: r.Restores, Author: r.Author, By: names[r.Author],
+		Reason: r.Reason, TestRunID: r.TestRunID, At: r.CreatedAt.Time,
+	}
 }

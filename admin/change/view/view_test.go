@@ -24,11 +24,11 @@ func TestDetailOf(t *testing.T) {
 }
 
 func TestShowRevision(t *testing.T) {
-	ts := &store.Toolset{LiveRevision: 2}
-	if r := ShowRevision(ts, &store.Revision{N: 2, Digest: "d"}); !r.Live || r.N != 2 || r.Digest != "d" {
+	names := map[string]string{"mem_1": "ada@example.com"}
+	if r := ShowRevision(&store.Revision{N: 2, Digest: "d", State: store.Published, Author: "mem_1"}, names); !r.Live || r.N != 2 || r.Digest != "d" || r.By != "ada@example.com" {
 		t.Errorf("%+v", r)
 	}
-	if r := ShowRevision(ts, &store.Revision{N: 1}); r.Live {
+	if r := ShowRevision(&store.Revision{N: 1, State: store.Superseded, Author: "mem_2"}, names); r.Live || r.By != "" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,7 +1,7 @@
 import { expect, expectAccessible, expectAccessibleEverywhere, test } from "./fixture";
 
 const pages = [
-  { path: "/", heading: "Home", shows: "Newest toolsets" },
+  { path: "/", heading: "Home", shows: "Recent deploys" },
   { path: "/toolsets", heading: "Toolsets", shows: "sluice toolset list" },
   { path: "/toolsets/demo", heading: "Demo", shows: "Last test" },
   { path: "/toolsets/demo/tools", heading: "Demo", shows: "list_my_issues" },
@@ -38,7 +38,7 @@ const pages = [
   { path: "/settings/addresses", heading: "Settings", shows: "127.0.0.1" },
   { path: "/settings/publishers", heading: "Settings", shows: "Ada" },
   { path: "/settings/transfer", heading: "Settings", shows: "Export of the workspace" },
-  { path: "/settings/node", heading: "Settings", shows: "Signs releases" },
+  { path: "/settings/node", heading: "Settings", shows: "Readiness" },
   { path: "/settings/audit", heading: "Settings", shows: "toolset.deploy" },
   { path: "/settings/about", heading: "Settings", shows: "Version of the node" },
   { path: "/reference?tag=Domains", heading: "API reference", shows: "Ask DNS about a domain" },

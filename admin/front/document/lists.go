@@ -16,7 +16,7 @@ import (
 
 // listSpecs are what can be done with each list, by its operation.
 var listSpecs = map[string]*listing.Spec{
-	"list-toolsets": store.ToolsetList, "list-revisions": store.RevisionList, "list-changes": store.ChangeList, "list-tools": &toolset.ToolList.Spec,
+	"list-toolsets": store.ToolsetList, "list-revisions": store.RevisionList, "list-published": store.PublishedList, "list-changes": store.ChangeList, "list-tools": &toolset.ToolList.Spec,
 	"list-items": &toolset.ItemList.Spec, "list-access-tokens": store.AccessTokenList, "list-connectors": store.ConnectorList,
 	"list-connector-versions": store.ConnectorVersionList, "list-catalog": &catalog.EntryList.Spec, "list-connector-requests": store.ConnectorRequestList,
 	"list-plugins": store.PluginList, "list-publisher-keys": store.PublisherKeyList, "list-jobs": store.JobList, "list-audit": store.AuditList,

@@ -14,7 +14,7 @@ var tags = []struct {
 }{
 	{"Toolsets", "Toolsets: create, read, change and delete them; their drafts and labels.", []string{"toolsets", "toolsets/drafts", "toolsets/labels", "export", "import"}},
 	{"Tools", "Tools of a toolset: names, descriptions, arguments, answers, and how clients find them.", []string{"toolsets/tools", "toolsets/added-tools", "toolsets/items", "toolsets/suggestions", "toolsets/learned", "toolsets/selection", "toolsets/search", "toolsets/workflows", "toolsets/scripts"}},
-	{"Releases", "Test, preview, deploy and roll back.", []string{"toolsets/test", "toolsets/preview", "toolsets/deploy", "toolsets/rollback", "toolsets/rollouts", "toolsets/revisions", "releases"}},
+	{"Releases", "Test, preview, deploy and roll back.", []string{"toolsets/test", "toolsets/preview", "toolsets/deploy", "toolsets/rollback", "toolsets/rollouts", "toolsets/revisions", "revisions", "releases"}},
 	{"Sources", "Specifications and MCP servers that change: refresh, schedule, accept.", []string{"toolsets/refresh", "toolsets/schedule", "toolsets/changes", "mcp"}},
 	{"Authentication", "Credentials for upstreams, logins, and where they may be sent.", []string{"toolsets/authentication", "toolsets/origins"}},
 	{"Access", "Who may open a toolset URL, and pauses.", []string{"toolsets/access", "toolsets/access-tokens", "toolsets/pause", "toolsets/resume", "grants"}},

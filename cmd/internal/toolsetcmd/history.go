@@ -47,23 +47,37 @@ func rollbackCommand(cli *command.Session) *cobra.Command {
 
 func historyCommand(cli *command.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "history TOOLSET", Short: "List the published revisions", Args: command.Exactly(1, "one toolset"),
-		RunE: on(cli, func(cmd *cobra.Command, e *edit, args []string) error {
-			r := command.Resource[view.Revision]{Columns: []terminal.Column[view.Revision]{
-				{Header: "revision", Value: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }},
-				{Header: "state", Value: func(r view.Revision) string { return r.State }},
-				{Header: "restores", Value: func(r view.Revision) string {
-					if r.Restores == 0 {
-						return ""
-					}
-					return strconv.FormatUint(r.Restores, 10)
-				}},
-				{Header: "digest", Value: func(r view.Revision) string { return terminal.ShortDigest(r.Digest) }},
-				{Header: "published", Value: func(r view.Revision) string { return terminal.Since(r.At) }},
-				{Header: "by", Value: func(r view.Revision) string { return cmp.Or(r.By, r.Author) }},
-				{Header: "reason", Value: func(r view.Revision) string { return r.Reason }},
-			}, Name: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }}
-			return r.Show(cmd.Context(), e.Session, e.path("revisions"))
-		}),
+		Use: "history [TOOLSET]", Short: "List the published revisions of a toolset, or of all", Args: command.Between(0, 1, "a toolset"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				columns := []terminal.Column[view.Published]{{Header: "toolset", Value: func(r view.Published) string { return r.Slug }}}
+				for _, c := range revisionColumns {
+					columns = append(columns, terminal.Column[view.Published]{Header: c.Header, Value: func(r view.Published) string { return c.Value(r.Revision) }})
+				}
+				r := command.Resource[view.Published]{Columns: columns, Name: func(r view.Published) string { return r.Slug + " " + strconv.FormatUint(r.N, 10) }}
+				return r.Show(cmd.Context(), cli, "/v1/revisions")
+			}
+			e, err := open(cmd.Context(), cli, args[0])
+			if err != nil {
+				return err
+			}
+			r := command.Resource[view.Revision]{Columns: revisionColumns, Name: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }}
+			return r.Show(cmd.Context(), cli, e.path("revisions"))
+		},
 	}
+}
+
+var revisionColumns = []terminal.Column[view.Revision]{
+	{Header: "revision", Value: func(r view.Revision) string { return strconv.FormatUint(r.N, 10) }},
+	{Header: "state", Value: func(r view.Revision) string { return r.State }},
+	{Header: "restores", Value: func(r view.Revision) string {
+		if r.Restores == 0 {
+			return ""
+		}
+		return strconv.FormatUint(r.Restores, 10)
+	}},
+	{Header: "digest", Value: func(r view.Revision) string { return terminal.ShortDigest(r.Digest) }},
+	{Header: "published", Value: func(r view.Revision) string { return terminal.Since(r.At) }},
+	{Header: "by", Value: func(r view.Revision) string { return cmp.Or(r.By, r.Author) }},
+	{Header: "reason", Value: func(r view.Revision) string { return r.Reason }},
 }

@@ -1,1 +1,1 @@
-import{L as e}from"./index.js";import{t}from"./grants.js";import{C as n}from"./vendor.js";var r=n();function i(){return(0,r.jsxs)(r.Fragment,{children:[(0,r.jsx)(t,{}),(0,r.jsx)(e,{command:`sluice grant list`})]})}export{i as Addresses};
+import{B as e}from"./index.js";import{t}from"./grants.js";import{C as n}from"./vendor.js";var r=n();function i(){return(0,r.jsxs)(r.Fragment,{children:[(0,r.jsx)(t,{}),(0,r.jsx)(e,{command:`sluice grant list`})]})}export{i as Addresses};

@@ -1,1 +1,1 @@
-import{G as e,H as t}from"./index.js";import{C as n}from"./vendor.js";var r=n();function i({at:n}){return(0,r.jsx)(`time`,{dateTime:n,title:e(n),className:`whitespace-nowrap`,children:t(n)})}export{i as t};
+import{G as e,J as t}from"./index.js";import{C as n}from"./vendor.js";var r=n();function i({at:n}){return(0,r.jsx)(`time`,{dateTime:n,title:t(n),className:`whitespace-nowrap`,children:e(n)})}export{i as t};

@@ -34,6 +34,12 @@ export const revisionsQuery = (slug: string) =>
     getNextPageParam: (page) => page.nextCursor,
   });
 
+/** The newest revisions of all toolsets. */
+export const publishedQuery = queryOptions({
+  queryKey: ["toolsets", "published"],
+  queryFn: () => unwrap(api.GET("/v1/revisions", { params: { query: { limit: 6 } } })),
+});
+
 /** The roll-outs of a toolset, the one that runs among them. */
 export const rolloutsQuery = (slug: string) =>
   queryOptions({

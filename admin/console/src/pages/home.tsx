@@ -5,12 +5,14 @@ import { CreateToolset, NoToolsets } from "../components/empty";
 import { Figures, FiguresSkeleton } from "../components/figures";
 import { Card, Page } from "../components/page";
 import { ProblemNote } from "../components/problem";
+import { revisionColumns } from "../components/revisions";
 import { Skeleton } from "../components/skeleton";
 import { AuthState, Badge, ToolsetStatus } from "../components/status";
+import { Table, type Column } from "../components/table";
 import type { Schemas } from "../lib/api";
 import { credentialState } from "../lib/credential";
 import { ago, date, plural } from "../lib/format";
-import { openAlertsQuery, toolsetsQuery, usageQuery } from "../lib/queries";
+import { openAlertsQuery, publishedQuery, toolsetsQuery, usageQuery } from "../lib/queries";
 
 const SHOWN = 6;
 
@@ -30,6 +32,7 @@ export function Home() {
           {toolsets.data && items.length === 0 ? <NoToolsets /> : null}
           {items.length > 0 ? <Recent items={items.slice(0, SHOWN)} /> : null}
         </div>
+        <Deploys />
       </div>
       <CommandLine command="sluice usage" />
     </Page>
@@ -52,6 +55,34 @@ function Recent({ items }: { items: Schemas["Toolset"][] }) {
           </li>
         ))}
       </ul>
+    </Card>
+  );
+}
+
+const columns: Column<Schemas["Published"]>[] = [
+  {
+    name: "Toolset",
+    cell: (r) => (
+      <Link to="/toolsets/$slug/revisions" params={{ slug: r.slug }} className="font-medium break-words text-accent hover:underline">
+        {r.slug}
+      </Link>
+    ),
+  },
+  ...revisionColumns,
+];
+
+/** The newest revisions of all toolsets. */
+function Deploys() {
+  const deploys = useQuery(publishedQuery);
+  if (deploys.isError) return <ProblemNote error={deploys.error} retry={() => void deploys.refetch()} />;
+  if (deploys.isPending) return <Skeleton rows={3} />;
+  if (deploys.data.items.length === 0) return null; // Nothing was deployed yet: the page says above what to begin with.
+  return (
+    <Card title="Recent deploys" flush>
+      <Table label="Recent deploys" columns={columns} rows={deploys.data.items} id={(r) => `${r.toolsetId} ${r.n}`} />
+      <p className="border-t border-line px-4 py-2 text-muted">
+        The same in a terminal: <code className="font-mono text-text">sluice toolset history</code>
+      </p>
     </Card>
   );
 }

@@ -1,9 +1,11 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Bell, Boxes, ChartColumn, FlaskConical, Home, Library, LogOut, Puzzle, Settings } from "lucide-react";
+import { AlertTriangle, Bell, Boxes, ChartColumn, CheckCircle2, FlaskConical, Home, Library, LogOut, Puzzle, Settings, XCircle } from "lucide-react";
 import { useState } from "react";
 import { Button } from "../components/button";
+import { External } from "../components/external";
 import { Select } from "../components/field";
+import { healthQuery, worstOf } from "../lib/health";
 import { can } from "../lib/roles";
 import { closeSession, type Session } from "../lib/session";
 import { places, type Place } from "../lib/shortcuts";
@@ -62,6 +64,7 @@ function Account({ session }: { session: Session }) {
   };
   return (
     <div className="flex min-w-0 flex-1 flex-wrap items-center justify-end gap-2 md:mt-auto md:flex-none md:flex-col md:items-stretch">
+      <Health />
       <Select label="Theme" hidden value={theme} onChange={(e) => choose(e.target.value as Theme)}>
         <option value="system">System theme</option>
         <option value="light">Light</option>
@@ -80,11 +83,32 @@ function Account({ session }: { session: Session }) {
         Sign out
       </Button>
       <p className="hidden px-2 text-[0.86rem] text-muted md:block">
-        {session.version} · <a className="underline" href="/licences.txt">Licences</a> ·{" "}
+        {session.version} · <a className="underline" href="/licences.txt">Licences</a>
+        <br />
+        <External href="https://github.com/sluicegate/sluice/tree/main/docs">Documentation</External> ·{" "}
         <Link to="/reference" className="underline">
           API
         </Link>
       </p>
     </div>
+  );
+}
+
+const healths = {
+  ok: { Icon: CheckCircle2, look: "text-muted", text: "Node ready" },
+  attention: { Icon: AlertTriangle, look: "text-warn", text: "Node needs attention" },
+  failed: { Icon: XCircle, look: "text-bad", text: "Node not ready" },
+} as const;
+
+/** Whether the node can serve; its checks are on the page that it leads to. */
+function Health() {
+  const checks = useQuery(healthQuery).data ?? [];
+  if (checks.length === 0) return null;
+  const { Icon, look, text } = healths[worstOf(checks)];
+  return (
+    <Link to="/settings/node" className={`hidden items-center gap-2 px-2 hover:underline md:flex ${look}`}>
+      <Icon aria-hidden size={15} className="shrink-0" />
+      {text}
+    </Link>
   );
 }

@@ -7,11 +7,10 @@ import { Dialog } from "../../components/dialog";
 import { TextField } from "../../components/field";
 import { Card } from "../../components/page";
 import { ProblemNote } from "../../components/problem";
+import { revisionColumns } from "../../components/revisions";
 import { Skeleton } from "../../components/skeleton";
-import { Badge } from "../../components/status";
 import { Table, type Column } from "../../components/table";
 import { api, unwrap, type Schemas } from "../../lib/api";
-import { ago, date } from "../../lib/format";
 import { revisionsQuery, rolloutsQuery, toolsetQuery } from "../../lib/queries";
 import { can } from "../../lib/roles";
 import { sessionQuery } from "../../lib/session";
@@ -21,14 +20,8 @@ import { Rollouts } from "./rollouts";
 
 type Revision = Schemas["Revision"];
 
-const states = { published: "Published", superseded: "Superseded", rolled_back: "Rolled back", archived: "Archived" } as const;
-
 const columns: Column<Revision>[] = [
-  { name: "Revision", number: true, cell: (r) => r.n },
-  { name: "State", cell: (r) => (r.live ? <Badge tone="ok">Live</Badge> : <Badge tone="plain">{states[r.state]}</Badge>) },
-  { name: "Published", cell: (r) => <time dateTime={r.at} title={date(r.at)} className="whitespace-nowrap">{ago(r.at)}</time> },
-  { name: "By", cell: (r) => r.authorName ?? <code className="font-mono text-[0.9rem]">{r.author}</code> },
-  { name: "Why", wide: true, cell: (r) => r.reason ?? (r.restores ? `Rolled back to revision ${r.restores}` : r.testRunId ? "Its test passed" : "") },
+  ...revisionColumns,
   { name: "Content", wide: true, cell: (r) => <code className="font-mono text-[0.9rem] text-muted" title={r.digest}>{r.digest.slice(7, 19)}</code> },
 ];
 
