@@ -41,7 +41,7 @@ func tricks(name string, text []byte) []string {
 }
 
 // tricky matches what tricks needs to find something, so that few files must be parsed.
-var tricky = regexp.MustCompile(`"-?\.?test[."]|os\.Args\b|flag\.(CommandLine|Set\()|[^*]testing\.[TF]\b|testing\.(M\b|Testing)|\) Test\w+\(|go:norace|runtime\.Race|\bcgo\b|import "C"`)
+var tricky = regexp.MustCompile(`"-?\.?test[."]|os\.Args\b|flag\.(CommandLine|Set\()|[^*]testing\.[TF]\b|testing\.(M\b|Testing)|\) Test\w+\(|"CI"|go:norace|runtime\.Race|\bcgo\b|import "C"`)
 
 const (
 	decides      = "it decides which tests run"
@@ -105,6 +105,8 @@ func (t *tricksOf) node(n ast.Node) {
 		}
 	case *ast.CallExpr:
 		switch {
+		case (isSelector(n.Fun, "os", "Getenv") || isSelector(n.Fun, "os", "LookupEnv")) && isText(n.Args, 0, "CI"):
+			t.add(n, "asks whether CI runs it: what is judged is not what everybody runs")
 		case t.tests && isSelector(n.Fun, "flag", "Set"):
 			t.add(n, "flag.Set: "+decides)
 		case !t.tests && isSelector(n.Fun, "flag", "Lookup") && isText(n.Args, 0, "test.v"), !t.tests && isSelector(n.Fun, "strings", "HasSuffix") && isText(n.Args, 1, ".test"):

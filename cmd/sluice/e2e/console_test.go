@@ -69,6 +69,9 @@ func TestConsole(t *testing.T) {
 		said := failures(string(out))
 		t.Errorf("%v\n%s", err, said[:min(len(said), 20<<10)])
 	}
+	if left := notRun.FindAll(out, -1); left != nil {
+		t.Errorf("not every test of the browser ran, at once: %q", left)
+	}
 
 	if os.Getenv("SLUICE_E2E_ONLY") != "" {
 		return // Who made what is called below is not sure.
@@ -93,6 +96,9 @@ func TestConsole(t *testing.T) {
 		}
 	}
 }
+
+// notRun matches what Playwright says of tests that it left out, or that passed on a second attempt.
+var notRun = regexp.MustCompile(`(?m)^ +\d+ (skipped|did not run|flaky)`)
 
 // failures returns what Playwright says at its end, from the first failed test on, or all
 // where it says nothing of one.
