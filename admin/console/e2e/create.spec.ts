@@ -95,6 +95,34 @@ test("keys alone are enough, from a URL to a live toolset", async ({ page }) => 
   await expect(page.getByText("The toolset is live.")).toBeVisible();
 });
 
+test("a pasted document of Swagger 2.0, with its key, becomes a live toolset", async ({ page }) => {
+  const document = {
+    swagger: "2.0",
+    info: { title: "Pasted things", version: "1.0" },
+    host: new URL(api).host,
+    basePath: "/",
+    schemes: ["http"],
+    securityDefinitions: { key: { type: "apiKey", in: "header", name: "X-Key" } },
+    security: [{ key: [] }],
+    produces: ["application/json"],
+    paths: { "/things": { get: { operationId: "listThings", summary: "List things", responses: { 200: { description: "All things", schema: { type: "array", items: { $ref: "#/definitions/Thing" } } } } } } },
+    definitions: { Thing: { type: "object", properties: { id: { type: "integer", format: "int64" }, name: { type: "string" } } } },
+  };
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Paste").check();
+  await page.getByLabel("Text of the specification").fill(JSON.stringify(document, null, 1));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await expect(page).toHaveURL(/\/toolsets\/new\/pasted-things\/review$/);
+  await page.getByRole("button", { name: "Continue with 1 tool" }).click();
+  await expect(page.getByLabel("Header name")).toHaveValue("X-Key");
+  await page.getByLabel("API key").fill("the key of the stand-in");
+  await page.getByRole("button", { name: "Save and continue" }).click();
+  await page.getByRole("button", { name: "Continue", exact: true }).click();
+  await page.getByRole("button", { name: "Run the test" }).click();
+  await page.getByRole("button", { name: "Allow this address and test again" }).click();
+  await expect(page.getByText("Passed, deployed")).toBeVisible();
+});
+
 test("one of 300 tools is left out, and search is advised", async ({ page }) => {
   const paths = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`/things/${i}`, { get: { operationId: `thing${i}`, responses: { 200: { description: "It" } } } }]));
   await page.goto("/toolsets/new");

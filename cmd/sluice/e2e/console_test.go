@@ -84,8 +84,8 @@ func TestConsole(t *testing.T) {
 		}
 	}
 	// What the browser made is called as an application calls it: one toolset of a file
-	// with a key, one of a URL.
-	for _, slug := range []string{"uploaded-things", "served-things"} {
+	// with a key, one of a URL, one of a pasted document of Swagger 2.0.
+	for _, slug := range []string{"uploaded-things", "served-things", "pasted-things"} {
 		s := connect(t, "http://"+n.gateway+"/t/"+slug, "2025-06-18")
 		r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_things"})
 		if err != nil || r.IsError {
