@@ -11,13 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sluicegate/sluice/admin/store/cluster"
-	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
-	"github.com/sluicegate/sluice/cmd/internal/fleetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/node"
 	"github.com/sluicegate/sluice/cmd/internal/systemd"
-	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/retry"
 )
@@ -138,30 +134,18 @@ func (a *app) serveOnce(ctx context.Context, o node.Options, joined *bool) error
 	return a.serve(ctx, n, o.Logger)
 }
 
-// cluster says which control planes share the database.
-func (d *doctor) cluster(ctx context.Context, c *client.Client) {
-	list, _, err := client.All[cluster.ControlPlane](ctx, c, fleetcmd.ControlPlanes)
-	if problem.Is(err, problem.Forbidden) || err == nil && len(list) == 0 {
-		return // a token of another workspace; or there is one for itself
+// serve runs a node, whose listeners are open, and says so to the service manager that
+// started it.
+func (a *app) serve(ctx context.Context, n *node.Node, l *slog.Logger) error {
+	a.notify(ctx, l, systemd.Ready, systemd.Status("serves"))
+	stop := context.AfterFunc(ctx, func() { a.notify(ctx, l, systemd.Stopping, systemd.Status("finishes the calls that run")) })
+	defer stop()
+	return n.Run(ctx)
+}
+
+// notify tells the service manager how far the node is.
+func (a *app) notify(ctx context.Context, l *slog.Logger, states ...string) {
+	if err := systemd.Notify(a.Env.NotifySocket, states...); err != nil {
+		l.LogAttrs(ctx, slog.LevelWarn, "the service manager does not know how far this node is", slog.Any("error", err))
 	}
-	if err != nil {
-		d.failErr("cluster", err)
-		return
-	}
-	leader, others := "", 0
-	for i := range list {
-		switch p := &list[i]; p.State {
-		case cluster.Leads:
-			leader = p.Name
-		case cluster.Follows:
-			others++
-		default:
-			d.warn("cluster", terminal.Printable(p.Name)+" has not been seen for "+terminal.ShortDuration(time.Since(p.Seen)), "look at its log, or wait an hour: it is off the list then")
-		}
-	}
-	if others == 0 {
-		d.warn("cluster", terminal.Printable(leader)+" leads, and no other control plane follows", "start another one with --cluster: it takes over when this one ends")
-		return
-	}
-	d.ok("cluster", "%s leads, %s", terminal.Printable(leader), terminal.Plural(others, "other")+" can take over")
 }

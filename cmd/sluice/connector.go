@@ -209,3 +209,25 @@ func findingsOf(r *openapi.Result) []toolset.Diagnostic {
 }
 
 var errNoSpecifications = errors.New("no specifications were found")
+
+// compileInto compiles a specification into a connector's builder. An operation
+// that was read and cannot be packed is listed as unsupported.
+func compileInto(ctx context.Context, b *connector.Builder, spec *specification.Document, opts openapi.Options) (*openapi.Result, error) {
+	var refused []openapi.Unsupported
+	opts.Each = func(op *operation.Operation) error {
+		if err := b.Add(op); err != nil {
+			refused = append(refused, openapi.Unsupported{
+				Method: op.Method, Path: op.Path, OperationID: op.ID, Pointer: op.Pointer, Line: op.Line,
+				Code: "operation_not_packed", Reason: err.Error(),
+			})
+		}
+		return nil
+	}
+	result, err := openapi.Compile(ctx, spec.Source(), opts)
+	if err != nil {
+		return nil, err
+	}
+	result.Tools -= len(refused)
+	result.Unsupported = append(result.Unsupported, refused...)
+	return result, nil
+}

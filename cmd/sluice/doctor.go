@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,12 +17,13 @@ import (
 	"github.com/sluicegate/sluice/admin"
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/draft/binding"
+	"github.com/sluicegate/sluice/admin/store/cluster"
 	"github.com/sluicegate/sluice/cmd/internal/callcmd"
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/datadir"
 	"github.com/sluicegate/sluice/cmd/internal/describe"
-	"github.com/sluicegate/sluice/cmd/internal/exit"
+	"github.com/sluicegate/sluice/cmd/internal/fleetcmd"
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
@@ -31,22 +31,8 @@ import (
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
 
-// Results of a check.
-const (
-	checkOK   = "ok"
-	checkWarn = "warn"
-	checkFail = "fail"
-)
-
-// finding is the result of one check of the doctor.
-type finding struct {
-	Check  string `json:"check"`
-	Result string `json:"result"`
-	Detail string `json:"detail"`
-	Remedy string `json:"remedy,omitempty"`
-}
-
-func (a *app) doctorCommand() *cobra.Command {
+// doctorCommand checks a node. tree makes the commands of a program.
+func (a *app) doctorCommand(tree func(*app) *cobra.Command) *cobra.Command {
 	var live bool
 	cmd := &cobra.Command{
 		Use:   "doctor [TOOLSET|URL|DIR]",
@@ -62,7 +48,7 @@ health check of a container. Exit code 1 when a check fails.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), a.Flags.Timeout)
 			defer cancel()
 			if live {
-				return a.live(ctx)
+				return a.live(ctx, tree)
 			}
 			d := &doctor{app: a}
 			switch {
@@ -80,94 +66,6 @@ health check of a container. Exit code 1 when a check fails.`,
 	}
 	cmd.Flags().BoolVar(&live, "live", false, "only ask whether the process is alive")
 	return cmd
-}
-
-// get reads a small text.
-func get(ctx context.Context, hc *http.Client, url string) (int, string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
-	}
-	resp, err := hc.Do(req)
-	if err != nil {
-		if p := exit.AsUnreachable(err); p != nil {
-			return 0, "", p
-		}
-		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if err != nil {
-		return 0, "", fmt.Errorf("asking %s: %w", safehttp.Redact(url), err)
-	}
-	return resp.StatusCode, string(b), nil
-}
-
-// doctor collects findings.
-type doctor struct {
-	*app
-	findings []finding
-}
-
-func (d *doctor) ok(check, format string, args ...any) {
-	d.findings = append(d.findings, finding{Check: check, Result: checkOK, Detail: fmt.Sprintf(format, args...)})
-}
-
-func (d *doctor) warn(check, detail, remedy string) {
-	d.findings = append(d.findings, finding{Check: check, Result: checkWarn, Detail: detail, Remedy: remedy})
-}
-
-func (d *doctor) fail(check, detail, remedy string) {
-	d.findings = append(d.findings, finding{Check: check, Result: checkFail, Detail: detail, Remedy: remedy})
-}
-
-func (d *doctor) failErr(check string, err error) {
-	p := problem.As(err)
-	if p == nil {
-		p = exit.AsUnreachable(err)
-	}
-	if p == nil {
-		d.fail(check, err.Error(), "")
-		return
-	}
-	detail := p.Detail
-	if at := p.Place.String(); at != "" {
-		detail = at + ": " + detail
-	}
-	d.fail(check, detail, p.Remedy)
-}
-
-// report prints the findings and fails when one of them does.
-func (d *doctor) report() error {
-	bad := false
-	for _, f := range d.findings {
-		bad = bad || f.Result == checkFail
-	}
-	var err error
-	if d.Format == "table" || d.Format == "wide" {
-		err = d.WriteResult([]byte(d.text()))
-	} else {
-		err = terminal.List(&d.Terminal, d.findings, nil, []terminal.Column[finding]{}, func(f finding) string { return f.Check })
-	}
-	if err != nil {
-		return err
-	}
-	if bad {
-		return exit.SilentError(exit.Failed)
-	}
-	return nil
-}
-
-func (d *doctor) text() string {
-	marks := map[string]string{checkOK: "✓", checkWarn: "!", checkFail: "✗"}
-	var b strings.Builder
-	for _, f := range d.findings {
-		fmt.Fprintf(&b, "%s %s: %s\n", marks[f.Result], f.Check, terminal.Printable(f.Detail))
-		if f.Remedy != "" {
-			fmt.Fprintf(&b, "    %s\n", terminal.Printable(f.Remedy))
-		}
-	}
-	return b.String()
 }
 
 // node checks the node of the data directory, or the server that was named.
@@ -421,4 +319,32 @@ func (d *doctor) public(ctx context.Context, c *client.Client) {
 		shown += fmt.Sprintf(" and %d more", n)
 	}
 	d.warn("access", terminal.Plural(len(open), "toolset")+" open to everybody who reaches the gateway: "+shown, "close what is not meant to be public: sluice toolset access TOOLSET set token")
+}
+
+// cluster says which control planes share the database.
+func (d *doctor) cluster(ctx context.Context, c *client.Client) {
+	list, _, err := client.All[cluster.ControlPlane](ctx, c, fleetcmd.ControlPlanes)
+	if problem.Is(err, problem.Forbidden) || err == nil && len(list) == 0 {
+		return // a token of another workspace; or there is one for itself
+	}
+	if err != nil {
+		d.failErr("cluster", err)
+		return
+	}
+	leader, others := "", 0
+	for i := range list {
+		switch p := &list[i]; p.State {
+		case cluster.Leads:
+			leader = p.Name
+		case cluster.Follows:
+			others++
+		default:
+			d.warn("cluster", terminal.Printable(p.Name)+" has not been seen for "+terminal.ShortDuration(time.Since(p.Seen)), "look at its log, or wait an hour: it is off the list then")
+		}
+	}
+	if others == 0 {
+		d.warn("cluster", terminal.Printable(leader)+" leads, and no other control plane follows", "start another one with --cluster: it takes over when this one ends")
+		return
+	}
+	d.ok("cluster", "%s leads, %s", terminal.Printable(leader), terminal.Plural(others, "other")+" can take over")
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/sluicegate/sluice/cmd/internal/client"
 	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
@@ -22,9 +24,9 @@ import (
 // liveTarget is where a node answers whether it is alive.
 type liveTarget struct{ url, pin string }
 
-// live asks /livez of the node, whatever its role is.
-func (a *app) live(ctx context.Context) error {
-	at, err := a.findLive()
+// live asks /livez of the node, whatever its role is. tree makes the commands of a program.
+func (a *app) live(ctx context.Context, tree func(*app) *cobra.Command) error {
+	at, err := a.findLive(tree)
 	if err != nil {
 		return err
 	}
@@ -47,7 +49,7 @@ func (a *app) live(ctx context.Context) error {
 
 // findLive finds the node: the server that was named; else the first process of the
 // container, by its own command line; else the node of the data directory.
-func (a *app) findLive() (liveTarget, error) {
+func (a *app) findLive(tree func(*app) *cobra.Command) (liveTarget, error) {
 	chosen, err := a.ChosenContext()
 	if err != nil {
 		return liveTarget{}, err
@@ -57,7 +59,7 @@ func (a *app) findLive() (liveTarget, error) {
 	}
 	if a.Flags.DataDir == "" && a.mainProcess != nil {
 		if args := a.mainProcess(); len(args) > 0 {
-			return a.liveOf(args)
+			return a.liveOf(args, tree)
 		}
 	}
 	return a.liveIn(a.DataDir())
@@ -78,9 +80,9 @@ func (a *app) liveIn(dir string) (liveTarget, error) {
 
 // liveOf finds the node that a command line of this program starts: by its flags, its
 // configuration file and the environment, as the node itself reads them.
-func (a *app) liveOf(args []string) (liveTarget, error) {
+func (a *app) liveOf(args []string, tree func(*app) *cobra.Command) (liveTarget, error) {
 	other := &app{Session: command.Session{Terminal: terminal.Terminal{In: a.In, Out: a.Out, Err: a.Err}, Env: a.Env}}
-	cmd, rest, err := other.rootCommand().Find(args)
+	cmd, rest, err := tree(other).Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}

@@ -25,19 +25,6 @@ import (
 	"github.com/sluicegate/sluice/registry"
 )
 
-const (
-	// workspaceYAML and toolsetYAML are the files of a declaration in a directory:
-	// DIR/workspace.yaml and DIR/SLUG/toolset.yaml with the documents it names beside it.
-	workspaceYAML = "workspace.yaml"
-	toolsetYAML   = "toolset.yaml"
-	// maxDeclared is the largest file of a declaration: what the admin API takes.
-	maxDeclared = 64 << 20
-)
-
-// object is a JSON object of a declaration. Declarations are handled as they are, so
-// that a field that only the server knows is not lost.
-type object = map[string]any
-
 func (a *app) exportCommand() *cobra.Command {
 	var to, secrets, recipient, identity string
 	cmd := &cobra.Command{
@@ -233,17 +220,6 @@ func (a *app) writeDeclaredToolset(dir string, raw []byte, keys []age.Identity) 
 		return "", fmt.Errorf("writing toolset %s: %w", slug, err)
 	}
 	return slug, writeUserFile(filepath.Join(home, toolsetYAML), b)
-}
-
-// connectorsOf are the connectors of a toolset that has several.
-func connectorsOf(t object) []object {
-	list, _ := t["connectors"].([]any)
-	out := make([]object, 0, len(list))
-	for _, v := range list {
-		c, _ := v.(object)
-		out = append(out, c)
-	}
-	return out
 }
 
 // splitDocuments writes the documents of the source in holder, a toolset or one of its

@@ -122,7 +122,7 @@ func TestLiveOf(t *testing.T) {
 	} {
 		a := &app{Session: command.Session{Env: config.ReadEnvironment(func(string) string { return "" })}}
 		a.mainProcess = func() []string { return strings.Fields(args) }
-		if at, err := a.findLive(); err != nil || at.url != want {
+		if at, err := a.findLive((*app).rootCommand); err != nil || at.url != want {
 			t.Errorf("%s: %s, %v; want %s", args, at.url, err, want)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v4"
 
 	"github.com/sluicegate/sluice/admin/change/declare"
 	"github.com/sluicegate/sluice/admin/publish/backup"
@@ -386,42 +385,4 @@ func (a *app) openSealed(d *declared, identity string) error {
 		a.Say("! %s not opened: give --identity FILE to set them", terminal.Plural(skipped, "sealed secret"))
 	}
 	return nil
-}
-
-// unreadable is the error about a file that the command line names.
-func unreadable(name string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return problem.New(problem.NotFound, "there is no file %s", name).Because(err)
-	}
-	return problem.New(problem.InvalidArgument, "%s cannot be read", name).Because(err)
-}
-
-func readYAML(name string) (object, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, unreadable(name, err)
-	}
-	defer func() { _ = f.Close() }() // only read
-	b, err := io.ReadAll(io.LimitReader(f, maxDeclared+1))
-	if err != nil || len(b) > maxDeclared {
-		return nil, problem.New(problem.InvalidArgument, "%s is longer than %d MiB or cannot be read", name, maxDeclared>>20).Because(err)
-	}
-	return parseYAML(name, b)
-}
-
-func parseYAML(name string, b []byte) (object, error) {
-	var out object
-	if strings.HasPrefix(strings.TrimSpace(string(b)), "{") {
-		if err := json.Unmarshal(b, &out); err != nil {
-			return nil, problem.New(problem.InvalidArgument, "the file is not JSON: %s", terminal.Printable(err.Error())).At(name, 0, 0, "")
-		}
-		return out, nil
-	}
-	if err := yaml.Unmarshal(b, &out); err != nil {
-		return nil, problem.New(problem.InvalidArgument, "the file is not YAML: %s", terminal.Printable(err.Error())).At(name, 0, 0, "")
-	}
-	if out == nil {
-		return nil, problem.New(problem.InvalidArgument, "the file is empty").At(name, 0, 0, "")
-	}
-	return out, nil
 }

@@ -6,14 +6,10 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/sluicegate/sluice/cmd/internal/command"
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/gateway/process"
 )
-
-// version is set by the build: -ldflags "-X main.version=v0.1.0".
-var version = "devel"
 
 func main() {
 	if process.Keep(os.Args) {
@@ -30,14 +26,6 @@ func run() int {
 	a.Env, a.Version = config.ReadEnvironment(os.Getenv), version
 	a.In, a.Out, a.Err = os.Stdin, os.Stdout, os.Stderr
 	return a.execute(ctx, os.Args[1:])
-}
-
-// app is one run of the program.
-type app struct {
-	command.Session
-	// mainProcess are the arguments of the first process of the container, when it is
-	// this program.
-	mainProcess func() []string
 }
 
 // interruptible returns a context that ends at the first interrupt, SIGTERM or SIGHUP; a

@@ -16,7 +16,8 @@ import (
 )
 
 // manCommand writes the manual pages. It is hidden: who packages the program needs it.
-func (a *app) manCommand() *cobra.Command {
+// tree makes the commands of a program.
+func (a *app) manCommand(tree func(*app) *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands to a directory",
@@ -27,7 +28,7 @@ func (a *app) manCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // manual pages are for everybody
 				return fmt.Errorf("create the directory of the manual pages: %w", err)
 			}
-			root := (&app{}).rootCommand() // of its own, because its texts are changed
+			root := tree(&app{}) // of its own, because its texts are changed
 			forManual(root)
 			header := &doc.GenManHeader{Section: "1", Source: "Sluice " + versionOrDevel(), Manual: "Sluice Manual"}
 			err := doc.GenManTreeFromOpts(root, doc.GenManTreeOptions{Header: header, Path: args[0], CommandSeparator: "-"})

@@ -111,14 +111,14 @@ over the Model Context Protocol at one toolset URL.
 			root.AddCommand(c)
 		}
 	}
-	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand(), a.versionCommand())
+	add("start", a.runCommand(), a.serveCommand(), a.doctorCommand((*app).rootCommand), a.versionCommand())
 	add("manage", a.addCommand(), catalogcmd.Command(&a.Session, append(catalogcmd.Published(&a.Session, func() (artifacts.Opener, error) { return a.opener(nil) }), a.catalogAdd(), toolsetcmd.CatalogUpdate(&a.Session))...), requestcmd.Command(&a.Session), toolsetcmd.Command(&a.Session, a.toolsetTest(), a.toolsetUpstream(), a.toolsetConnector(), workflowcmd.Command(&a.Session, a.workflowTest()), workflowcmd.Scripts(&a.Session), domaincmd.ToolsetCommand(&a.Session)))
 	add("use", clientcmd.Command(&a.Session), a.mcpCommand())
 	add("use", callcmd.Commands(&a.Session)...)
 	add("operate", alertcmd.Alert(&a.Session), alertcmd.Notify(&a.Session), fleetcmd.Usage(&a.Session), fleetcmd.Logs(&a.Session), domaincmd.Command(&a.Session), fleetcmd.Edge(&a.Session), fleetcmd.Cluster(&a.Session), fleetcmd.Release(&a.Session), workspacecmd.Member(&a.Session), workspacecmd.Session(&a.Session), workspacecmd.Token(&a.Session), workspacecmd.Grant(&a.Session), workspacecmd.Job(&a.Session), workspacecmd.Key(&a.Session), workspacecmd.Audit(&a.Session), a.backupCommand(), a.restoreCommand(), a.exportCommand(), a.importCommand())
 	add("build", a.connectorCommand(), a.openapiCommand(), plugincmd.Command(&a.Session))
 	add("build", previewcmd.Commands(&a.Session)...)
-	root.AddCommand(a.manCommand())
+	root.AddCommand(a.manCommand((*app).rootCommand))
 	root.AddCommand(helpTopics()...)
 	root.InitDefaultCompletionCmd()
 	a.Complete(root, a.prepare)

@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -20,7 +18,6 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/config"
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/node"
-	"github.com/sluicegate/sluice/cmd/internal/systemd"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -234,22 +231,6 @@ func (a *app) serveEdge(cmd *cobra.Command, o node.Options, e *edgeFlags) error 
 		return err
 	}
 	return a.serve(cmd.Context(), n, o.Logger)
-}
-
-// serve runs a node, whose listeners are open, and says so to the service manager that
-// started it.
-func (a *app) serve(ctx context.Context, n *node.Node, l *slog.Logger) error {
-	a.notify(ctx, l, systemd.Ready, systemd.Status("serves"))
-	stop := context.AfterFunc(ctx, func() { a.notify(ctx, l, systemd.Stopping, systemd.Status("finishes the calls that run")) })
-	defer stop()
-	return n.Run(ctx)
-}
-
-// notify tells the service manager how far the node is.
-func (a *app) notify(ctx context.Context, l *slog.Logger, states ...string) {
-	if err := systemd.Notify(a.Env.NotifySocket, states...); err != nil {
-		l.LogAttrs(ctx, slog.LevelWarn, "the service manager does not know how far this node is", slog.Any("error", err))
-	}
 }
 
 // hostSlug makes the name of this machine one of an edge.
