@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listed, missingOfAll } from "./credentiallist";
+import { listed, missingOfAll, scopesOf } from "./credentiallist";
 import { bodyOfAll, inHeader, keyKinds, togetherOf, type Auth, type Method } from "./credential";
 
 const method = (id: string, suggestion: object, others: string[] = []) => ({ id, type: "apiKey", operations: 1, suggestion, with: others }) as unknown as Method;
@@ -39,4 +39,13 @@ test("of several stored credentials, one that gets another name needs its secret
   const [one] = listed([{ ...stored("X-Key"), headerName: "X-New" }], [stored("X-Key")]);
   expect(one && missingOfAll([one])).toEqual([[]]);
   expect(bodyOfAll([stored("X-Key")], "X-Key").scheme).toBe("X-Key");
+});
+
+test("the scopes of a specification are offered for its login", () => {
+  const one = method("one", { authType: "oauth2", grant: "authorization_code", scopes: ["write", "read"] });
+  const two = method("two", { authType: "oauth2", grant: "client_credentials", scopes: ["admin", "read"] });
+  const key = method("key", { authType: "header", headerName: "X-Key" });
+  expect(scopesOf([key, one, two], { authType: "oauth2", grant: "authorization_code" })).toEqual(["admin", "read", "write"]);
+  expect(scopesOf([key, one, two], { authType: "oauth2", scheme: "one" })).toEqual(["read", "write"]);
+  expect(scopesOf([key], { authType: "oauth2" })).toEqual([]);
 });

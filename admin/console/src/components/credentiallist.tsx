@@ -4,6 +4,7 @@ import { Switch } from "./choices";
 import { TextField } from "./field";
 import { Card } from "./page";
 import type { Schemas } from "../lib/api";
+import { plural } from "../lib/format";
 
 type Stored = Schemas["Authentication"] | Schemas["AuthenticationItem"];
 
@@ -68,7 +69,7 @@ export function CredentialList({ entered, methods, offered, title, missing, erro
             >
               <div className="space-y-3">
                 <CredentialFields auth={e.auth} offered={offered} {...(kept ? { stored: kept } : {})} missing={missing[i] ?? []} error={error} at={entered.length > 1 ? `/items/${i}` : ""} onChange={change} />
-                <OAuthFields auth={e.auth} onChange={change} />
+                <OAuthFields auth={e.auth} offered={scopesOf(methods, e.auth)} onChange={change} />
               </div>
             </Card>
           </fieldset>
@@ -84,9 +85,17 @@ export function CredentialList({ entered, methods, offered, title, missing, erro
   );
 }
 
+/** The scopes that a specification names for a credential, in order. */
+export function scopesOf(methods: Method[], auth: Auth): string[] {
+  const own = methods.filter((m) => m.suggestion?.scopes?.length && (auth.scheme === undefined || auth.scheme === m.id));
+  return [...new Set(own.flatMap((m) => m.suggestion?.scopes ?? []))].sort();
+}
+
 /** What only a credential of OAuth has. */
-function OAuthFields({ auth, onChange }: { auth: Auth; onChange: (auth: Auth) => void }) {
+function OAuthFields({ auth, offered, onChange }: { auth: Auth; offered: string[]; onChange: (auth: Auth) => void }) {
   const kind = kindOf(auth);
+  const asked = new Set(auth.scopes);
+  const ask = (scopes: string[]) => onChange({ ...auth, scopes: scopes.length > 0 ? scopes : undefined });
   const login = kind === "login" || kind === "oidc";
   return (
     <>
@@ -100,6 +109,25 @@ function OAuthFields({ auth, onChange }: { auth: Auth; onChange: (auth: Auth) =>
             value={(auth.scopes ?? []).join(" ")}
             onChange={(e) => onChange({ ...auth, scopes: e.target.value === "" ? undefined : e.target.value.split(" ") })}
           />
+          {offered.length > 0 ? (
+            <details className="mt-1">
+              <summary className="min-h-8 cursor-pointer py-1">{plural(offered.length, "scope")} that the specification names</summary>
+              <fieldset className="max-h-64 overflow-y-auto pl-4">
+                <legend className="sr-only">Scopes of the specification</legend>
+                {offered.map((scope) => (
+                  <label key={scope} className="flex min-h-8 items-center gap-2 break-all">
+                    <input
+                      type="checkbox"
+                      className="size-4 shrink-0 accent-(--accent)"
+                      checked={asked.has(scope)}
+                      onChange={(e) => ask(e.target.checked ? [...asked, scope].filter((s) => s !== "") : [...asked].filter((s) => s !== scope && s !== ""))}
+                    />
+                    {scope}
+                  </label>
+                ))}
+              </fieldset>
+            </details>
+          ) : null}
         </div>
       ) : null}
       {login ? (
