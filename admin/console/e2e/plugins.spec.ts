@@ -81,6 +81,21 @@ test("a publisher is trusted, and their plugin published and bound", async ({ pa
   await expect(order).toHaveCount(3);
   await expect(order.nth(1)).toContainText("On a failure: the answer goes on");
   await expect(page.getByText("A deploy of the draft changes it.")).toBeVisible();
+
+  // What it got and made of an answer is seen in the playground.
+  await page.goto("/playground");
+  await page.getByLabel("Toolset").selectOption("demo");
+  await page.getByLabel("Tool", { exact: true }).fill("get_issue");
+  await page.getByLabel("Tool", { exact: true }).press("Enter");
+  for (const [name, value] of [["owner", "acme"], ["repo", "anvil"], ["issue_number", "23"]] as const) await page.getByLabel(`${name} (required)`).fill(value);
+  await page.getByLabel("Deploy a changed draft when it passes").uncheck();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByRole("tab", { name: "Plugins" }).click();
+  const ran = page.getByRole("region", { name: "Plugins that ran" });
+  await expect(ran.getByRole("row", { name: /^mask@/ })).toContainText("No");
+  await expect(page.getByText(/^sluice plugin capture demo get_issue /)).toBeVisible();
+  await expectAccessibleEverywhere(page, "playground-plugins");
+  await page.goto("/toolsets/demo/plugins");
   for (const name of ["mask from the tool get_issue", "mask from the tool list_comments", "thread from all tools"]) {
     await page.getByRole("button", { name: `Unbind ${name}` }).click();
     await dialog.getByRole("button", { name: "Unbind" }).click();
