@@ -121,6 +121,14 @@ test("a pasted document of Swagger 2.0, with its key, becomes a live toolset", a
   await page.getByRole("button", { name: "Run the test" }).click();
   await page.getByRole("button", { name: "Allow this address and test again" }).click();
   await expect(page.getByText("Passed, deployed")).toBeVisible();
+
+  // The same document again is that toolset, and says so.
+  await page.goto("/toolsets/new");
+  await page.getByLabel("Paste").check();
+  await page.getByLabel("Text of the specification").fill(JSON.stringify(document, null, 1));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await expect(page.getByText("This source is a toolset already")).toBeVisible();
+  await expectAccessible(page);
 });
 
 test("one of 300 tools is left out, and search is advised", async ({ page }) => {

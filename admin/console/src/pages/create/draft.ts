@@ -12,6 +12,8 @@ interface Draft {
   slug: string;
   /** Opens the URL of that toolset. The API shows it once, when the toolset is made. */
   token: string;
+  /** There was a toolset of this source, which was read again. */
+  refreshed?: boolean;
 }
 
 const empty: Draft = { source: { kind: "file", fileName: "", text: "", url: "" }, slug: "", token: "" };

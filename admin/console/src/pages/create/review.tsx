@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useId, useRef, useState } from "react";
 import { Button } from "../../components/button";
@@ -13,6 +13,7 @@ import { api, unwrap, type Schemas } from "../../lib/api";
 import { count, plural } from "../../lib/format";
 import { asProblem } from "../../lib/problem";
 import { toolsetQuery, toolsQuery } from "../../lib/queries";
+import { readDraft } from "./draft";
 import { ItemChoice } from "./items";
 import { fits, ServerVariables } from "./servervariables";
 import { Next } from "./steps";
@@ -97,6 +98,15 @@ function Choices({ toolset: t, tools }: { toolset: Toolset; tools: Tool[] }) {
 
   return (
     <div className="space-y-5">
+      {readDraft().slug === t.slug && readDraft().refreshed ? (
+        <p role="status" className="rounded-lg border border-line bg-surface p-4">
+          This source is a toolset already: it was read again, and its edits are kept.{" "}
+          <Link to="/toolsets/$slug" params={{ slug: t.slug }} className="text-accent underline">
+            Open {t.name}
+          </Link>
+          . A second toolset of it is made with a name of its own: <code className="font-mono">sluice add SPECIFICATION --slug NAME</code>
+        </p>
+      ) : null}
       <div className="grid items-start gap-5 lg:grid-cols-2">
         <Card title="What was found">
           <dl>

@@ -48,7 +48,7 @@ function SourceStep() {
         setPhase,
       ),
     onSuccess: async (made) => {
-      keepDraft({ source, slug: made.slug, token: made.accessToken?.token ?? "" });
+      keepDraft({ source, slug: made.slug, token: made.accessToken?.token ?? "", refreshed: !made.created });
       void queries.invalidateQueries({ queryKey: ["toolsets"] });
       await navigate({ to: "/toolsets/new/$slug/review", params: { slug: made.slug } });
     },
