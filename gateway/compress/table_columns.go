@@ -41,6 +41,8 @@ type column struct {
 	size  int    // average length, which orders the references
 
 	present, containers int // rows that have a value, and one that is an object or array
+	// What the separators of cells would cost or save: see separatorGain.
+	words, blanks int
 }
 
 // The share of rows, in tenths, from which a rule is worth its header.
@@ -91,6 +93,12 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 		}
 		if n.plain() {
 			rows = append(rows, i)
+		}
+		switch gain := e.separatorGain(id, true); {
+		case gain > 0:
+			col.words++
+		case gain < 0:
+			col.blanks++
 		}
 		switch {
 		case votes == 0:
