@@ -41,6 +41,8 @@ type column struct {
 	size  int    // average length, which orders the references
 
 	present, containers int // rows that have a value, and one that is an object or array
+	// What the separators of cells would cost or save: see separatorGain.
+	words, blanks int
 }
 
 // The share of rows, in tenths, from which a rule is worth its header.
@@ -91,6 +93,12 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 		}
 		if n.plain() {
 			rows = append(rows, i)
+		}
+		switch gain := e.separatorGain(id, true); {
+		case gain > 0:
+			col.words++
+		case gain < 0:
+			col.blanks++
 		}
 		switch {
 		case votes == 0:
@@ -167,6 +175,10 @@ const (
 // says that the rule has a hole and the column keeps its cells.
 func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, hole bool) {
 	e.texts, e.candidates = e.texts[:0], e.candidates[:0]
+	f := fitter{e: e, r: r, rows: rows, refs: refs, steps: fitSteps}
+	if f.hopeless(e.raw(&e.nodes[r.row(rows[0])[c]]), e.raw(&e.nodes[r.row(rows[1])[c]])) {
+		return nil, false
+	}
 	values := e.spans(len(rows))
 	for i, row := range rows {
 		values[i] = e.raw(&e.nodes[r.row(row)[c]])
@@ -177,7 +189,6 @@ func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, ho
 	case all(values, isUUID):
 		return e.rule(part{ref: partUUID}), true
 	}
-	f := fitter{e: e, r: r, rows: rows, refs: refs, steps: fitSteps}
 	parts, ok := f.fit(values, 0)
 	if !ok || len(parts) == 0 {
 		return nil, false
@@ -210,6 +221,23 @@ type fitter struct {
 	steps      int
 	hole       bool // one hole is taken
 	refers     bool
+}
+
+// hopeless says that no rule makes the first two values: each is one that would be told from
+// the others by a hole alone, with too little around it.
+func (f *fitter) hopeless(a, b []byte) bool {
+	if isTime(a) || isUUID(a) || bytes.Equal(a, b) || len(f.candidates(a)) > 0 {
+		return false
+	}
+	n := min(len(a), len(b))
+	k, from := 0, 0
+	for k < n && a[k] == b[k] {
+		k++
+	}
+	for from < n && a[len(a)-1-from] == b[len(b)-1-from] {
+		from++
+	}
+	return k+from < minHoleLiteral
 }
 
 func (f *fitter) fit(values [][]byte, depth int) ([]part, bool) {

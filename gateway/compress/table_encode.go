@@ -2,6 +2,7 @@ package compress
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -78,7 +79,6 @@ type encoder struct {
 // document writes the whole text; false: table text has no form for it.
 func (e *encoder) document() bool {
 	e.shapes()
-	e.merge(0, 0)
 	e.laid = slices.Grow(e.laid[:0], len(e.records))[:len(e.records)]
 	clear(e.laid)
 	for s, r := range e.records {
@@ -224,9 +224,11 @@ func (e *encoder) block(id, t int32) {
 func (e *encoder) value(id, obj, arr int32) {
 	n := &e.nodes[id]
 	switch n.kind {
+	case jsonscan.Number:
+		e.text(n)
 	case jsonscan.String:
 		if n.flags&bare != 0 && (e.sep != ' ' || n.flags&blanks == 0) {
-			e.out = append(e.out, e.raw(n)...)
+			e.text(n)
 		} else {
 			e.quoted(e.raw(n))
 		}
@@ -253,8 +255,22 @@ func (e *encoder) value(id, obj, arr int32) {
 	case jsonscan.Array:
 		e.array(id, arr)
 	default:
-		e.out = append(e.out, e.raw(n)...)
+		e.text(n)
 	}
+}
+
+// text writes the text of n as it is. Most are short: two words of eight bytes are copied
+// sooner than a call begins.
+func (e *encoder) text(n *node) {
+	from, at, size := int(n.start), len(e.out), int(n.end-n.start)
+	if size > 16 || from+16 > len(e.b) || at+16 > cap(e.out) {
+		e.out = append(e.out, e.raw(n)...)
+		return
+	}
+	src, dst := e.b[from:from+16], e.out[at:at+16]
+	binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
+	binary.LittleEndian.PutUint64(dst[8:], binary.LittleEndian.Uint64(src[8:]))
+	e.out = e.out[:at+size]
 }
 
 func (e *encoder) array(id, arr int32) {
@@ -269,7 +285,7 @@ func (e *encoder) array(id, arr int32) {
 			if c != first {
 				e.out = append(e.out, ',')
 			}
-			e.out = append(e.out, e.raw(&e.nodes[c])...)
+			e.text(&e.nodes[c])
 		}
 		e.out = append(e.out, ']')
 		return
@@ -309,7 +325,13 @@ func (e *encoder) row(id int32, r *record) {
 		}
 		first = false
 		mark := len(e.out)
-		e.cell(r, row, c)
+		if col.mode == modePlain {
+			if row[c] >= 0 {
+				e.value(row[c], col.obj, col.arr)
+			}
+		} else {
+			e.cell(r, row, c)
+		}
 		if len(e.out) > mark {
 			keep = len(e.out)
 		}
@@ -318,14 +340,12 @@ func (e *encoder) row(id int32, r *record) {
 	e.sep = outer
 }
 
+// cell writes a cell of a column with a rule.
 func (e *encoder) cell(r *record, row []int32, c int) {
 	col := &r.columns[c]
 	id := row[c]
 	switch {
-	case col.mode == modePlain && id < 0, col.mode == modeCoded && id < 0:
-		return
-	case col.mode == modePlain:
-		e.value(id, col.obj, col.arr)
+	case col.mode == modeCoded && id < 0:
 		return
 	case col.mode == modeDefault && id < 0:
 		e.out = append(e.out, '=')
@@ -441,8 +461,30 @@ func isBareKey(k []byte) bool {
 // endsBare reports whether a string without a byte that ends a cell may stand without
 // quotes.
 func endsBare(s []byte) bool {
-	return len(s) > 0 && startsBare(s[0]) && s[len(s)-1] != ' ' && !literal(s)
+	if len(s) == 0 || s[len(s)-1] == ' ' {
+		return false
+	}
+	first := firstBytes[s[0]]
+	return first == 0 || first == startsLiteral && !literal(s)
 }
+
+// The classes of the first byte of a string: what no bare one starts with, and what a literal does.
+const (
+	startsOther = 1 + iota
+	startsLiteral
+)
+
+var firstBytes = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case !startsBare(byte(c)):
+			t[c] = startsOther
+		case c == 'n' || c == 't' || c == 'f' || numeral([]byte{byte(c)}):
+			t[c] = startsLiteral
+		}
+	}
+	return t
+}()
 
 func startsBare(c byte) bool {
 	switch c {

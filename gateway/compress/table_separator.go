@@ -86,19 +86,28 @@ func (e *encoder) rowSeparator(r *record) byte {
 			}
 		}
 	}
-	for i := range r.instances {
-		row := r.row(i)
-		first := true
-		for c := range r.columns {
-			col := &r.columns[c]
-			if col.mode == modeFixed {
-				continue
+	first := true
+	for c := range r.columns {
+		col := &r.columns[c]
+		switch col.mode {
+		case modeFixed:
+			continue
+		case modePlain:
+			gain -= quoteLoss * col.blanks
+			if !first {
+				gain += wordGain * col.words
 			}
-			if id := row[c]; id >= 0 && (col.mode == modePlain || col.mode == modeDefault && !e.isDefault(col, row, id) || col.mode == modeCoded) {
-				gain += e.separatorGain(id, !first && col.mode == modePlain)
+		case modeCoded:
+			gain -= quoteLoss * col.blanks
+		case modeDefault:
+			for i := range r.instances {
+				row := r.row(i)
+				if id := row[c]; id >= 0 && !e.isDefault(col, row, id) {
+					gain += e.separatorGain(id, false)
+				}
 			}
-			first = false
 		}
+		first = false
 	}
 	if gain > 0 {
 		return ' '

@@ -2,6 +2,7 @@ package compress
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"slices"
 
@@ -25,7 +26,7 @@ type node struct {
 	next             int32  // next sibling, -1
 	size             int32  // children
 	shape            int32  // of objects: index of the key sequence, -1 for none
-	row              int32  // of objects whose record is used: their row
+	row              int32  // of objects whose record is used: their row; until then the container that a value is in, 0 for the root
 	path             int32  // of containers: the number of the path to it
 	// twin is an earlier value at the same path, -1 for none known: the element before this
 	// one, or what stands at the same place of the twin of the container. It is what the
@@ -43,6 +44,7 @@ const (
 	bare                           // the string may stand without quotes
 	blanks                         // the string has a blank
 	twinKeys                       // the object has the keys of its twin, in its order
+	nests                          // there is a container in the container
 )
 
 // plain says that n is a string without escapes.
@@ -117,6 +119,7 @@ values:
 			f := &open[len(open)-1]
 			parent := &nodes[f.id]
 			parent.size++
+			n.row = f.id
 			if f.last < 0 {
 				parent.first = id
 			} else {
@@ -172,6 +175,16 @@ values:
 				break values
 			}
 			f := &open[len(open)-1]
+			if f.like >= 0 && f.end == '}' && f.last >= 0 {
+				// Mostly the next member is that of the twin, with nothing between it and the last.
+				m := &nodes[f.like]
+				if k := int(m.keyEnd - m.keyStart); begins(b, i, m.keyStart, k) {
+					keyStart, keyEnd, twin = i+2, i+2+k, f.like
+					f.like = m.next
+					i = keyEnd + 2
+					break
+				}
+			}
 			if i = blank(b, i); i < len(b) && b[i] == ',' && f.last >= 0 {
 				i = blank(b, i+1)
 			}
@@ -305,6 +318,23 @@ func stringFlags(s []byte, seen uint8) (f nodeFlags) {
 		f |= blanks
 	}
 	return f
+}
+
+// begins says that a comma, the key of k bytes that stands at like, and a colon begin at i of b,
+// without blanks. Longer keys, and those at the end of b, are not looked at.
+func begins(b []byte, i int, like uint32, k int) bool {
+	if k > 12 || i+16 > len(b) || int(like)+14 > len(b) {
+		return false
+	}
+	x, y := b[i+2:i+16], b[like:like+14]
+	if b[i] != ',' || b[i+1] != '"' || x[k+1] != ':' {
+		return false
+	}
+	d := binary.LittleEndian.Uint64(x) ^ binary.LittleEndian.Uint64(y)
+	if k <= 6 {
+		return d<<(48-8*k) == 0
+	}
+	return d == 0 && (binary.LittleEndian.Uint64(x[6:])^binary.LittleEndian.Uint64(y[6:]))<<(96-8*k) == 0
 }
 
 // guessAhead is how many members of the twin are tried for a key: optional ones may

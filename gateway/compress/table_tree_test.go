@@ -98,3 +98,29 @@ func TestLongStringsStayJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestBegins finds the next member of a twin by its key, of any length, and by nothing else.
+func TestBegins(t *testing.T) {
+	for k := range 14 {
+		key := strings.Repeat("k", k)
+		twin := `{"x":0,"` + key + `":1,"more":"and more"}`
+		for next, same := range map[string]bool{
+			`,"` + key + `":2}`: k <= 12, `,"` + key + `" :2}`: false, `, "` + key + `":2}`: false,
+			`,"` + key + `k":2}`: false, `,"` + key + `"}:2}`: false, `}"` + key + `":2}`: false, `,'` + key + `":2}`: false,
+		} {
+			b := []byte(twin + next + "                ")
+			if got := begins(b, len(twin), 8, k); got != same {
+				t.Errorf("%s after %s: %v", next, twin, got)
+			}
+			if begins([]byte(twin+next), len(twin), 8, k) && !same {
+				t.Errorf("%s at the end", next)
+			}
+		}
+		if k > 0 {
+			b := []byte(twin + `,"` + key[1:] + `l":2} and what follows`)
+			if begins(b, len(twin), 8, k) {
+				t.Errorf("%s: another key", b)
+			}
+		}
+	}
+}

@@ -30,34 +30,56 @@ type record struct {
 
 func (r *record) row(i int) []int32 { return r.cells[i*len(r.keys) : (i+1)*len(r.keys)] }
 
-// shapes gives each object the index of its key sequence. Objects without
-// members or with a key twice get none.
+// shapes gives each container the number of its path and each object the index of its key
+// sequence; objects without members or with a key twice get none. Shapes of objects that stand at
+// the same path become one record: optional members are columns with missing cells.
 func (e *encoder) shapes() {
-	for id := range e.nodes {
-		n := &e.nodes[id]
+	for i := range e.nodes {
+		n := &e.nodes[i]
+		if !n.container() {
+			continue
+		}
+		n.path = 0
+		if i > 0 {
+			in := &e.nodes[n.row]
+			in.flags |= nests
+			n.path = e.step(in.path, n)
+		}
 		if n.kind != jsonscan.Object || n.size == 0 || n.size > maxColumns {
 			continue
 		}
 		if n.flags&twinKeys != 0 {
-			if n.shape = e.nodes[n.twin].shape; n.shape >= 0 {
-				e.records[n.shape].instances = append(e.records[n.shape].instances, int32(id))
-			}
+			n.shape = e.nodes[n.twin].shape
+		} else {
+			n.shape = e.shapeOf(n)
+		}
+		if n.shape < 0 {
 			continue
 		}
-		seq := e.scratch[:0]
-		for c := n.first; c >= 0; c = e.nodes[c].next {
-			seq = append(append(seq, e.name(&e.nodes[c])...), 0)
+		r := e.records[e.root(n.shape)]
+		r.instances = append(r.instances, int32(i))
+		for int(n.path) >= len(e.last) {
+			e.last = append(e.last, -1)
 		}
-		e.scratch = seq
-		q, fresh := e.sequences.follow(seq)
-		if fresh {
-			e.shape = append(e.shape, e.newShape(n))
+		if last := e.last[n.path]; last >= 0 && last != n.shape {
+			e.union(last, n.shape)
 		}
-		s := e.shape[q]
-		if n.shape = s; s >= 0 {
-			e.records[s].instances = append(e.records[s].instances, int32(id))
-		}
+		e.last[n.path] = n.shape
 	}
+}
+
+// shapeOf returns the shape of the keys of n, -1 for none.
+func (e *encoder) shapeOf(n *node) int32 {
+	seq := e.scratch[:0]
+	for c := n.first; c >= 0; c = e.nodes[c].next {
+		seq = append(append(seq, e.name(&e.nodes[c])...), 0)
+	}
+	e.scratch = seq
+	q, fresh := e.sequences.follow(seq)
+	if fresh {
+		e.shape = append(e.shape, e.newShape(n))
+	}
+	return e.shape[q]
 }
 
 // newShape makes a record of the keys of n; -1 when one is there twice.
@@ -89,39 +111,17 @@ func (e *encoder) root(s int32) int32 {
 	return s
 }
 
-// merge makes one record of the shapes of objects that stand at the same path:
-// optional members become columns with missing cells.
-func (e *encoder) merge(id int32, path int32) {
-	n := &e.nodes[id]
-	if n.kind == jsonscan.Object && n.shape >= 0 {
-		for int(path) >= len(e.last) {
-			e.last = append(e.last, -1)
-		}
-		if last := e.last[path]; last >= 0 {
-			e.union(last, n.shape)
-		}
-		e.last[path] = n.shape
-	}
-	for c := n.first; c >= 0; c = e.nodes[c].next {
-		if e.nodes[c].container() {
-			e.merge(c, e.step(path, &e.nodes[c]))
-		}
-	}
-}
-
 // step returns the number of the path that continues path with n.
 func (e *encoder) step(path int32, n *node) int32 {
 	if n.twin >= 0 && e.nodes[n.twin].container() {
-		n.path = e.nodes[n.twin].path
-		return n.path
+		return e.nodes[n.twin].path
 	}
 	e.scratch = append(e.scratch[:0], byte(path), byte(path>>8), byte(path>>16), byte(path>>24))
 	if n.member() {
 		e.scratch = append(append(e.scratch, '.'), e.name(n)...)
 	}
 	p, _ := e.paths.follow(e.scratch)
-	n.path = p + 1
-	return n.path
+	return p + 1
 }
 
 func (e *encoder) union(a, b int32) {
@@ -241,6 +241,9 @@ func (e *encoder) typeOf(id int32) int32 {
 // elementType returns the commonest record among the objects in array id, nested
 // arrays included; -1 when there is none.
 func (e *encoder) elementType(id int32) int32 {
+	if e.nodes[id].flags&nests == 0 {
+		return -1
+	}
 	e.elements.reset(len(e.records))
 	e.countElements(id)
 	return e.elements.most()

@@ -25,10 +25,10 @@ var shuffles, widths = func() (to [256][16]byte, n [256]byte) {
 	return to, n
 }()
 
-// escapeBlocks copies blocks of 16 bytes of the n at src to dst, a backslash in front of each quote
-// and backslash, and returns how many it read and wrote. It ends at a block in which a byte is
-// below 0x20, or beyond ASCII where the bit of its place in stop is set. dst has room for
-// two bytes for each of n and 16 more.
+// escapeBlocks copies blocks of 16 bytes of the n at src to dst with quotes, backslashes, tabs and
+// line feeds escaped, and returns how many it read and wrote. It ends at a block in which another
+// byte is below 0x20, or one is beyond ASCII where the bit of its place in stop is set. dst has room
+// for two bytes for each of n and 16 more.
 //
 //go:noescape
 func escapeBlocks(dst, src *byte, n int, stop uint64) (read, written int)

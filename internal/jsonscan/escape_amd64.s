@@ -10,6 +10,21 @@ DATA slashes<>+0(SB)/8, $0x5c5c5c5c5c5c5c5c
 DATA slashes<>+8(SB)/8, $0x5c5c5c5c5c5c5c5c
 GLOBL slashes<>(SB), RODATA|NOPTR, $16
 
+DATA tabs<>+0(SB)/8, $0x0909090909090909
+DATA tabs<>+8(SB)/8, $0x0909090909090909
+GLOBL tabs<>(SB), RODATA|NOPTR, $16
+DATA feeds<>+0(SB)/8, $0x0a0a0a0a0a0a0a0a
+DATA feeds<>+8(SB)/8, $0x0a0a0a0a0a0a0a0a
+GLOBL feeds<>(SB), RODATA|NOPTR, $16
+
+// What makes the letters of their escapes of tabs and line feeds: \t xor 't', \n xor 'n'.
+DATA tabbed<>+0(SB)/8, $0x7d7d7d7d7d7d7d7d
+DATA tabbed<>+8(SB)/8, $0x7d7d7d7d7d7d7d7d
+GLOBL tabbed<>(SB), RODATA|NOPTR, $16
+DATA fed<>+0(SB)/8, $0x6464646464646464
+DATA fed<>+8(SB)/8, $0x6464646464646464
+GLOBL fed<>(SB), RODATA|NOPTR, $16
+
 // HALF writes the eight bytes in the low half of x: behind them eight backslashes are put, and
 // the shuffle for their mask in BX says where each byte goes.
 #define HALF(x) \
@@ -35,6 +50,10 @@ TEXT ·escapeBlocks(SB), NOSPLIT, $0-48
 	MOVOU below<>(SB), X8
 	MOVOU quotes<>(SB), X9
 	MOVOU slashes<>(SB), X10
+	MOVOU tabs<>(SB), X11
+	MOVOU feeds<>(SB), X12
+	MOVOU tabbed<>(SB), X13
+	MOVOU fed<>(SB), X14
 
 block:
 	CMPQ     CX, $16
@@ -43,7 +62,15 @@ block:
 	MOVOA    X0, X1
 	PMINUB   X8, X1
 	PCMPEQB  X0, X1
-	PMOVMSKB X1, AX
+	MOVOA    X0, X6
+	MOVOA    X0, X7
+	PCMPEQB  X11, X6
+	PCMPEQB  X12, X7
+	MOVOA    X6, X4
+	POR      X7, X4
+	MOVOA    X4, X5
+	PANDN    X1, X5
+	PMOVMSKB X5, AX
 	PMOVMSKB X0, BX
 	ANDQ     R8, BX
 	ORQ      BX, AX
@@ -53,6 +80,11 @@ block:
 	PCMPEQB  X9, X2
 	PCMPEQB  X10, X3
 	POR      X3, X2
+	POR      X4, X2
+	PAND     X13, X6
+	PAND     X14, X7
+	PXOR     X6, X0
+	PXOR     X7, X0
 	PMOVMSKB X2, AX
 	ADDQ     $16, SI
 	SUBQ     $16, CX

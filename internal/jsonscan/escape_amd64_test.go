@@ -31,7 +31,7 @@ func TestEscapeBlocks(t *testing.T) {
 		}
 	}
 	for n := range 70 {
-		for _, c := range []string{`"`, `\`, "\n", "\x00", "\x1f", "\x20", "\x7f", "\x80", "é", "字"} {
+		for _, c := range []string{`"`, `\`, "\n", "\t", "\b", "\v", "\x00", "\x1f", "\x20", "\x7f", "\x80", "é", "字"} {
 			check([]byte(strings.Repeat("x", n)+c+strings.Repeat("y", 40)), n%17, n)
 			check([]byte(strings.Repeat(c, n)), 0, 2*n)
 			check([]byte(strings.Repeat(c, n)+"字"+strings.Repeat(c, n)), 1, n)

@@ -144,14 +144,42 @@ static const char *const asked_words[26] = {
   ['z' - 'a'] = "zip zipball zpl",
 };
 
+// Where each of the words is, found by its letters; made at the first run of an instance.
+// It is twice as long as the words are many, so that a search ends soon.
+enum { ASKED_SLOTS = 1024 };
+static const char *asked_slots[ASKED_SLOTS];
+static int asked_ready;
+
+INLINE u32 asked_slot(u64 a, u64 b) { return (u32)((a ^ b << 1) * 0x9E3779B97F4A7C15ull >> 54); }
+
+// letters are the up to 8 bytes of a word from s on, before e.
+INLINE u64 letters(const char *s, const char *e) {
+  u64 v = 0;
+  for (u32 i = 0; i < 8 && s + i < e; i++) v |= (u64)(u8)s[i] << (8 * i);
+  return v;
+}
+
+NOINLINE void asked_prepare(void) {
+  for (u32 i = 0; i < 26; i++) {
+    for (const char *w = asked_words[i], *e; w && *w; w = *e ? e + 1 : e) {
+      for (e = w; *e && *e != ' ';) e++;
+      u32 k = asked_slot(letters(w, e), letters(w + 8, e));
+      while (asked_slots[k]) k = (k + 1) & (ASKED_SLOTS - 1);
+      asked_slots[k] = w;
+    }
+  }
+  asked_ready = 1;
+}
+
+// asked_word tells whether the n bytes of word, of which MAX_ASKED are there, are one of the words.
 static int asked_word(const u8 *word, u32 n) {
-  if (!n || n > MAX_ASKED || (u8)(word[0] - 'a') >= 26) return 0;
-  for (const char *w = asked_words[word[0] - 'a']; w && *w;) {
-    u32 k = 0;
-    while (k < n && (u8)w[k] == word[k]) k++;
-    if (k == n && (!w[k] || w[k] == ' ')) return 1;
-    while (*w && *w != ' ') w++;
-    if (*w) w++;
+  if (n < 2 || n > MAX_ASKED) return 0;
+  const char *s = (const char *)word;
+  for (u32 k = asked_slot(letters(s, s + n), letters(s + 8, s + n)); asked_slots[k]; k = (k + 1) & (ASKED_SLOTS - 1)) {
+    const char *w = asked_slots[k];
+    u32 i = 0;
+    while (i < n && w[i] == s[i]) i++;
+    if (i == n && (!w[n] || w[n] == ' ')) return 1;
   }
   return 0;
 }
@@ -160,6 +188,7 @@ static int asked_word(const u8 *word, u32 n) {
 NOINLINE int asked_name(const u8 *name, u32 n) {
   u8 word[MAX_ASKED];
   u32 size = 0;
+  if (!asked_ready) asked_prepare();
   int capital = 0;
   for (u32 i = 0; i < n; i++) {
     u8 c = name[i];

@@ -15,24 +15,25 @@ NOINLINE void keep_lone(const Lone *l, u32 n) {
 
 // The objects of a list mostly have the same names in the same order: what was found for
 // a name is tried first where the next object of its node has its own. A guess is of one
-// run, whose input name lies in, and of a name that a colon follows at once.
-enum { GUESSES = 128 };
-enum { NO_FIELD = 0xffffffffu };
+// run, whose input name lies in, and of a name that a colon follows at once. Those of a node
+// lie behind each other, and the distance keeps those of its children out of their way.
+enum { GUESSES = 1024, GUESSES_APART = 61, MAX_GUESSED = 0x7fff, MAX_RUN = 0xffff };
+enum { NO_FIELD = 0xffff };
+enum { ENDING = -3 };   // as a child: a suffix leaves it out
 typedef struct {
-  u64 of;
+  u32 of;             // the run and the node
   const u8 *name;     // its opening quote
-  u32 len;            // of the name itself
-  i32 child;          // what becomes of the value
-  u32 by;             // the rules that may leave it out
-  u32 index;          // of the field, or NO_FIELD
-  u32 ending;         // a suffix leaves it out
+  u16 len;            // of the name itself
+  i16 child;          // what becomes of the value
+  u16 by;             // the rules that may leave it out
+  u16 index;          // of the field, or NO_FIELD
 } Guess;
-static Guess guesses[GUESSES], unguessed; // unguessed: of a name that is written otherwise
+static Guess guesses[GUESSES];
 static u32 run_number;
 
 INLINE void forget(void) {
   host.name = 0;
-  if (++run_number) return;
+  if (++run_number <= MAX_RUN) return;
   for (u32 i = 0; i < GUESSES; i++) guesses[i].of = 0;
   run_number = 1;
 }
@@ -50,9 +51,9 @@ INLINE int matches(const u8 *a, const u8 *b, u32 n) {
 }
 
 // look_up reads the name at p and the colon, and fills g with what its node has of it, or
-// unguessed. It leaves p in front of the value, and returns 0 when it failed. What it fills
-// is for this member alone: objects in its value have the same memory.
-NOINLINE Guess *look_up(i32 node, Guess *g, u32 *escaped) {
+// own, when the name is written otherwise. It leaves p in front of the value, and returns 0
+// when it failed. What it fills is for this member alone: objects in its value have the same memory.
+NOINLINE Guess *look_up(i32 node, Guess *g, Guess *own, u32 *length, u32 *escaped) {
   const Node *n = node_at(node);
   const Ext *x = n->ext ? (const Ext *)(tab + n->ext) : 0;
   const u8 *q = p;
@@ -68,22 +69,22 @@ NOINLINE Guess *look_up(i32 node, Guess *g, u32 *escaped) {
     name = out + 16;
   }
   const Entry *f = find(n, name, bytes);
-  if (UNLIKELY(*escaped || q != e)) g = &unguessed;
-  else g->of = (u64)run_number << 32 | (u32)node;
+  if (UNLIKELY(*escaped || q != e || len > MAX_GUESSED)) g = own;
+  else g->of = run_number << 16 | (u32)node;
   g->name = start;
-  g->len = len;
+  g->len = (u16)len;
+  *length = len;
   g->child = n->rest;
   g->by = n->rules;
   g->index = NO_FIELD;
-  g->ending = 0;
   if (f) {
     g->child = f->child;
-    if (f->len & ENTRY_KEEP_URL) g->by &= ~(u32)DROP_URL;
-    if (f->len & ENTRY_NO_PAGES) g->by &= ~(u32)KEEP_PAGES;
+    if (f->len & ENTRY_KEEP_URL) g->by &= ~DROP_URL;
+    if (f->len & ENTRY_NO_PAGES) g->by &= ~KEEP_PAGES;
     if (f->len & ENTRY_EXEMPT) g->by = 0;
-    g->index = (u32)(f - (const Entry *)(tab + n->entries));
-  } else if (g->child != DROP) g->ending = x && x->suffixes && drop_suffix(x, name, bytes);
-  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && (!address_name(name, bytes) || (g->by & KEEP_ASKED && asked_name(name, bytes)))) g->by &= ~(u32)DROP_URL;
+    g->index = (u16)(f - (const Entry *)(tab + n->entries));
+  } else if (g->child != DROP && x && x->suffixes && drop_suffix(x, name, bytes)) g->child = ENDING;
+  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && (!address_name(name, bytes) || (g->by & KEEP_ASKED && asked_name(name, bytes)))) g->by &= ~DROP_URL;
   p = gap(q + 1);
   return g;
 }
@@ -111,8 +112,9 @@ static int object(i32 node) {
   int first = 1;
   Lone lone[MAX_LONE];
   u32 lones = 0;
-  u32 guess = (u32)node * 8;
-  const u64 guess_of = (u64)run_number << 32 | (u32)node;
+  Guess own;
+  u32 guess = (u32)node * GUESSES_APART;
+  const u32 guess_of = run_number << 16 | (u32)node;
   i64 left = fuel;
   u32 shift = place(0);        // from a position in the input to its place
   u32 before = (u32)q + shift; // the end of what is kept until now
@@ -121,12 +123,13 @@ static int object(i32 node) {
     const u8 *start = q;
     u32 escaped = 0;
     Guess *g = &guesses[(guess++) & (GUESSES - 1)];
-    if (LIKELY(g->of == guess_of) && LIKELY(matches(q, g->name, g->len + 3))) {
-      q += g->len + 3;
+    u32 length = g->len;
+    if (LIKELY(g->of == guess_of) && LIKELY(matches(q, g->name, length + 3))) {
+      q += length + 3;
       if (UNLIKELY(is_space(*q))) { q = gap_far(q); shift = place(0); }
     } else {
       p = q;
-      g = look_up(node, g, &escaped);
+      g = look_up(node, g, &own, &length, &escaped);
       if (UNLIKELY(!g)) return 0;
       start = g->name;
       q = p;
@@ -134,7 +137,7 @@ static int object(i32 node) {
     }
     const u8 *at = q, c = *q;
     if (UNLIKELY(note != 0)) {
-      note->name = start + 1; note->len = escaped ? (u32)ESCAPED : g->len; note->value = q; note->cost = cost;
+      note->name = start + 1; note->len = escaped ? (u32)ESCAPED : length; note->value = q; note->cost = cost;
       known.n++;
       if (++note == noted) note = 0;
     }
@@ -146,7 +149,7 @@ static int object(i32 node) {
         u64 *w = LIKELY(index < 64) ? &seen : &more[(index >> 6) - 1], b = 1ull << (index & 63);
         if (UNLIKELY(*w & b)) child = DROP;
         else { *w |= b; found++; }
-      } else if (UNLIKELY(g->ending)) {
+      } else if (UNLIKELY(child == ENDING)) {
         child = DROP;
         address = rules & KEEP_LONE && first && c == '"' && dropped_string(q, DROP_URL);
       }
@@ -166,7 +169,7 @@ static int object(i32 node) {
       shift = place(0);
       if (UNLIKELY(address) && lones < MAX_LONE) {
         Lone *l = &lone[lones++];
-        l->start = start; l->end = start + g->len + 2; l->value = at; l->after = q;
+        l->start = start; l->end = start + length + 2; l->value = at; l->after = q;
       }
     } else {
       u32 size;

@@ -182,7 +182,7 @@ func TestAgreeRemembered(t *testing.T) {
 		}
 		fmt.Fprintf(&places, `,{%[1]s"keep":1,"in":{"keep":2,"drop":3}},{"keep":1,"in":{%[1]s"keep":2,"drop":3}}`, fill.String())
 	}
-	long := strings.Repeat("n", 520)
+	long, longer := strings.Repeat("n", 520), strings.Repeat("n", 1<<15)
 	for _, in := range []string{
 		`[{"drop":1,"keep":"","a":1},{"drop":2,"keep":null,"a":2},{"keep":3,"drop":3}]`,
 		`[{"dro":1,"a":1},{"drop":2,"a":1},{"drop":2,"ab":1},{"drop2":1}]`,
@@ -196,6 +196,7 @@ func TestAgreeRemembered(t *testing.T) {
 		`[{"a":1},{"a"1}]`, `[{"a":1},{"a`, `[{"a":1},{"a"`, `[{"a":1},{"a":`, `[{"abcdefgh":1},{"abcdefgh`, "[{\"a\":1},{\"a\x00:1}]", `[{"a":1},{'a":1}]`,
 		`[{` + wide.String() + `"drop":1},{` + wide.String() + `"drop":1},{` + wider.String() + `"drop":1}]`,
 		`[{"` + long + `":1,"drop":2},{"` + long + `":1,"drop":2},{"` + long[:512] + `":1}]`,
+		`[{"` + longer[1:] + `":1,"drop":2},{"` + longer[1:] + `":1,"drop":2},{"` + longer + `":1,"drop":2},{"` + longer + `":1},{"` + longer + `_url":"https://x"}]`,
 		`[{"u":"https://api.x.com/a"},{"u":"https://apx.x.com/a"},{"u":"https://api.x.com"},{"u":"https://api.x.co"},{"u":"https://api.x.com/b"}]`,
 		`[{"u":"https://{host}/a"},{"u":"https://{host}/{a}"},{"u":"https://{host}"},{"u":"https://{host}/v1/a"},{"u":"https://x{/a}"},{"u":"https://x{?a}"},{"u":"https:\/\/{h}\/a"}]`,
 		`[0` + places.String() + `]`,
@@ -214,6 +215,29 @@ func TestAgreeRemembered(t *testing.T) {
 		}
 		for _, host := range []string{"api", "abi"} {
 			agree(t, h, &engine.Program{Root: self}, []byte(`{"u":"https://`+host+`.x.com/y","v":1}`), engine.Limits{})
+		}
+	}
+}
+
+// TestForgottenAfterManyRuns holds that the names of an answer are forgotten when the runs of an
+// instance are counted from one again.
+func TestForgottenAfterManyRuns(t *testing.T) {
+	h := newPool(t, Options{Instances: 1})
+	in := []byte(`{"a":1,"b":2}`)
+	short, err := engine.Compile(&engine.Program{Root: &engine.Node{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		for _, dropped := range []string{"a", "b"} {
+			n := &engine.Node{Fields: []engine.Field{{Name: dropped, Drop: true}}}
+			agree(t, h, &engine.Program{Root: n}, in, engine.Limits{})
+			var out []byte
+			for range 1<<16 - 2 { // with the one before, the count begins again
+				if out, _, err = h.Transform(out[:0], short, []byte("0")); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 }
