@@ -1,11 +1,11 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -83,13 +83,10 @@ func (c *Claim) Replaced() { c.once.Do(func() { close(c.moved) }) }
 // fails with [problem.Conflict], naming the one that has it. With standBy it waits until
 // that one ends, and calls standBy first.
 func Open(ctx context.Context, url string, standBy func(taken error), log *slog.Logger) (*Claim, error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := Config(url, claimName())
 	if err != nil {
-		return nil, BadURL()
+		return nil, err
 	}
-	config.RuntimeParams = maps.Clone(config.RuntimeParams)
-	config.RuntimeParams["application_name"] = claimName()
-	maps.Copy(config.RuntimeParams, Keepalives)
 	c := &Claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
 	deadline, waits := time.Now().Add(claimWait), false
 	for {
@@ -154,8 +151,7 @@ func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	conn := c.spare
 	if c.spare = nil; conn == nil {
 		if conn, err = pgx.ConnectConfig(ctx, c.config.Copy()); err != nil {
-			return problem.New(problem.Unavailable, "the database cannot be reached").
-				Fix("look whether it runs, and at its name, user and password").Because(err)
+			return cmp.Or(Fault(err), unreachable("").Because(err))
 		}
 	}
 	var mine bool
@@ -293,14 +289,4 @@ func (c *Claim) Close() error {
 	defer cancel()
 	_, _ = c.conn.Exec(ctx, giveClaim) // else the end of the session gives it back
 	return c.conn.Close(ctx)
-}
-
-// Keepalives let the server and this process see within ten seconds that the other's machine
-// is gone: the locks of a session end with it.
-var Keepalives = map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"}
-
-// BadURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
-func BadURL() error {
-	return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
-		Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 }

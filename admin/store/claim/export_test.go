@@ -17,3 +17,9 @@ func (c *Claim) Take(ctx context.Context) error {
 	defer c.mu.Unlock()
 	return c.takeLocked(ctx)
 }
+
+// Cause is why there is no connection.
+var Cause = cause
+
+// TakeClaim is the statement that takes the lock.
+const TakeClaim = takeClaim
