@@ -27,6 +27,7 @@ import (
 	"github.com/sluicegate/sluice/cmd/internal/streamable"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
 	"github.com/sluicegate/sluice/cmd/internal/upstreamauth"
+	"github.com/sluicegate/sluice/internal/diskfault"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
@@ -127,6 +128,9 @@ func (d *doctor) failErr(check string, err error) {
 		p = exit.AsUnreachable(err)
 	}
 	if p == nil {
+		p = diskfault.Of(err)
+	}
+	if p == nil {
 		d.fail(check, err.Error(), "")
 		return
 	}
@@ -173,6 +177,11 @@ func (d *doctor) text() string {
 // node checks the node of the data directory, or the server that was named.
 func (d *doctor) node(ctx context.Context) {
 	if d.Flags.Server == "" && d.Env.Server == "" {
+		if dir := d.DataDir(); isEdge(dir) {
+			d.fail("data directory", dir+" is that of an edge, which has no admin API",
+				"check the directory with: sluice doctor "+filepath.Clean(dir)+string(filepath.Separator)+"   and ask /readyz?verbose on the --ops-listen of the edge, or its control plane: sluice edge list")
+			return
+		}
 		d.dataFiles()
 	}
 	c := d.Client()
@@ -193,7 +202,10 @@ func (d *doctor) node(ctx context.Context) {
 		}
 		if rest, lacks := strings.CutPrefix(line, "[!]"); lacks {
 			name, why, _ := strings.Cut(rest, " ")
-			d.warn(name, why, "until then this control plane passes requests on, and cannot take over")
+			d.warn(name, why, map[string]string{
+				"keys":       "until then this control plane passes requests on, and cannot take over",
+				"publishing": "until then nothing is published, and calls go on",
+			}[name])
 		}
 	}
 	if status == http.StatusOK {

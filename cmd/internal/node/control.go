@@ -200,7 +200,11 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		o.Ready = append(o.Ready,
 			front.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
 			front.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
+			front.Check{Name: "open files", Check: func(context.Context) error { return c.enoughFiles() }, Warns: true},
 		)
+		if c.pool != nil {
+			o.Ready = append(o.Ready, front.Check{Name: "shared state", Check: func(context.Context) error { return c.pool.Fault() }, Warns: true})
+		}
 	} else {
 		o.Metrics = []func(io.Writer){c.writeProcessMetrics}
 	}
