@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,6 +23,10 @@ import (
 // of its sessions. They are no parameters of the connection, because PgBouncer refuses those.
 const begin = `SET synchronous_commit = on; SET tcp_keepalives_idle = 3; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 2`
 
+// connectTimeout of one connection, where the URL has no connect_timeout: a server that accepts
+// and says nothing would hold up a start, and requests, for ever.
+const connectTimeout = 10 * time.Second
+
 // Config reads the URL of a database, for sessions that the server knows by name.
 func Config(url, name string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
@@ -30,6 +35,9 @@ func Config(url, name string) (*pgx.ConnConfig, error) {
 			Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 	}
 	config.RuntimeParams["application_name"] = name
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
 	// One round trip a statement, without statements kept on the server: numbers are in
 	// the text, so that few would be used twice.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -99,6 +100,25 @@ func TestSession(t *testing.T) {
 		if err := db.QueryRowContext(t.Context(), `SELECT current_setting($1)`, setting).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %q, want %q: %v", setting, got, want, err)
 		}
+	}
+}
+
+// TestConnectTimeout: a server that says nothing is not waited for without end.
+func TestConnectTimeout(t *testing.T) {
+	for query, want := range map[string]time.Duration{"": 10 * time.Second, "?connect_timeout=30": 30 * time.Second} {
+		if c, err := claim.Config("postgres://127.0.0.1:1/x"+query, "test"); err != nil || c.ConnectTimeout != want {
+			t.Errorf("%q: %v, want %s: %v", query, c, want, err)
+		}
+	}
+	var lc net.ListenConfig
+	silent, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	_, err = claim.Open(t.Context(), "postgres://"+silent.Addr().String()+"/x?connect_timeout=1", nil, quiet)
+	if p := problem.As(err); p == nil || !strings.HasSuffix(p.Detail, "cannot be reached: no answer") {
+		t.Errorf("%v", err)
 	}
 }
 
