@@ -59,6 +59,7 @@ type Claim struct {
 	moved  chan struct{} // closed when another control plane has the lock that was lost here
 	once   sync.Once     // closes moved
 	number atomic.Uint64 // under which this process leads; 0: not yet
+	again  atomic.Pointer[func(context.Context) error]
 
 	mu    sync.Mutex // held over statements on conn and spare, which are used by one at a time
 	conn  *pgx.Conn  // guarded by mu; nil: the lock was lost
@@ -72,6 +73,10 @@ func (c *Claim) Begin(number uint64) { c.number.Store(number) }
 
 // Number is what [Claim.Begin] set; 0: nothing yet.
 func (c *Claim) Number() uint64 { return c.number.Load() }
+
+// OnRegain sets what has to succeed before a lock that was lost is held again: the database may
+// have failed over to a replica meanwhile.
+func (c *Claim) OnRegain(check func(context.Context) error) { c.again.Store(&check) }
 
 // Moved is closed when another control plane has the lock that was lost here.
 func (c *Claim) Moved() <-chan struct{} { return c.moved }
@@ -174,6 +179,23 @@ func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	return nil
 }
 
+// retakeLocked takes the lock that was lost, unless what OnRegain set fails.
+func (c *Claim) retakeLocked(ctx context.Context) error {
+	if err := c.takeLocked(ctx); err != nil {
+		return err
+	}
+	check := c.again.Load()
+	if check == nil {
+		return nil
+	}
+	err := (*check)(ctx)
+	if err != nil {
+		_ = c.conn.Close(context.WithoutCancel(ctx)) // which gives the lock back
+		c.conn, c.why = nil, err
+	}
+	return err
+}
+
 // stillLocked asks whether nobody led between the loss of the lock and now.
 func (c *Claim) stillLocked(ctx context.Context, conn *pgx.Conn) error {
 	number := c.number.Load()
@@ -222,7 +244,7 @@ func (c *Claim) watch(ctx context.Context) {
 			err = c.checkLocked(ctx)
 		} else {
 			tctx, cancel := context.WithTimeout(ctx, claimCheck)
-			err = c.takeLocked(tctx)
+			err = c.retakeLocked(tctx)
 			cancel()
 			if err != nil {
 				c.why = err

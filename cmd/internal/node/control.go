@@ -124,6 +124,7 @@ func (c *control) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.store.OnRegain(c.publisher.Compare)
 	c.heads, err = audit.Open(ctx, audit.Options{Dir: c.path(datadir.Audit), Key: keys.release, Store: c.store, Logger: c.o.Logger})
 	if err != nil {
 		return err
