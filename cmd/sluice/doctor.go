@@ -197,11 +197,11 @@ func (d *doctor) node(ctx context.Context) {
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
 		if rest, failed := strings.CutPrefix(line, "[-]"); failed {
-			name, why, _ := strings.Cut(rest, " ")
+			name, why := checkOf(rest)
 			d.fail(name, cmp.Or(why, "not ready"), "look at the log of the node")
 		}
 		if rest, lacks := strings.CutPrefix(line, "[!]"); lacks {
-			name, why, _ := strings.Cut(rest, " ")
+			name, why := checkOf(rest)
 			d.warn(name, why, map[string]string{
 				"keys":       "until then this control plane passes requests on, and cannot take over",
 				"publishing": "until then nothing is published, and calls go on",
@@ -239,6 +239,17 @@ func (d *doctor) node(ctx context.Context) {
 			d.warn(t.Slug, "is a draft", "sluice toolset test "+t.Slug)
 		}
 	}
+}
+
+// checkOf splits a line of readiness into the name of the check and what it says.
+func checkOf(line string) (name, why string) {
+	for _, name := range []string{"data directory", "open files", "shared state"} { // others are one word
+		if why, ok := strings.CutPrefix(line, name+" "); ok {
+			return name, why
+		}
+	}
+	name, why, _ = strings.Cut(line, " ")
+	return name, why
 }
 
 // dataFiles checks the files that hold secrets.
