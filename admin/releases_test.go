@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/store/storetest"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -47,19 +47,9 @@ func TestRecordsSetBackMeanwhile(t *testing.T) {
 		before := w.pub.Newest("default").Release()
 		w.describe(ts.ID, "acknowledged, and not on the replica")
 		newest := w.pub.Newest("default")
-		db, err := sql.Open("sqlite", filepath.Join(w.dir, "sluice.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = db.Close() }()
-		for _, statement := range []string{
+		storetest.Exec(t, filepath.Join(w.dir, "sluice.db"),
 			fmt.Sprintf("UPDATE release_marks SET revision = %d WHERE group_name = 'default'", before.Revision),
-			"UPDATE toolsets SET live_revision = 1",
-		} {
-			if _, err := db.ExecContext(t.Context(), statement); err != nil {
-				t.Fatalf("%s: %v", statement, err)
-			}
-		}
+			"UPDATE toolsets SET live_revision = 1")
 		if compared {
 			if err := w.pub.Compare(t.Context()); err != nil {
 				t.Fatal(err)

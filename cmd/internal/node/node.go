@@ -42,6 +42,9 @@ const (
 	// fewConns are those of 1,024 open files, which systems permit without being asked. Fewer
 	// are worth a word.
 	fewConns = 768
+	// fewFiles says so, and moreFiles what to do.
+	fewFiles  = "this process may open few files, so the gateway takes few connections"
+	moreFiles = "raise ulimit -n, or LimitNOFILE= of its unit"
 )
 
 // Node is a Sluice of one role. Its methods may be called by many goroutines.
@@ -265,7 +268,7 @@ func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge fun
 		return err
 	}
 	if err := n.enoughFiles(); err != nil {
-		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, err.Error(), slog.Int("connections", http1.DefaultConns()))
+		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, fewFiles+": "+moreFiles, slog.Int("connections", http1.DefaultConns()))
 	}
 	return n.openPlain(ctx)
 }
@@ -275,7 +278,7 @@ func (n *Node) enoughFiles() error {
 	if n.o.Gateway.Conns != 0 || http1.DefaultConns() >= fewConns {
 		return nil
 	}
-	return problem.New(problem.Unavailable, "this process may open few files, so the gateway takes few connections").Fix("raise ulimit -n, or LimitNOFILE= of its unit")
+	return problem.New(problem.Unavailable, fewFiles).Fix(moreFiles)
 }
 
 // openPool opens what the nodes of a pool share, where the operator named it. key returns
