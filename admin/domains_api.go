@@ -105,6 +105,9 @@ func registerDomains(s *Server) {
 			return nil, err
 		}
 		row, err := s.domains.Add(ctx, ws, ts.ID, in.Body.Host)
+		if err == nil {
+			row.Slug = ts.Slug
+		}
 		return domainAnswer(s, row, "/v1/toolsets/"+ts.ID+"/domains", err)
 	})
 	register(s, huma.Operation{

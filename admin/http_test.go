@@ -21,6 +21,8 @@ import (
 	"github.com/sluicegate/sluice/admin/front"
 	"github.com/sluicegate/sluice/admin/front/job"
 	"github.com/sluicegate/sluice/admin/toolset/access"
+	"github.com/sluicegate/sluice/internal/diskfault"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 )
 
@@ -143,17 +145,30 @@ func TestHealth(t *testing.T) {
 	if a := w.do("GET", "/metrics", nil, "Authorization", ""); a.StatusCode != http.StatusOK || !strings.HasSuffix(a.body, "\nsluice_build_info 1\n") {
 		t.Errorf("/metrics: %d %q", a.StatusCode, a.body)
 	}
-	broken := errors.New("secret detail of an internal error")
+	broken, full := errors.New("secret detail of an internal error"), diskfault.Full("disk")
 	srv, err := admin.New(t.Context(), admin.Options{
 		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},
-		Ready: []front.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}},
+		Ready: []front.Check{{Name: "engine", Check: func(context.Context) error { return nil }}, {Name: "registry", Check: func(context.Context) error { return broken }}, {Name: "data directory", Check: func(context.Context) error { return full }}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	away := problem.New(problem.Unavailable, "connection refused").Fix("this node counts by itself meanwhile")
+	ready, err := admin.New(t.Context(), admin.Options{
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},
+		Ready: []front.Check{{Name: "shared state", Check: func(context.Context) error { return away }, Warns: true}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	ready.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
+	if rec.Code != 200 || rec.Body.String() != "[+]store ok\n[!]shared state connection refused: this node counts by itself meanwhile\nready\n" {
+		t.Errorf("what a node is ready without: %d %q", rec.Code, rec.Body.String())
+	}
 	for path, want := range map[string]string{
 		"/readyz":         "not ready\n",
-		"/readyz?verbose": "[+]store ok\n[+]engine ok\n[-]registry the server met an unexpected error; its log names it by this request\nnot ready\n",
+		"/readyz?verbose": "[+]store ok\n[+]engine ok\n[-]registry the server met an unexpected error; its log names it by this request\n[-]data directory " + full.Detail + ": " + full.Remedy + "\nnot ready\n",
 	} {
 		rec := httptest.NewRecorder()
 		srv.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"github.com/sluicegate/sluice/admin/change/view"
 	"github.com/sluicegate/sluice/admin/fleet"
 	"github.com/sluicegate/sluice/admin/front"
+	"github.com/sluicegate/sluice/admin/store/storetest"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/registry"
 )
 
@@ -31,6 +34,41 @@ func copyDatabase(t *testing.T, from, to string) {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Records that are set back while the control plane runs, as by a fail-over of the database to a
+// replica that lacks the newest writes, are found before anything is published over the release.
+func TestRecordsSetBackMeanwhile(t *testing.T) {
+	for _, compared := range []bool{true, false} { // when the lock is regained, or only when something is published
+		w := newWorld(t)
+		ts := w.keyed("Europe")
+		before := w.pub.Newest("default").Release()
+		w.describe(ts.ID, "acknowledged, and not on the replica")
+		newest := w.pub.Newest("default")
+		storetest.Exec(t, filepath.Join(w.dir, "sluice.db"),
+			fmt.Sprintf("UPDATE release_marks SET revision = %d WHERE group_name = 'default'", before.Revision),
+			"UPDATE toolsets SET live_revision = 1")
+		if compared {
+			if err := w.pub.Compare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if a := w.do("GET", "/readyz?verbose", nil); !strings.Contains(a.body, "[!]publishing publishing is stopped: the records of this control plane are older") {
+				t.Errorf("readyz: %s", a.body)
+			}
+		}
+		if _, err := w.pub.Release(t.Context()); !problem.Is(err, problem.Conflict) || !strings.Contains(err.Error(), "sluice release resume") {
+			t.Errorf("a release over the newest: %v", err)
+		}
+		if got := w.pub.Newest("default"); got.Digest() != newest.Digest() {
+			t.Errorf("release %d.%d was published", got.Release().Epoch, got.Release().Revision)
+		}
+		if _, err := w.pub.NewEpoch(t.Context()); err != nil {
+			t.Errorf("after the decision: %v", err)
+		}
+		if _, err := w.pub.Release(t.Context()); err != nil {
+			t.Errorf("after that: %v", err)
 		}
 	}
 }

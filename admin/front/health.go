@@ -24,6 +24,8 @@ type Check struct {
 	// Check returns nil when the condition holds. Its error's text is shown with
 	// ?verbose only.
 	Check func(ctx context.Context) error
+	// Warns: the node is ready without it.
+	Warns bool
 }
 
 // Health answers probes, and who reads metrics.
@@ -85,6 +87,14 @@ func (h *Health) plain(w http.ResponseWriter, text string, ok bool) {
 	_, _ = io.WriteString(w, text) // the client is gone when this fails
 }
 
+// advice is what is wrong and what to do.
+func advice(err error) string {
+	if p := request.Fault(err); p != nil && p.Remedy != "" {
+		return p.Detail + ": " + p.Remedy
+	}
+	return request.Detail(err)
+}
+
 // readiness runs the checks in their order; verbose lists them as Kubernetes
 // does.
 func (h *Health) readiness(ctx context.Context, verbose bool) (string, bool) {
@@ -93,18 +103,21 @@ func (h *Health) readiness(ctx context.Context, verbose bool) (string, bool) {
 	ready := true
 	var b strings.Builder
 	for _, c := range append([]Check{{Name: "store", Check: h.Front.Store.Health}}, h.Ready...) {
-		if err := c.Check(ctx); err != nil {
+		switch err := c.Check(ctx); {
+		case err == nil:
+			fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
+		case c.Warns:
+			fmt.Fprintf(&b, "[!]%s %s\n", c.Name, advice(err))
+		default:
 			ready = false
-			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, request.Detail(err))
-			continue
+			fmt.Fprintf(&b, "[-]%s %s\n", c.Name, advice(err))
 		}
-		fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
 	}
 	// A control plane that publishes nothing is ready: its operator decides through it,
 	// and the gateway beside it serves what is live.
 	for _, err := range []error{h.Publisher.Stopped(""), h.Front.Store.Claimed(ctx)} {
 		if err != nil {
-			fmt.Fprintf(&b, "[!]publishing %s\n", request.Detail(err))
+			fmt.Fprintf(&b, "[!]publishing %s\n", advice(err))
 		}
 	}
 	switch {

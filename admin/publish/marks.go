@@ -49,7 +49,7 @@ func (p *Publisher) note(ctx context.Context, group string, epoch, revision uint
 }
 
 // compare finds out whether the records are older than a group's newest release,
-// which was read from the registry, and stops publishing for the group when they
+// which was read from the registry or published by this process, and stops publishing for the group when they
 // are. Records of a version before marks are compared by the revisions of toolsets.
 func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Release) error {
 	marks, ok := p.opts.Records.(MarkedRecords)
@@ -83,6 +83,23 @@ func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Rele
 	p.stopped[group] = stop
 	p.mu.Unlock()
 	p.log.LogAttrs(ctx, slog.LevelError, "publishing is stopped, the records are older than the newest release", slog.String("group", group), slog.Any("error", stop))
+	return nil
+}
+
+// Compare finds out, for each group that has a release, whether the records are older than it,
+// and stops publishing then. It is for records that may have been set back while this process
+// runs: a database that failed over to a replica may lack what was acknowledged.
+func (p *Publisher) Compare(ctx context.Context) error {
+	p.mu.Lock()
+	groups := slices.Sorted(maps.Keys(p.groups))
+	p.mu.Unlock()
+	for _, group := range groups {
+		if r := p.Newest(group); r != nil {
+			if err := p.compare(ctx, group, r); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -363,8 +363,16 @@ func (p *Publisher) releaseGroup(ctx context.Context, group string, raise bool) 
 			return nil, err
 		}
 	}
-	if err := p.Stopped(group); err != nil && !raise {
-		return nil, err
+	if !raise {
+		// The database may have failed over since to a replica that lacks the newest writes.
+		if now := p.slot(group).Load(); now != nil && p.Stopped(group) == nil {
+			if err := p.compare(ctx, group, now); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.Stopped(group); err != nil {
+			return nil, err
+		}
 	}
 	toolsets, err := p.opts.Records.Live(ctx, group)
 	if err != nil {

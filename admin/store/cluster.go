@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -68,14 +66,10 @@ type Cluster struct {
 // OpenCluster opens a PostgreSQL database without a look at it: a server that is away answers
 // later.
 func OpenCluster(url string) (*Cluster, error) {
-	c, err := pgx.ParseConfig(url)
+	c, err := claim.Config(url, "sluice member")
 	if err != nil {
-		return nil, claim.BadURL()
+		return nil, err
 	}
-	c.RuntimeParams = maps.Clone(c.RuntimeParams)
-	c.RuntimeParams["application_name"] = "sluice member"
-	maps.Copy(c.RuntimeParams, claim.Keepalives)
-	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	db := sql.OpenDB(stdlib.GetConnector(*c))
 	db.SetMaxOpenConns(memberConnections)
 	db.SetMaxIdleConns(memberConnections)

@@ -35,12 +35,18 @@ type Domain struct {
 	CreatedBy  string `bun:"created_by"`
 	CreatedAt  Time   `bun:"created_at"`
 	UpdatedAt  Time   `bun:"updated_at"`
+	Slug       string `bun:"slug,scanonly"` // of the toolset; where it was listed or read by its host
+}
+
+// withToolset adds what people call the toolset of a domain.
+func withToolset(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.ColumnExpr("d.*").ColumnExpr("COALESCE((SELECT t.slug FROM toolsets AS t WHERE t.workspace_id = d.workspace_id AND t.id = d.toolset_id), '') AS slug")
 }
 
 // Domains lists the domains of a toolset, or with "" all of the workspace, by host.
 func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, string, error) {
 	var rows []Domain
-	q := c.from(&rows)
+	q := withToolset(c.from(&rows))
 	if toolset != "" {
 		q = q.Where("toolset_id = ?", toolset)
 	}
@@ -50,7 +56,7 @@ func (c *scope) Domains(ctx context.Context, toolset string, p Page) ([]Domain, 
 // Domain reads a domain by its host. It fails with [problem.NotFound].
 func (c *scope) Domain(ctx context.Context, host string) (*Domain, error) {
 	row := new(Domain)
-	return row, c.found(ctx, c.from(row).Where("host = ?", host).Scan(ctx), (*Domain)(nil), "host", "domain", host)
+	return row, c.found(ctx, withToolset(c.from(row)).Where("host = ?", host).Scan(ctx), (*Domain)(nil), "host", "domain", host)
 }
 
 // CountDomains counts the domains of the workspace.

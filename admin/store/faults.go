@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/uptrace/bun"
 	"modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
 
+	"github.com/sluicegate/sluice/admin/store/claim"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/diskfault"
 	"github.com/sluicegate/sluice/internal/probe"
@@ -26,17 +27,8 @@ const (
 	probeAgain = time.Second      // so that it is soon known that there is room again
 	// probePatience is beyond the longest wait for the lock of writers (busy_timeout).
 	probePatience = 15 * time.Second
-)
-
-// Codes of PostgreSQL (its documentation, appendix A) for a server that cannot write.
-const (
-	pgDiskFull        = "53100"
-	pgReadOnly        = "25006"
-	pgDataCorrupted   = "XX001"
-	pgIndexCorrupted  = "XX002"
-	pgInvalidPassword = "28P01"
-	pgInvalidAuth     = "28000"
-	pgNoDatabase      = "3D000"
+	// fullFor is how long a full disk of the database server is told after a statement met it.
+	fullFor = 30 * time.Second
 )
 
 // Fault returns what is wrong with the database or its disk, as a problem that names the
@@ -47,10 +39,8 @@ func Fault(err error) *problem.Error {
 			return p.Because(err)
 		}
 	}
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if p := postgresFault(e.Code); p != nil {
-			return p.Because(err)
-		}
+	if p := claim.Fault(err); p != nil {
+		return p
 	}
 	return diskfault.Of(err)
 }
@@ -79,22 +69,6 @@ func sqliteFault(code int) *problem.Error {
 	return nil
 }
 
-func postgresFault(code string) *problem.Error {
-	switch code {
-	case pgDiskFull:
-		return problem.New(problem.Unavailable, "the disk of the database server is full").Fix("make room there")
-	case pgReadOnly:
-		return problem.New(problem.Unavailable, "the database server is read-only").Fix("name the primary server, not a standby")
-	case pgDataCorrupted, pgIndexCorrupted:
-		return problem.New(problem.Unavailable, "the database server reports damaged data").Fix("look at its log; restore a backup into a new database")
-	case pgInvalidPassword, pgInvalidAuth:
-		return problem.New(problem.Unavailable, "the database server refuses the user or password").Fix("check SLUICE_DATABASE")
-	case pgNoDatabase:
-		return problem.New(problem.Unavailable, "the database server has no database of that name").Fix("make it, or check SLUICE_DATABASE")
-	}
-	return nil
-}
-
 // tryBytes are written beside a database that cannot be opened, to see why.
 const tryBytes = 64 << 10
 
@@ -113,10 +87,10 @@ func named(p *problem.Error, path string) *problem.Error {
 	return p.At(path, 0, 0, "")
 }
 
-// Explain is err, or what is wrong with the file of the records when that is its cause and
-// nothing said so yet: for those who open what works on them.
+// Explain is err, or what is wrong with the file of the records or the database server when
+// that is its cause and nothing said so yet: for those who open what works on them.
 func (s *Store) Explain(err error) error {
-	if _, ok := errors.AsType[*sqlite.Error](err); !ok || problem.As(err) != nil {
+	if _, ok := errors.AsType[*sqlite.Error](err); !ok && claim.Fault(err) == nil || problem.As(err) != nil {
 		return err
 	}
 	if p := Fault(err); p != nil {
@@ -143,9 +117,20 @@ func tryWrite(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 }
 
-// watcher remembers that a statement met damage: a database that has lost pages answers
-// other statements as if nothing were wrong.
-type watcher struct{ damage atomic.Pointer[problem.Error] }
+// watcher remembers that a statement met damage, or a full disk of the database server: other
+// statements are answered as if nothing were wrong, also that of the probe, whose one row takes
+// no more room than before.
+type watcher struct {
+	damage atomic.Pointer[problem.Error]
+	full   atomic.Pointer[fullDisk]
+	now    func() time.Time
+}
+
+// fullDisk is what a statement met at a time.
+type fullDisk struct {
+	what *problem.Error
+	at   time.Time
+}
 
 var _ bun.QueryHook = (*watcher)(nil)
 
@@ -156,6 +141,9 @@ func (w *watcher) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Co
 func (w *watcher) AfterQuery(_ context.Context, e *bun.QueryEvent) {
 	if e.Err == nil {
 		return
+	}
+	if claim.Full(e.Err) {
+		w.full.Store(&fullDisk{claim.Fault(e.Err), w.now()})
 	}
 	if s, ok := errors.AsType[*sqlite.Error](e.Err); ok {
 		if c := s.Code() & 0xff; c == sqlitelib.SQLITE_CORRUPT || c == sqlitelib.SQLITE_NOTADB {
@@ -185,16 +173,16 @@ func (s *Store) writeProbe(ctx context.Context) error {
 
 // Health reports whether the records can be read and written: a row is written and
 // synced, at most once in ten seconds, or each second while that fails. Damage that any
-// statement met is told until the end of the process.
+// statement met is told until the end of the process, a full disk of a server for 30 seconds.
 func (s *Store) Health(ctx context.Context) error {
 	if p := s.watch.damage.Load(); p != nil {
 		return p
 	}
+	if f := s.watch.full.Load(); f != nil && s.now().Sub(f.at) < fullFor {
+		return f.what
+	}
 	if err := s.Ping(ctx); err != nil {
-		if p := Fault(err); p != nil {
-			return p
-		}
-		return err
+		return cmp.Or(Fault(err), problem.New(problem.Unavailable, "the database does not answer").Fix("look at its server and at the network").Because(err))
 	}
 	return s.probe.Result(ctx)
 }

@@ -2,9 +2,7 @@ package store
 
 import (
 	"errors"
-	"maps"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
@@ -23,17 +21,11 @@ const postgresConnections = 16
 const uniqueViolation = "23505"
 
 func (s *Store) openPostgres(url string) error {
-	c, err := pgx.ParseConfig(url)
+	c, err := claim.Config(url, "sluice")
 	if err != nil {
-		return claim.BadURL()
+		return err
 	}
-	// The promise of this package: an acknowledged write survives a crash.
-	c.RuntimeParams["synchronous_commit"] = "on"
-	c.RuntimeParams["application_name"] = "sluice"
-	maps.Copy(c.RuntimeParams, claim.Keepalives)
-	// One round trip a statement, without statements kept on the server: numbers are in
-	// the text, so that few would be used twice.
-	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	s.path = claim.Server(c)
 	db := bound.OpenConnector(stdlib.GetConnector(*c), '$')
 	db.SetMaxOpenConns(postgresConnections)
 	db.SetMaxIdleConns(postgresConnections)

@@ -83,11 +83,68 @@ func TestPostgreSQL(t *testing.T) {
 	})
 }
 
+// TestPostgreSQLStandby: a server that only reads is named at the start.
+func TestPostgreSQLStandby(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	made, err := store.Open(t.Context(), store.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Open(t.Context(), store.Options{URL: url + "&default_transaction_read_only=on", Claim: true})
+	if p := problem.As(err); p == nil || p.Kind != problem.Unavailable || !strings.HasPrefix(p.Place.File, "127.0.0.1:") || !strings.Contains(p.Detail, "read-only") || !strings.Contains(p.Remedy, "primary") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPostgreSQLFull: the row of the probe takes no more room than before, so a full disk of the
+// server is known from other statements. It is told for half a minute.
+func TestPostgreSQLFull(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	url := storetest.Postgres(t)
+	s, err := store.Open(t.Context(), store.Options{URL: url, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, err := db.ExecContext(t.Context(), `CREATE FUNCTION disk_full() RETURNS trigger AS $$ BEGIN RAISE 'no space' USING ERRCODE = '53100'; END $$ LANGUAGE plpgsql;
+		CREATE TRIGGER disk_full BEFORE INSERT ON workspaces EXECUTE FUNCTION disk_full()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Health(t.Context()); err != nil {
+		t.Fatalf("before any statement met it: %v", err)
+	}
+	if err := s.EnsureWorkspace(t.Context(), "one", "one"); !problem.Is(store.Fault(err), problem.Unavailable) {
+		t.Fatalf("%v", err)
+	}
+	for after, full := range map[time.Duration]bool{0: true, 29 * time.Second: true, 30 * time.Second: false} {
+		began := now
+		now = now.Add(after)
+		if err := s.Health(t.Context()); (err != nil) != full || full && !strings.Contains(err.Error(), "disk of the database server is full") {
+			t.Errorf("after %s: %v", after, err)
+		}
+		now = began
+	}
+}
+
 func TestPostgreSQLUnreachable(t *testing.T) {
 	for _, url := range []string{"postgres://sluice:hunter2@127.0.0.1:1/x?sslmode=disable&connect_timeout=2", "postgres://u:hunter2@[::bad/"} {
 		_, err := store.Open(t.Context(), store.Options{URL: url})
-		if p := problem.As(err); p == nil || p.Remedy == "" {
-			t.Errorf("%v", err)
+		p := problem.As(err)
+		if p == nil || p.Remedy == "" {
+			t.Fatalf("%v", err)
+		}
+		if p.Kind == problem.Unavailable && p.Place.File != "127.0.0.1:1" {
+			t.Errorf("the error does not say which server: %v", err)
 		}
 		if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, "hunter2") {
 			t.Errorf("the error shows the password: %s", text)

@@ -92,7 +92,7 @@ type Store struct {
 	usage    usage.Writer
 	watch    watcher
 	probe    *probe.Probe
-	path     string // of SQLite's file
+	path     string // of SQLite's file, or host and port of the server
 
 	// audited is notified of the newest audit record of each committed transaction; nil
 	// when nobody listens.
@@ -123,7 +123,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		return nil, err
 	}
 	if opts.Claim && s.postgres {
-		if s.claim, err = claim.Open(ctx, opts.URL, opts.StandBy, opts.Logger); err != nil {
+		if s.claim, err = claim.Open(ctx, opts.URL, opts.StandBy, opts.Logger); err == nil {
+			err = claim.Exclusive(ctx, s.write.DB)
+		}
+		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
@@ -132,7 +135,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	if s.claim != nil {
 		if err := s.begin(ctx); err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(s.Explain(err), s.Close())
 		}
 	}
 	return s, nil
@@ -141,6 +144,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 // connect opens the database as it is.
 func connect(ctx context.Context, opts Options) (*Store, error) {
 	s := &Store{now: opts.Now, entropy: ulid.Monotonic(rand.Reader, 0), path: opts.Path}
+	s.watch.now = opts.Now
 	s.usage = usage.Writer{Now: opts.Now, NewID: s.NewID, CallRows: opts.CallLogRows, CallAge: opts.CallLogAge}
 	open := func() error { return s.openSQLite(opts.Path) }
 	if opts.URL != "" {
@@ -148,7 +152,7 @@ func connect(ctx context.Context, opts Options) (*Store, error) {
 	}
 	if err := open(); err != nil {
 		if p := Fault(err); p != nil {
-			return nil, named(p, opts.Path)
+			return nil, named(p, s.path)
 		}
 		return nil, err
 	}
@@ -160,7 +164,7 @@ func connect(ctx context.Context, opts Options) (*Store, error) {
 	s.probe = s.newProbe()
 	if err := s.write.PingContext(ctx); err != nil {
 		if p := Fault(err); p != nil {
-			return nil, errors.Join(named(p, opts.Path), s.Close())
+			return nil, errors.Join(named(p, s.path), s.Close())
 		}
 		return nil, errors.Join(problem.New(problem.Unavailable, "the database cannot be reached").
 			Fix("look whether it runs, and at its name, user and password").Because(err), s.Close())
@@ -193,7 +197,7 @@ func (s *Store) provider() (*goose.Provider, error) {
 func (s *Store) migrate(ctx context.Context, opts Options) (err error) {
 	defer func() {
 		if p := Fault(err); p != nil && problem.As(err) == nil {
-			err = named(p, opts.Path)
+			err = named(p, s.path)
 		}
 		err = s.unexpected(ctx, err)
 	}()

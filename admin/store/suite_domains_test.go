@@ -81,7 +81,7 @@ func testDomains(t *testing.T, h harness) {
 	if err != nil || next != "a.example" || !slices.Equal(names(rows), []string{"a.example"}) {
 		t.Errorf("the first page: %v, %q, %v", names(rows), next, err)
 	}
-	if rows, _, err = one.Domains(ctx, ts.ID, store.Page{}); err != nil || !slices.Equal(names(rows), []string{"b.example"}) {
+	if rows, _, err = one.Domains(ctx, ts.ID, store.Page{}); err != nil || !slices.Equal(names(rows), []string{"b.example"}) || rows[0].Slug != ts.Slug {
 		t.Errorf("those of the toolset: %v, %v", names(rows), err)
 	}
 	if d, err := one.DomainInState(ctx, ts.ID, "live"); err != nil || d.Host != "b.example" {

@@ -71,6 +71,11 @@ health check of a container. Exit code 1 when a check fails.`,
 // node checks the node of the data directory, or the server that was named.
 func (d *doctor) node(ctx context.Context) {
 	if d.Flags.Server == "" && d.Env.Server == "" {
+		if dir := d.DataDir(); isEdge(dir) {
+			d.fail("data directory", dir+" is that of an edge, which has no admin API",
+				"check the directory with: sluice doctor "+filepath.Clean(dir)+string(filepath.Separator)+"   and ask /readyz?verbose on the --ops-listen of the edge, or its control plane: sluice edge list")
+			return
+		}
 		d.dataFiles()
 	}
 	c := d.Client()
@@ -86,12 +91,15 @@ func (d *doctor) node(ctx context.Context) {
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
 		if rest, failed := strings.CutPrefix(line, "[-]"); failed {
-			name, why, _ := strings.Cut(rest, " ")
+			name, why := checkOf(rest)
 			d.fail(name, cmp.Or(why, "not ready"), "look at the log of the node")
 		}
 		if rest, lacks := strings.CutPrefix(line, "[!]"); lacks {
-			name, why, _ := strings.Cut(rest, " ")
-			d.warn(name, why, "until then this control plane passes requests on, and cannot take over")
+			name, why := checkOf(rest)
+			d.warn(name, why, map[string]string{
+				"keys":       "until then this control plane passes requests on, and cannot take over",
+				"publishing": "until then nothing is published, and calls go on",
+			}[name])
 		}
 	}
 	if status == http.StatusOK {
@@ -125,6 +133,17 @@ func (d *doctor) node(ctx context.Context) {
 			d.warn(t.Slug, "is a draft", "sluice toolset test "+t.Slug)
 		}
 	}
+}
+
+// checkOf splits a line of readiness into the name of the check and what it says.
+func checkOf(line string) (name, why string) {
+	for _, name := range []string{"data directory", "open files", "shared state"} { // others are one word
+		if why, ok := strings.CutPrefix(line, name+" "); ok {
+			return name, why
+		}
+	}
+	name, why, _ = strings.Cut(line, " ")
+	return name, why
 }
 
 // dataFiles checks the files that hold secrets.

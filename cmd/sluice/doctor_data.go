@@ -36,6 +36,20 @@ func isDirectory(arg string) bool {
 	return err == nil && info.IsDir()
 }
 
+const edgeIdentity = datadir.Edge + "/identity.json"
+
+// isEdge reports whether dir is the data directory of an edge: a node that was a control plane
+// before has keys, too.
+func isEdge(dir string) bool {
+	for _, name := range []string{datadir.MasterKey, datadir.WrappedKey, datadir.ReleaseKey} {
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
+			return false
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, filepath.FromSlash(edgeIdentity)))
+	return err == nil
+}
+
 // data checks a data directory from outside: nothing in it is changed.
 func (d *doctor) data(ctx context.Context, dir string) {
 	info, err := os.Stat(dir)
@@ -53,12 +67,10 @@ func (d *doctor) data(ctx context.Context, dir string) {
 	if _, err := os.Stat(path(datadir.WrappedKey)); err == nil {
 		keyFile = path(datadir.WrappedKey)
 	}
-	if _, err := os.Stat(keyFile); errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(path(datadir.Edge + "/identity.json")); err == nil {
-			d.private("keys", path(datadir.Edge+"/identity.json"))
-			d.ok("edge", "an edge: its cache is verified at each start, and heals itself")
-			return
-		}
+	if isEdge(dir) {
+		d.private("keys", path(edgeIdentity))
+		d.ok("edge", "an edge: its cache is verified at each start, and heals itself")
+		return
 	}
 	files := []string{path(datadir.ReleaseKey), path(datadir.WorkspaceKey)}
 	if d.Env.MasterKey.IsZero() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluicegate/sluice/cmd/internal/exit"
 	"github.com/sluicegate/sluice/cmd/internal/terminal"
+	"github.com/sluicegate/sluice/internal/diskfault"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safehttp"
 )
@@ -71,6 +72,9 @@ func (d *doctor) failErr(check string, err error) {
 	p := problem.As(err)
 	if p == nil {
 		p = exit.AsUnreachable(err)
+	}
+	if p == nil {
+		p = diskfault.Of(err)
 	}
 	if p == nil {
 		d.fail(check, err.Error(), "")

@@ -63,16 +63,21 @@ func TestKeysAreDerivedOnce(t *testing.T) {
 // TestReason: what a server says is told, cut short, but for words around a password.
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
-		"WRONGPASS invalid username-password pair":                "it refuses the user and password of the URL",
-		"NOAUTH Authentication required.":                         "it refuses the user and password of the URL",
-		"connection reset":                                        "connection reset",
-		"OOM command not allowed when used memory > 'maxmemory'.": "its memory is full: raise maxmemory, and set maxmemory-policy volatile-ttl",
-		strings.Repeat("x", 200):                                  strings.Repeat("x", 200),
-		strings.Repeat("x", 201):                                  strings.Repeat("x", 200),
+		"WRONGPASS invalid username-password pair":                           "it refuses the user and password of the URL",
+		"NOAUTH Authentication required.":                                    "it refuses the user and password of the URL",
+		"connection reset":                                                   "connection reset",
+		"OOM command not allowed when used memory > 'maxmemory'.":            "its memory is full: raise maxmemory, and set maxmemory-policy volatile-ttl",
+		"READONLY You can't write against a read only replica. script: 2af4": "it is a replica: name the server that is written to, or sentinels with master_set",
+		"No such master with that name":                                      "its sentinels know no set of the name in master_set",
+		strings.Repeat("x", 200):                                             strings.Repeat("x", 200),
+		strings.Repeat("x", 201):                                             strings.Repeat("x", 200),
 	} {
 		if got := reason(errors.New(text)); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
+	}
+	if got := reason(fmt.Errorf("connecting: %w", context.DeadlineExceeded)); !strings.Contains(got, "speaks TLS") {
+		t.Errorf("no answer: %s", got)
 	}
 }
 

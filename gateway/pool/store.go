@@ -251,7 +251,7 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 // Fault is why the server cannot be used; nil: it answers, or was never asked.
 func (s *Store) Fault() error {
 	if why := s.why.Load(); why != nil && s.away.Load() != 0 {
-		return fmt.Errorf("%s (this node counts by itself meanwhile)", *why)
+		return problem.New(problem.Unavailable, "%s", *why).Fix("this node counts by itself meanwhile")
 	}
 	return nil
 }
@@ -273,6 +273,15 @@ func reason(err error) string {
 	}
 	if strings.HasPrefix(text, "OOM ") {
 		return "its memory is full: raise maxmemory, and set maxmemory-policy volatile-ttl"
+	}
+	if strings.HasPrefix(text, "READONLY ") {
+		return "it is a replica: name the server that is written to, or sentinels with master_set"
+	}
+	if strings.HasPrefix(text, "No such master") {
+		return "its sentinels know no set of the name in master_set"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time: see that it runs, and whether it speaks TLS as the URL says (rediss://) or not (redis://)"
 	}
 	return text[:min(len(text), 200)]
 }

@@ -43,6 +43,9 @@ type Authority struct {
 	mode   atomic.Int32
 	orders atomic.Int32
 	db     *db.MemoryStore
+
+	install func() // makes an authority that knows nothing, which answers from now on
+	handler atomic.Pointer[http.Handler]
 }
 
 // Modes of an Authority.
@@ -59,10 +62,16 @@ func New(t testing.TB, life time.Duration) *Authority {
 		t.Setenv(name, value)
 	}
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	a := &Authority{DNS: NewDNS(t), HTTPPort: FreePort(t), TLSPort: FreePort(t), db: db.NewMemoryStore()}
-	issuing := ca.New(quiet, a.db, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "for tests", ValidityPeriod: uint64(life / time.Second)}})
-	front := wfe.New(quiet, a.db, va.New(quiet, a.HTTPPort, a.TLSPort, false, a.Addr, a.db), issuing, []string{"pebble.letsencrypt.org"}, false, false, 1, 1)
-	handler := front.Handler()
+	a := &Authority{DNS: NewDNS(t), HTTPPort: FreePort(t), TLSPort: FreePort(t), Issued: x509.NewCertPool()}
+	a.install = func() {
+		a.db = db.NewMemoryStore()
+		issuing := ca.New(quiet, a.db, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "for tests", ValidityPeriod: uint64(life / time.Second)}})
+		a.Issued.AddCert(issuing.GetRootCert(0).Cert)
+		front := wfe.New(quiet, a.db, va.New(quiet, a.HTTPPort, a.TLSPort, false, a.Addr, a.db), issuing, []string{"pebble.letsencrypt.org"}, false, false, 1, 1)
+		handler := front.Handler()
+		a.handler.Store(&handler)
+	}
+	a.install()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "order-plz") && r.Method == http.MethodPost {
 			a.orders.Add(1)
@@ -78,13 +87,12 @@ func New(t testing.TB, life time.Duration) *Authority {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
-		handler.ServeHTTP(w, r)
+		(*a.handler.Load()).ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	a.URL = server.URL + wfe.DirectoryPath
-	a.Roots, a.Issued = x509.NewCertPool(), x509.NewCertPool()
+	a.Roots = x509.NewCertPool()
 	a.Roots.AddCert(server.Certificate())
-	a.Issued.AddCert(issuing.GetRootCert(0).Cert)
 	a.RootFile = filepath.Join(t.TempDir(), "authority.pem")
 	if err := os.WriteFile(a.RootFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,6 +102,9 @@ func New(t testing.TB, life time.Duration) *Authority {
 
 // Set sets the mode.
 func (a *Authority) Set(mode int32) { a.mode.Store(mode) }
+
+// Forget loses all accounts, orders and certificates, as an authority that was set up anew.
+func (a *Authority) Forget() { a.install() }
 
 // Orders is how many orders were made.
 func (a *Authority) Orders() int { return int(a.orders.Load()) }

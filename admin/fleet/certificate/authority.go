@@ -294,7 +294,11 @@ func (a *Authority) Fault(host string) error {
 
 // Obtain implements [domain.Certificates].
 func (a *Authority) Obtain(ctx context.Context, host string) error {
-	if err := a.config.ObtainCertSync(ctx, host); err != nil {
+	err := a.config.ObtainCertSync(ctx, host)
+	if accountLost(err) {
+		err = a.config.ObtainCertSync(ctx, host)
+	}
+	if err != nil {
 		return a.faultOf(err)
 	}
 	if err := a.load(ctx, host); err != nil { // one that was there is not reported
@@ -379,9 +383,19 @@ var remedies = map[string]string{
 	acme.ProblemTypeRateLimited:  "wait: it is tried again",
 }
 
+// noChains is what certmagic says when the authority does not know the account any more: it made
+// another one, and asked again with the one that is lost.
+const noChains = "no certificate chains"
+
+func accountLost(err error) bool { return err != nil && strings.HasSuffix(err.Error(), noChains) }
+
 // faultOf says why the authority gave no certificate.
 func (a *Authority) faultOf(err error) error {
 	p, ok := errors.AsType[acme.Problem](err)
+	if !ok && accountLost(err) {
+		return problem.New(problem.Unavailable, "the certificate authority %s does not know the account of this control plane any more", hostOf(a.o.CA)).
+			Fix("nothing: there is another one now, and it is tried again").Because(err)
+	}
 	if !ok {
 		cause := err
 		for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {

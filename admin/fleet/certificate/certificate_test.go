@@ -169,6 +169,37 @@ func TestRenewalByItself(t *testing.T) {
 	}
 }
 
+// TestAccountLost: an authority that was set up anew knows the account no more, and gives the
+// next certificate to another one.
+func TestAccountLost(t *testing.T) {
+	ca := acmetest.New(t, time.Hour)
+	st, ring := opened(t)
+	const first, second = "before.example.test", "after.example.test"
+	ca.SetA(first, "127.0.0.1")
+	ca.SetA(second, "127.0.0.1")
+	var a *Authority
+	serve(t, ca, func() *Authority { return a })
+	a = answering(t, ca, st, ring, nil)
+	if err := a.Obtain(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	ca.Forget()
+	if err := a.Obtain(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.Get(second); !ok {
+		t.Error("there is no certificate")
+	}
+}
+
+// TestAccountLostInRenewal: the fault that is shown until it is tried again names the cause.
+func TestAccountLostInRenewal(t *testing.T) {
+	a := &Authority{o: Options{CA: "https://ca.example/dir"}}
+	if p := problem.As(a.faultOf(fmt.Errorf("renew: %w", errors.New(noChains)))); p == nil || !strings.Contains(p.Detail, "ca.example does not know the account") || p.Remedy == "" {
+		t.Errorf("%v", p)
+	}
+}
+
 func dumped(t *testing.T, st *store.Store) []byte {
 	t.Helper()
 	snap, err := st.Snapshot(t.Context())

@@ -237,3 +237,31 @@ func TestRenewsAtStart(t *testing.T) {
 	cancel()
 	<-done
 }
+
+// TestExpiredIsRenewed: what ends while a control plane runs is renewed at once, and not again in
+// each round.
+func TestExpiredIsRenewed(t *testing.T) {
+	now := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+	st := openStore(t, func() time.Time { return now })
+	a := &slowAuthority{held: map[string]Held{}, rang: make(chan struct{}, 8)}
+	r := Open(Room{Store: st, Certificates: a})
+	proven(t, st, "one", "tools.example")
+	state := func(want string, renewals int) {
+		t.Helper()
+		for range 3 {
+			if err := r.Round(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.jobs.all.Wait()
+		}
+		row, err := st.Workspace("one").Domain(t.Context(), "tools.example")
+		if err != nil || row.State != want || len(a.rang) != renewals {
+			t.Errorf("it is %+v, renewed %d times; want %s and %d: %v", row, len(a.rang), want, renewals, err)
+		}
+	}
+	state(Live, 0)
+	now = now.AddDate(1, 0, 0) // when the certificate ends
+	state(Failed, 1)
+	a.held["tools.example"] = Held{NotAfter: now.AddDate(1, 0, 0)}
+	state(Live, 1)
+}

@@ -21,6 +21,7 @@ type Domain struct {
 	ID          string       `json:"id" example:"dom_01JQ8Z6J5X2V4T7N9B3C1D0E8F"`
 	Host        string       `json:"host" example:"tools.example.com"`
 	ToolsetID   string       `json:"toolsetId,omitempty" doc:"Whose URL is https://host/. Absent: the toolsets of the workspace are at https://host/t/SLUG."`
+	Toolset     string       `json:"toolset,omitempty" doc:"Slug of that toolset." example:"petstore"`
 	URL         string       `json:"url" doc:"Where clients reach it when it is live; of a workspace what the slug comes after."`
 	State       string       `json:"state" enum:"pending,verified,issuing,live,failed" doc:"pending: DNS does not prove it yet; verified: it has no certificate yet; issuing: the authority is being asked; live: clients reach it; failed: the authority gave none, or the certificate has expired."`
 	Cause       string       `json:"cause,omitempty" doc:"What the last check or the last attempt to get a certificate met."`
@@ -65,7 +66,7 @@ const (
 // Show is a domain as the API shows it.
 func (r *Room) Show(row *store.Domain) Domain {
 	d := Domain{
-		ID: row.ID, Host: row.Host, ToolsetID: row.ToolsetID, URL: URL(row, ""), State: row.State, Cause: row.Cause, DNS: r.records(row),
+		ID: row.ID, Host: row.Host, ToolsetID: row.ToolsetID, Toolset: row.Slug, URL: URL(row, ""), State: row.State, Cause: row.Cause, DNS: r.records(row),
 		CheckedAt: row.CheckedAt.Time, VerifiedAt: row.VerifiedAt.Time, CreatedBy: row.CreatedBy, CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
 	}
 	if row.Issuer != "" {

@@ -281,6 +281,9 @@ func (r *Room) serves(ctx context.Context, row *store.Domain, c Held) error {
 		if cause == "" {
 			cause = "the certificate has expired"
 		}
+		if row.State != Failed { // at once, and not only when the authority's turn is
+			r.begin(ctx, row.Host, row.WorkspaceID, func(octx context.Context) bool { return r.Certificates.RenewDue(octx) == nil })
+		}
 	}
 	if row.State == state && row.Cause == cause && row.Issuer == c.Issuer && row.NotAfter.Equal(c.NotAfter.Truncate(time.Millisecond)) {
 		return nil

@@ -1,11 +1,11 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -59,6 +59,7 @@ type Claim struct {
 	moved  chan struct{} // closed when another control plane has the lock that was lost here
 	once   sync.Once     // closes moved
 	number atomic.Uint64 // under which this process leads; 0: not yet
+	again  atomic.Pointer[func(context.Context) error]
 
 	mu    sync.Mutex // held over statements on conn and spare, which are used by one at a time
 	conn  *pgx.Conn  // guarded by mu; nil: the lock was lost
@@ -73,6 +74,10 @@ func (c *Claim) Begin(number uint64) { c.number.Store(number) }
 // Number is what [Claim.Begin] set; 0: nothing yet.
 func (c *Claim) Number() uint64 { return c.number.Load() }
 
+// OnRegain sets what has to succeed before a lock that was lost is held again: the database may
+// have failed over to a replica meanwhile.
+func (c *Claim) OnRegain(check func(context.Context) error) { c.again.Store(&check) }
+
 // Moved is closed when another control plane has the lock that was lost here.
 func (c *Claim) Moved() <-chan struct{} { return c.moved }
 
@@ -83,13 +88,10 @@ func (c *Claim) Replaced() { c.once.Do(func() { close(c.moved) }) }
 // fails with [problem.Conflict], naming the one that has it. With standBy it waits until
 // that one ends, and calls standBy first.
 func Open(ctx context.Context, url string, standBy func(taken error), log *slog.Logger) (*Claim, error) {
-	config, err := pgx.ParseConfig(url)
+	config, err := Config(url, claimName())
 	if err != nil {
-		return nil, BadURL()
+		return nil, err
 	}
-	config.RuntimeParams = maps.Clone(config.RuntimeParams)
-	config.RuntimeParams["application_name"] = claimName()
-	maps.Copy(config.RuntimeParams, Keepalives)
 	c := &Claim{config: config, log: log, done: make(chan struct{}), moved: make(chan struct{})}
 	deadline, waits := time.Now().Add(claimWait), false
 	for {
@@ -154,8 +156,7 @@ func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	conn := c.spare
 	if c.spare = nil; conn == nil {
 		if conn, err = pgx.ConnectConfig(ctx, c.config.Copy()); err != nil {
-			return problem.New(problem.Unavailable, "the database cannot be reached").
-				Fix("look whether it runs, and at its name, user and password").Because(err)
+			return cmp.Or(Fault(err), unreachable("").Because(err))
 		}
 	}
 	var mine bool
@@ -176,6 +177,23 @@ func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	}
 	c.conn, c.why = conn, nil
 	return nil
+}
+
+// retakeLocked takes the lock that was lost, unless what OnRegain set fails.
+func (c *Claim) retakeLocked(ctx context.Context) error {
+	if err := c.takeLocked(ctx); err != nil {
+		return err
+	}
+	check := c.again.Load()
+	if check == nil {
+		return nil
+	}
+	err := (*check)(ctx)
+	if err != nil {
+		_ = c.conn.Close(context.WithoutCancel(ctx)) // which gives the lock back
+		c.conn, c.why = nil, err
+	}
+	return err
 }
 
 // stillLocked asks whether nobody led between the loss of the lock and now.
@@ -226,7 +244,7 @@ func (c *Claim) watch(ctx context.Context) {
 			err = c.checkLocked(ctx)
 		} else {
 			tctx, cancel := context.WithTimeout(ctx, claimCheck)
-			err = c.takeLocked(tctx)
+			err = c.retakeLocked(tctx)
 			cancel()
 			if err != nil {
 				c.why = err
@@ -293,14 +311,4 @@ func (c *Claim) Close() error {
 	defer cancel()
 	_, _ = c.conn.Exec(ctx, giveClaim) // else the end of the session gives it back
 	return c.conn.Close(ctx)
-}
-
-// Keepalives let the server and this process see within ten seconds that the other's machine
-// is gone: the locks of a session end with it.
-var Keepalives = map[string]string{"tcp_keepalives_idle": "3", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "2"}
-
-// BadURL is the error of a URL that cannot be read; pgx's text would hold parts of it.
-func BadURL() error {
-	return problem.New(problem.InvalidArgument, "the database is not named by a postgres:// URL").
-		Fix("write it as postgres://user@host:5432/database?sslmode=verify-full")
 }

@@ -137,6 +137,44 @@ func TestUsedMeanwhile(t *testing.T) {
 	<-c.Moved()
 }
 
+// TestRegainIsChecked: a lock that was lost is not held again before what was asked for succeeds:
+// the database may be another copy than the one before.
+func TestRegainIsChecked(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	c, err := claim.Open(t.Context(), url, nil, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	c.Unwatch()
+	asked, fails := 0, true
+	older := errors.New("the registry is away")
+	c.OnRegain(func(context.Context) error {
+		if asked++; fails {
+			return older
+		}
+		return nil
+	})
+	if err := c.Held(t.Context()); err != nil || asked != 0 {
+		t.Errorf("a lock that was not lost: %v, asked %d times", err, asked)
+	}
+	end(t, url)
+	if err := c.Held(t.Context()); !problem.Is(err, problem.Unavailable) {
+		t.Fatalf("after its session ended: %v", err)
+	}
+	if err := c.Take(t.Context()); !errors.Is(err, older) || asked != 1 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+	if err := c.Held(t.Context()); !problem.Is(err, problem.Unavailable) {
+		t.Errorf("it is held although the check failed: %v", err)
+	}
+	fails = false
+	if err := c.Take(t.Context()); err != nil || c.Held(t.Context()) != nil || asked != 2 {
+		t.Errorf("%v, asked %d times", err, asked)
+	}
+}
+
 // end ends the sessions that hold the lock, as when the machine of one is gone.
 func end(t *testing.T, url string) {
 	t.Helper()

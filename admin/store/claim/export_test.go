@@ -15,5 +15,11 @@ func (c *Claim) Unwatch() {
 func (c *Claim) Take(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.takeLocked(ctx)
+	return c.retakeLocked(ctx)
 }
+
+// Cause is why there is no connection.
+var Cause = cause
+
+// TakeClaim is the statement that takes the lock.
+const TakeClaim = takeClaim

@@ -3,6 +3,7 @@
 package domaincmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,10 +41,7 @@ var domains = command.Resource[domain.Domain]{
 }
 
 func serves(d domain.Domain) string {
-	if d.ToolsetID != "" {
-		return d.ToolsetID
-	}
-	return "workspace"
+	return cmp.Or(d.Toolset, d.ToolsetID, "workspace")
 }
 
 func certificate(d domain.Domain) string {

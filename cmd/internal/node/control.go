@@ -124,6 +124,7 @@ func (c *control) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	c.store.OnRegain(c.publisher.Compare)
 	c.heads, err = audit.Open(ctx, audit.Options{Dir: c.path(datadir.Audit), Key: keys.release, Store: c.store, Logger: c.o.Logger})
 	if err != nil {
 		return err
@@ -200,7 +201,11 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		o.Ready = append(o.Ready,
 			front.Check{Name: "release", Check: func(context.Context) error { return c.releaseReady() }},
 			front.Check{Name: "gateway", Check: func(context.Context) error { return c.gateway.Ready() }},
+			front.Check{Name: "open files", Check: func(context.Context) error { return c.enoughFiles() }, Warns: true},
 		)
+		if c.pool != nil {
+			o.Ready = append(o.Ready, front.Check{Name: "shared state", Check: func(context.Context) error { return c.pool.Fault() }, Warns: true})
+		}
 	} else {
 		o.Metrics = []func(io.Writer){c.writeProcessMetrics}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/pool"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/tracing"
+	"github.com/sluicegate/sluice/internal/diskfault"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/resident"
@@ -41,6 +42,9 @@ const (
 	// fewConns are those of 1,024 open files, which systems permit without being asked. Fewer
 	// are worth a word.
 	fewConns = 768
+	// fewFiles says so, and moreFiles what to do.
+	fewFiles  = "this process may open few files, so the gateway takes few connections"
+	moreFiles = "raise ulimit -n, or LimitNOFILE= of its unit"
 )
 
 // Node is a Sluice of one role. Its methods may be called by many goroutines.
@@ -79,6 +83,9 @@ func New(ctx context.Context, o Options) (n *Node, err error) {
 	n = &Node{o: o, holder: &snapshot.Holder{}, meter: metering.New()}
 	defer func() {
 		if err != nil {
+			if p := diskfault.Of(err); p != nil && problem.As(err) == nil {
+				err = p
+			}
 			err = errors.Join(err, n.Close())
 			n = nil
 		}
@@ -260,11 +267,18 @@ func (n *Node) openGateway(ctx context.Context, o gateway.Options, challenge fun
 	if n.gateway, err = gateway.New(o); err != nil {
 		return err
 	}
-	if conns := http1.DefaultConns(); g.Conns == 0 && conns < fewConns {
-		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, "this process may open few files, so the gateway takes few connections: raise ulimit -n, or LimitNOFILE= of its unit",
-			slog.Int("connections", conns))
+	if err := n.enoughFiles(); err != nil {
+		n.o.Logger.LogAttrs(ctx, slog.LevelWarn, fewFiles+": "+moreFiles, slog.Int("connections", http1.DefaultConns()))
 	}
 	return n.openPlain(ctx)
+}
+
+// enoughFiles is nil unless the gateway takes few connections because of the limit of files.
+func (n *Node) enoughFiles() error {
+	if n.o.Gateway.Conns != 0 || http1.DefaultConns() >= fewConns {
+		return nil
+	}
+	return problem.New(problem.Unavailable, fewFiles).Fix(moreFiles)
 }
 
 // openPool opens what the nodes of a pool share, where the operator named it. key returns

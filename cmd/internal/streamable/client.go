@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -124,6 +125,9 @@ func cause(err error) error {
 		return p
 	}
 	if e, ok := errors.AsType[*rpcError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok { // no answer, which the SDK calls "rejected by transport"
 		return e
 	}
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {

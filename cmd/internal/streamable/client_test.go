@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -189,4 +191,25 @@ func TestAnswersAreBounded(t *testing.T) {
 	f("application/json", `{"jsonrpc":"2.0"}`, maxMessage+1, false)
 	f("text/event-stream", "data: {}\n\n"+strings.Repeat(":\n", maxMessage/2-5), maxMessage, true)
 	f("text/event-stream", "data: {}\n\n"+strings.Repeat(":\n", maxMessage/2-4), maxMessage+2, false)
+}
+
+// TestClientWithoutAnswer: a server that cannot be reached, or whose certificate is refused, is
+// told as such, and not in the words of the SDK.
+func TestClientWithoutAnswer(t *testing.T) {
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo) // its client goes away in the handshake
+	secure.StartTLS()
+	defer secure.Close()
+	for _, protocol := range []string{"", Modern, Legacy} {
+		for target, want := range map[string]string{gone.URL: "connection refused", secure.URL: "certificate signed by unknown authority"} {
+			o := options(target)
+			o.Protocol = protocol
+			_, err := Connect(t.Context(), o)
+			if _, ok := errors.AsType[*url.Error](err); !ok || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s %s: %v, want %s", protocol, target, err, want)
+			}
+		}
+	}
 }
