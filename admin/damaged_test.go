@@ -60,6 +60,14 @@ func TestDamagedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests("another byte")
+	ready := func(want bool) {
+		t.Helper()
+		w.until("the registry is inspected", func() bool {
+			a := w.do("GET", "/readyz?verbose", nil)
+			return a.StatusCode == http.StatusOK && strings.Contains(a.body, "[!]registry the registry does not have what 1 live toolsets need, such as pets: ") == want
+		})
+	}
+	ready(true)
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -68,4 +76,6 @@ func TestDamagedContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.get(ts.ID)
+	w.restart()
+	ready(false)
 }

@@ -120,6 +120,9 @@ func (h *Health) readiness(ctx context.Context, verbose bool) (string, bool) {
 			fmt.Fprintf(&b, "[!]publishing %s\n", advice(err))
 		}
 	}
+	if err := h.Publisher.Damaged(); err != nil {
+		fmt.Fprintf(&b, "[!]registry %s\n", request.Detail(err))
+	}
 	switch {
 	case verbose && ready:
 		b.WriteString("ready\n")

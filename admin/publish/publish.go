@@ -117,6 +117,8 @@ type Publisher struct {
 	groups  map[string]*atomic.Pointer[sign.Release] // guarded by mu; newest release by group
 	content map[registry.Digest]*Content             // guarded by mu; by bundle
 	stopped map[string]error                         // guarded by mu; by group: why nothing is published for it
+	lost    map[string]bool                          // guarded by mu; groups whose newest release the registry lost
+	damage  error                                    // guarded by mu; what Inspect found last
 	parsers map[string]*registry.ReleaseParser       // guarded by mu, each used by who has the turn; by group
 }
 
@@ -130,7 +132,7 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 	p := &Publisher{
 		opts: opts, turn: make(chan struct{}, 1), failed: make(chan struct{}, 1), log: opts.Logger.With(slog.String("component", "publish")),
 		groups: make(map[string]*atomic.Pointer[sign.Release]), content: make(map[registry.Digest]*Content),
-		stopped: make(map[string]error), parsers: make(map[string]*registry.ReleaseParser),
+		stopped: make(map[string]error), lost: make(map[string]bool), parsers: make(map[string]*registry.ReleaseParser),
 	}
 	p.turn <- struct{}{}
 	return p, p.open(ctx, opts.Group)
@@ -141,6 +143,9 @@ func (p *Publisher) open(ctx context.Context, group string) error {
 	newest, err := p.newest(ctx, group)
 	if errors.Is(err, registry.ErrNotFound) && newest == "" {
 		_, err = p.make(ctx, group, nil, 1)
+	}
+	if err == nil && p.hasLost(group) {
+		p.replaceLost(ctx, group)
 	}
 	return err
 }
@@ -172,17 +177,8 @@ func (p *Publisher) parser(group string) *registry.ReleaseParser {
 // newest loads the release the tag points at. The digest is empty when there is
 // no such tag.
 func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, error) {
-	repository := oci.ReleaseRepository(group)
-	d, err := p.opts.Store.Resolve(ctx, repository, oci.TagLatest)
+	a, d, err := p.find(ctx, group)
 	if err != nil {
-		return "", err
-	}
-	a, err := p.opts.Store.Pull(ctx, repository, d, oci.KindRelease)
-	if err != nil {
-		err = fmt.Errorf("read the newest release: %w", err)
-		if damage := registry.Damage(err); damage != nil {
-			return d, damage
-		}
 		return d, err
 	}
 	trust, err := sign.NewTrust(p.Trusted(), registry.UseRelease)
@@ -416,7 +412,7 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		r := current.Release()
 		next.Revision = r.Revision + 1
 		if r.Epoch == epoch && now.Sub(r.Issued) < RenewAfter && !now.Before(r.Issued) {
-			if r.SameContent(next.Sorted()) {
+			if r.SameContent(next.Sorted()) && !p.hasLost(group) {
 				return current, nil
 			}
 		}
@@ -455,13 +451,14 @@ func (p *Publisher) make(ctx context.Context, group string, toolsets []registry.
 		return nil, err
 	}
 	repository := oci.ReleaseRepository(group)
-	if err := p.opts.Store.Push(ctx, repository, fmt.Sprintf("%d.%d", epoch, next.Revision), a); err != nil {
+	if err := p.opts.Store.Push(ctx, repository, numberOf(epoch, next.Revision), a); err != nil {
 		return nil, err
 	}
 	if err := p.opts.Store.Tag(ctx, repository, oci.TagLatest, a); err != nil {
 		return nil, err
 	}
 	p.slot(group).Store(signed)
+	p.setLost(group, false)
 	p.changed.Ring()
 	p.log.LogAttrs(ctx, slog.LevelInfo, "release published", slog.String("group", group), slog.String("release", signed.Digest().Short()),
 		slog.Uint64("epoch", epoch), slog.Uint64("revision", next.Revision), slog.Int("toolsets", len(toolsets)))

@@ -57,8 +57,8 @@ func parsePolicy(text string) (*policy, error) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0 || strings.HasPrefix(f[0], "#"):
-		case len(f) == 2 && f[0] == "allow":
-			p.allowed[f[1]] = true
+		case (len(f) == 2 || len(f) == 4 && f[2] == "WITH") && f[0] == "allow":
+			p.allowed[strings.Join(f[1:], " ")] = true
 		case len(f) == 2 && f[0] == "forbid":
 			p.forbidden[f[1]] = true
 		case len(f) >= 4 && f[0] == "file":

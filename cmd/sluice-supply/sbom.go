@@ -17,6 +17,7 @@ import (
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
+	"github.com/sluicegate/sluice/admin/console"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 )
 
@@ -89,6 +90,11 @@ func newSBOM(info *debug.BuildInfo, version, sum string, list []module, now time
 		}
 		components = append(components, c)
 	}
+	others, err := embeddedIn(info.Path, console.Files())
+	if err != nil {
+		return nil, err
+	}
+	components = append(components, others...)
 	refs := make([]string, len(components))
 	dependencies := []cdx.Dependency{{Ref: root.BOMRef, Dependencies: &refs}}
 	for i := range components {

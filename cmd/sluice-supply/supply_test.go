@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -118,6 +120,89 @@ func TestSBOM(t *testing.T) {
 		if licences[name] != want {
 			t.Errorf("%s: %q, want %s", name, licences[name], want)
 		}
+	}
+}
+
+// TestEmbedded: the document of sluice names what others made of the files that it embeds, at the
+// versions that these were made with; each file that is no text of this repository is known.
+func TestEmbedded(t *testing.T) {
+	list, err := embeddedIn(sluicePackage, fstest.MapFS{"licences.txt": {Data: []byte("x\n\n" + strings.Repeat("-", 80) + "\n\n@a/b 1.2.3\nLicence: MIT\n\ntext\n\n" + strings.Repeat("-", 80) + "\n\nreact 19.0.0\nLicence: ISC\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, c := range list {
+		have[c.PackageURL] = true
+		if c.Name == "" || c.Version == "" || c.Licenses == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+	read := func(name string) string {
+		b, err := os.ReadFile(filepath.Join("..", "..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	version := func(file, pattern string) string {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(read(file))
+		if m == nil {
+			t.Fatalf("%s names no version", file)
+		}
+		return m[1]
+	}
+	for _, url := range []string{
+		"pkg:npm/%40a/b@1.2.3", "pkg:npm/react@19.0.0",
+		"pkg:cargo/rquickjs-sys@" + version("plugins/script/module/Cargo.lock", `name = "rquickjs-sys"\nversion = "(.+)"`),
+		"pkg:golang/github.com/tiktoken-go/tokenizer@" + version("go.mod", `tiktoken-go/tokenizer (\S+)`) + "#codec",
+	} {
+		if !have[url] {
+			t.Errorf("%s is missing: update embedded.tsv", url)
+		}
+	}
+	if sum := version("plugins/script/module/Cargo.lock", `name = "rquickjs-sys"\n.*\n.*\nchecksum = "(.+)"`); !strings.Contains(embeddedText, sum) {
+		t.Errorf("embedded.tsv lacks the checksum %s of rquickjs-sys", sum)
+	}
+	if none, err := embeddedIn("github.com/sluicegate/sluice/cmd/sluice-supply", nil); err != nil || none != nil {
+		t.Errorf("another program: %v, %v", none, err)
+	}
+	if _, err := embeddedIn(sluicePackage, fstest.MapFS{"licences.txt": {Data: []byte(strings.Repeat("-", 80) + "\n\na 1\nLicence: AGPL-3.0-only\n")}}); err == nil {
+		t.Error("a licence that is not allowed passes")
+	}
+	for _, bad := range []string{"react@19", "pkg:npm", "pkg:npm/react", "pkg:npm/@1", "pkg:npm/a@"} {
+		if _, _, ok := splitURL(bad); ok {
+			t.Errorf("%q has a name and a version", bad)
+		}
+	}
+	// Ours.
+	known := map[string]bool{"plugins/engine/engine.wasm": true, "plugins/extism/kernel.wasm": true, "internal/selection/embedding/table.bin": true}
+	files, err := embeddedFiles(embeddedText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		for _, name := range f.Files {
+			known[name] = true
+			read(name)
+		}
+	}
+	out, err := goCommand(t.Context(), nil, "list", "-deps", "-f", `{{if not .Standard}}{{range .EmbedFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}{{end}}`, sluicePackage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for name := range strings.Lines(string(out)) {
+		name, own := strings.CutPrefix(strings.TrimSpace(name), "github.com/sluicegate/sluice/")
+		switch ext := filepath.Ext(name); {
+		case !own, ext != ".wasm" && ext != ".bin" && ext != ".vocabulary" && ext != ".gz", strings.HasPrefix(name, "plugins/engine/earlier/"):
+		case !known[name]:
+			t.Errorf("%s: who made it? Put it into embedded.tsv, or here if we did", name)
+		default:
+			seen++
+		}
+	}
+	if seen != len(known) {
+		t.Errorf("%d of %d files are embedded", seen, len(known))
 	}
 }
 
@@ -233,7 +318,7 @@ func TestReport(t *testing.T) {
 	}
 	old := policyText
 	defer func() { policyText = old }()
-	policyText = strings.ReplaceAll(old, "allow Apache-2.0", "forbid Apache-2.0")
+	policyText = strings.ReplaceAll(old, "allow Apache-2.0\n", "forbid Apache-2.0\n")
 	var b strings.Builder
 	if err := run(t.Context(), []string{"licences", "-package", "."}, &b, io.Discard); err == nil || !strings.Contains(err.Error(), "cyclonedx-go") || !strings.Contains(err.Error(), "forbidden") {
 		t.Errorf("%v", err)

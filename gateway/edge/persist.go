@@ -63,6 +63,9 @@ func openCache(dir string, sys atomicfile.System) *cache {
 	return c
 }
 
+// Kept is the cache as a registry for reading: what this node serves. Nothing of it is checked.
+func (f *Follower) Kept() oci.Backend { return f.cache }
+
 // remembered reads the notes of a former run: nil without an error when there
 // are none.
 func (c *cache) remembered(group string) (*memory, error) {

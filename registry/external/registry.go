@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	orasregistry "oras.land/oras-go/v2/registry"
@@ -66,10 +67,14 @@ func Open(o Options) (*Registry, error) {
 	}
 	client := *o.Client
 	client.CheckRedirect = checkRedirect
+	known := fromConfig(o.Config)
+	if client.Transport, err = newElsewhere(url.URL{Scheme: scheme, Host: host}, known, client.Transport); err != nil {
+		return nil, err
+	}
 	r := &Registry{host: host, prefix: prefix}
 	remote, err := oci.NewRemote(oci.RemoteOptions{
 		URL: scheme + "://" + host, Prefix: prefix, KeepTags: true,
-		Client: &challenged{host: host, client: &auth.Client{Client: &client, Credential: fromConfig(o.Config), Cache: auth.NewCache()}},
+		Client: &challenged{host: host, client: &auth.Client{Client: &client, Credential: known, Cache: auth.NewCache()}},
 	})
 	if err != nil {
 		return nil, err

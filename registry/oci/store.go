@@ -29,7 +29,11 @@ type Backend interface {
 }
 
 // Store pushes and pulls artifacts.
-type Store struct{ backend Backend }
+type Store struct {
+	backend Backend
+	spare   Backend // nil: none
+	healed  func(repository string, d registry.Digest, err error)
+}
 
 // NewStore makes a Store over a registry.
 func NewStore(b Backend) *Store { return &Store{backend: b} }
@@ -79,6 +83,14 @@ func (s *Store) Tag(ctx context.Context, repository, tag string, a *Artifact) er
 // [registry.ErrNotFound], [registry.ErrCorrupt], *problem.Error of kind invalid_plugin for a
 // manifest that is not ours, or what the backend said.
 func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, want Kind) (*Artifact, error) {
+	a, err := pull(ctx, s.backend, repository, d, want)
+	if err == nil || s.spare == nil || ctx.Err() != nil {
+		return a, err
+	}
+	return s.heal(ctx, repository, d, want, err)
+}
+
+func pull(ctx context.Context, from fetcher, repository string, d registry.Digest, want Kind) (*Artifact, error) {
 	if !registry.ValidRepository(repository) {
 		return nil, fmt.Errorf("pull: %.80q is not a repository name", repository)
 	}
@@ -86,7 +98,7 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 		return nil, fmt.Errorf("pull from %s: %w", repository, registry.ErrDigest)
 	}
 	at := repository + "@" + string(d)
-	manifest, err := s.backend.FetchManifest(ctx, repository, d, MaxManifestBytes)
+	manifest, err := from.FetchManifest(ctx, repository, d, MaxManifestBytes)
 	if err != nil {
 		return nil, fmt.Errorf("pull %s: %w", at, err)
 	}
@@ -101,7 +113,7 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 		kind: want, manifest: manifest, manifestDigest: d,
 		layerDigest: registry.Digest(layer.Digest), annotations: annotations,
 	}
-	a.layer, err = s.backend.FetchBlob(ctx, repository, a.layerDigest, layer.Size)
+	a.layer, err = from.FetchBlob(ctx, repository, a.layerDigest, layer.Size)
 	if err != nil {
 		return nil, fmt.Errorf("pull layer %s of %s: %w", a.layerDigest.Short(), at, err)
 	}
@@ -115,7 +127,7 @@ func (s *Store) Pull(ctx context.Context, repository string, d registry.Digest, 
 		a.config = c
 		return a, nil
 	}
-	a.config, err = s.backend.FetchBlob(ctx, repository, registry.Digest(config.Digest), config.Size)
+	a.config, err = from.FetchBlob(ctx, repository, registry.Digest(config.Digest), config.Size)
 	if err != nil {
 		return nil, fmt.Errorf("pull the configuration of %s: %w", at, err)
 	}

@@ -227,7 +227,7 @@ func (f *Files) Tag(_ context.Context, repository, tag string) (registry.Digest,
 	}
 	d, err := registry.ParseDigest(string(text))
 	if err != nil {
-		return "", fmt.Errorf("read tag %s:%s: %w", repository, tag, err)
+		return "", fmt.Errorf("read tag %s:%s: %w: %w", repository, tag, registry.ErrCorrupt, err)
 	}
 	return d, nil
 }

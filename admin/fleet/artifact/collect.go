@@ -94,13 +94,14 @@ type Collected struct {
 	More      bool  `json:"more" doc:"Something is left to remove: it goes on by itself soon, or when you ask again."`
 }
 
-// Run collects every hour until ctx ends, and soon again when something was left.
+// Run checks what is live, and collects, every hour until ctx ends, and soon again when something was left.
 func (room *Room) Run(ctx context.Context) {
 	if room.Registry == nil {
 		return
 	}
 	next := time.NewTimer(collectInterval)
 	defer next.Stop()
+	room.inspect(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -111,9 +112,17 @@ func (room *Room) Run(ctx context.Context) {
 		case <-next.C:
 		}
 		next.Reset(collectInterval)
+		room.inspect(ctx)
 		if _, err := room.Collect(ctx); err != nil && ctx.Err() == nil {
 			room.Log.LogAttrs(ctx, slog.LevelWarn, "collecting garbage did not work", slog.Any("error", err))
 		}
+	}
+}
+
+// inspect finds damage of what is live.
+func (room *Room) inspect(ctx context.Context) {
+	if err := room.Publisher.Inspect(ctx); err != nil && ctx.Err() == nil {
+		room.Log.LogAttrs(ctx, slog.LevelWarn, "the contents of the registry were not checked", slog.Any("error", err))
 	}
 }
 

@@ -3,6 +3,7 @@ package oidc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/mail"
 	"strings"
 
@@ -12,7 +13,11 @@ import (
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/redact"
 )
+
+// maxSaid bytes of what a provider answers are shown.
+const maxSaid = 300
 
 // claims are what a provider says of a person.
 type claims struct {
@@ -25,8 +30,8 @@ type claims struct {
 // provider is asked for.
 func (m *Room) claims(ctx context.Context, p *oidc.Provider, k *kept, code string) (*claims, error) {
 	malformed := func(err error) error {
-		return problem.New(problem.Unauthenticated, "the answer of %s is not a login: %s", m.o.Config.Name, request.ClipText(err.Error(), 300)).
-			Fix("sign in again; if that does not help, look at the client there and at the clocks").Because(err)
+		return problem.New(problem.Unauthenticated, "the answer of %s is not a login: %s", m.o.Config.Name, m.said(err)).
+			Fix("sign in again; if that does not help, look at the client there and at the clocks")
 	}
 	token, err := m.client(p, k.Redirect).Exchange(ctx, code, oauth2.VerifierOption(k.Verifier))
 	if err != nil {
@@ -62,6 +67,19 @@ func (m *Room) claims(ctx context.Context, p *oidc.Provider, k *kept, code strin
 		}
 	}
 	return m.read(found), nil
+}
+
+// said is what an error tells of the provider's answer. Whoever begins a login reads it, and a
+// provider may repeat what it was sent: nothing that looks like a secret is in it.
+func (m *Room) said(err error) string {
+	text := err.Error()
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+		text = strings.Join(strings.Fields(refused.Response.Status+" "+refused.ErrorCode+" "+refused.ErrorDescription), " ")
+	}
+	if !m.o.Config.ClientSecret.IsZero() {
+		text = strings.ReplaceAll(text, m.o.Config.ClientSecret.Reveal(), redact.Mark)
+	}
+	return redact.Text(text, maxSaid)
 }
 
 func (m *Room) read(from map[string]json.RawMessage) *claims {

@@ -105,6 +105,9 @@ func (c *control) open(ctx context.Context) (err error) {
 		if err := c.load(ctx, source, trusted); err != nil {
 			return err
 		}
+		if c.registry.Files != nil {
+			contents = contents.WithSpare(c.follower.Kept(), c.tellHealed)
+		}
 	}
 	if err := c.openStore(ctx); err != nil {
 		return err
@@ -138,6 +141,15 @@ func (c *control) open(ctx context.Context) (err error) {
 		}
 	}
 	return c.writeEndpoint()
+}
+
+// tellHealed tells that the registry has again what the gateway beside it still had.
+func (c *control) tellHealed(repository string, d registry.Digest, err error) {
+	if err != nil {
+		c.o.Logger.Error("the registry has damaged content, and it cannot be replaced by the gateway's copy", slog.String("repository", repository), slog.String("manifest", d.Short()), slog.Any("error", err))
+		return
+	}
+	c.o.Logger.Warn("damaged content of the registry was replaced by the gateway's copy", slog.String("repository", repository), slog.String("manifest", d.Short()))
 }
 
 // load begins to load the persisted release while the rest of the node opens.

@@ -203,6 +203,9 @@ func (c *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error
 	if !errors.Is(err, registry.ErrNotFound) {
 		return nil // whoever reads the release says what is wrong with it
 	}
+	if kept, _, err := publish.Kept(ctx, artifacts, c.store, publish.DefaultGroup); err != nil || kept != nil {
+		return err // the tag alone was lost
+	}
 	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(c.path(datadir.Registry), 0, 0, "").
 		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")
 }

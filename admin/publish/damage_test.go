@@ -1,0 +1,185 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluicegate/sluice/admin/publish"
+	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/oci"
+)
+
+// marked is records that note releases, as the store does.
+type marked struct {
+	records
+	epoch, revision uint64
+}
+
+func (r *marked) ReleaseMark(context.Context, string) (epoch, revision uint64, err error) {
+	return r.epoch, r.revision, nil
+}
+
+func (r *marked) MarkRelease(_ context.Context, _ string, epoch, revision uint64) error {
+	r.epoch, r.revision = epoch, revision
+	return nil
+}
+
+func (r *marked) Unknown(context.Context, []registry.ReleaseToolset) ([]string, error) {
+	return nil, nil
+}
+
+// damagedRegistry has the releases 1.1 (empty) to 1.3, of one toolset since 1.2, and is
+// opened again after damage was done.
+func damagedRegistry(t *testing.T, damage func(dir string, newest, layer registry.Digest) error) (*marked, *publish.Publisher, error) {
+	t.Helper()
+	dir, key, rec := t.TempDir(), newKey(t), &marked{}
+	store := openStore(t, dir)
+	p := newPublisher(t, store, key, rec, nil)
+	for i, text := range []string{"one", "two"} {
+		rec.live = []registry.ReleaseToolset{bundle(t, p, toolset("things", text, connector(t, store, "things", text)))}
+		rec.live[0].Revision = uint64(i + 1)
+		if _, err := p.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest, err := store.Resolve(t.Context(), oci.ReleaseRepository("default"), oci.TagLatest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := store.Pull(t.Context(), oci.ReleaseRepository("default"), newest, oci.KindRelease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := damage(dir, newest, a.LayerDigest()); err != nil {
+		t.Fatal(err)
+	}
+	again, err := publish.New(t.Context(), publish.Options{Store: openStore(t, dir), ReleaseKey: key, Records: rec})
+	return rec, again, err
+}
+
+func tag(dir, name string) string {
+	return filepath.Join(dir, "repositories", "releases", "default", "_tags", name)
+}
+
+func blob(dir string, d registry.Digest) string {
+	return filepath.Join(dir, "blobs", "sha256", d.Hex())
+}
+
+// TestLostRelease: a newest release that cannot be read any more is replaced by one of what
+// is live, with a number that no edge has seen; a lost tag by the number that it had.
+func TestLostRelease(t *testing.T) {
+	rewrite := func(path, text string) error {
+		return errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600))
+	}
+	for name, tt := range map[string]struct {
+		damage   func(dir string, newest, layer registry.Digest) error
+		revision uint64
+	}{
+		"tag with other bytes": {func(dir string, d, _ registry.Digest) error { return rewrite(tag(dir, "latest"), string(d)+"\x00") }, 3},
+		"empty tag":            {func(dir string, _, _ registry.Digest) error { return rewrite(tag(dir, "latest"), "") }, 3},
+		"tag is gone":          {func(dir string, _, _ registry.Digest) error { return os.Remove(tag(dir, "latest")) }, 3},
+		"manifest changed":     {func(dir string, d, _ registry.Digest) error { return rewrite(blob(dir, d), "{}") }, 4},
+		"manifest is gone":     {func(dir string, d, _ registry.Digest) error { return os.Remove(blob(dir, d)) }, 4},
+		"envelope changed":     {func(dir string, _, l registry.Digest) error { return rewrite(blob(dir, l), "{}") }, 4},
+		"tag and number are gone": {func(dir string, _, _ registry.Digest) error {
+			return errors.Join(os.Remove(tag(dir, "latest")), os.Remove(tag(dir, "1.3")))
+		}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, p, err := damagedRegistry(t, tt.damage)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := p.Current().Release()
+			if r.Revision != tt.revision || rec.revision != tt.revision || len(r.Toolsets) != 1 || r.Toolsets[0].Bundle != rec.live[0].Bundle {
+				t.Errorf("release %d.%d of %+v, noted %d", r.Epoch, r.Revision, r.Toolsets, rec.revision)
+			}
+			// From here on it is as always: nothing changed, nothing is made.
+			if again, err := p.Release(t.Context()); err != nil || again.Release().Revision != tt.revision {
+				t.Errorf("again: %v, %v", again.Release().Revision, err)
+			}
+		})
+	}
+}
+
+// TestLostReleaseIsNotGuessed: no release is made over one that the records do not know, and none
+// of maxLost releases before it is whole means that the registry is not the one of the records.
+func TestLostReleaseIsNotGuessed(t *testing.T) {
+	for name, damage := range map[string]func(dir string, newest, layer registry.Digest) error{
+		"the records are older": func(dir string, newest, _ registry.Digest) error {
+			return errors.Join(os.WriteFile(tag(dir, "1.4"), []byte(newest), 0o600), os.Remove(blob(dir, newest)))
+		},
+		"nothing is left": func(dir string, newest, _ registry.Digest) error {
+			return errors.Join(os.Remove(blob(dir, newest)), os.Remove(tag(dir, "1.2")), os.Remove(tag(dir, "1.1")))
+		},
+	} {
+		_, p, err := damagedRegistry(t, damage)
+		if damaged := registry.Damage(err); p != nil && p.Current() != nil || damaged == nil || !strings.Contains(damaged.Detail, "read the newest release") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMaxLost: as many numbers without a release are passed over, and not one more.
+func TestMaxLost(t *testing.T) {
+	for lost, found := range map[uint64]bool{publish.MaxLost - 1: true, publish.MaxLost: false} {
+		store, rec := openStore(t, t.TempDir()), &marked{}
+		newPublisher(t, store, newKey(t), rec, nil)
+		rec.revision += lost
+		a, n, err := publish.Kept(t.Context(), store, rec, "default")
+		if err != nil || (a != nil) != found || found && n != lost {
+			t.Errorf("%d lost: %v, %d, %v", lost, a, n, err)
+		}
+	}
+}
+
+// TestInspect: what a live toolset needs and the registry does not have is said, until it is there again.
+func TestInspect(t *testing.T) {
+	dir, rec := t.TempDir(), &marked{}
+	store := openStore(t, dir)
+	p := newPublisher(t, store, newKey(t), rec, nil)
+	ref := connector(t, store, "things", "one")
+	rec.live = []registry.ReleaseToolset{bundle(t, p, toolset("things", "Things", ref))}
+	access, err := p.Access(t.Context(), rec.live[0].Repository, &registry.AccessDocument{Workspace: "acme", Toolset: rec.live[0].ID, Mode: registry.AccessNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.live[0].Access = access
+	if _, err := p.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inspect := func() error {
+		t.Helper()
+		if err := p.Inspect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return p.Damaged()
+	}
+	if err := inspect(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []registry.Digest{rec.live[0].Bundle, ref.Manifest, ref.Digest, access} {
+		sound, err := os.ReadFile(blob(dir, d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Remove(blob(dir, d)), os.WriteFile(blob(dir, d), slices.Concat([]byte("x"), sound[1:]), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		found := inspect()
+		if found == nil || !strings.Contains(found.Error(), "things") || !errors.Is(found, registry.ErrCorrupt) {
+			t.Errorf("%s: %v", d.Short(), found)
+		}
+		if err := os.WriteFile(blob(dir, d), sound, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := inspect(); err != nil {
+			t.Errorf("%s is mended: %v", d.Short(), err)
+		}
+	}
+}
