@@ -10,8 +10,14 @@ import (
 // each once: it was started several times.
 func TestLastWords(t *testing.T) {
 	lines := []Line{
-		{Text: "installation: Traceback"}, {Text: "installation: no licence"}, {Text: "installation: ended: it ended with status 7"},
-		{Text: "ABCDEF started"}, {Text: "ABCDEF Traceback"}, {Text: "ABCDEF no licence"}, {Text: "ABCDEF "}, {Text: "ABCDEF ended: it ended with status 7"},
+		{Text: "installation: Traceback"},
+		{Text: "installation: no licence"},
+		{Text: "installation: ended: it ended with status 7"},
+		{Text: "ABCDEF started"},
+		{Text: "ABCDEF Traceback"},
+		{Text: "ABCDEF no licence"},
+		{Text: "ABCDEF "},
+		{Text: "ABCDEF ended: it ended with status 7"},
 	}
 	if got := lastWords(lines); !reflect.DeepEqual(got, []string{"Traceback", "no licence"}) {
 		t.Errorf("got %q", got)
