@@ -82,12 +82,13 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
 	y.start, y.inner, y.request, y.trace, y.pluginFailed = time.Now(), true, nil, nil, false
 	if tool.OnlyReads() { // what calls may end before it; of a write it learns how that ended
-		y.cancel = &upstream.Cancel{}
+		own := &upstream.Cancel{} // which outlives y
 		defer context.AfterFunc(ctx, func() {
 			if errors.Is(ctx.Err(), context.Canceled) { // at its deadline it ends by itself, and says so
-				y.cancel.Cancel()
+				own.Cancel()
 			}
 		})()
+		y.cancel = own
 	}
 	if d, ok := ctx.Deadline(); ok { // of a step that has a timeout
 		y.deadline, y.latest = earlier(y.deadline, d), earlier(y.latest, d)
