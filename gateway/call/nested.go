@@ -83,11 +83,12 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 	y.start, y.inner, y.request, y.trace, y.pluginFailed = time.Now(), true, nil, nil, false
 	if tool.OnlyReads() { // what calls may end before it; of a write it learns how that ended
 		own := &upstream.Cancel{} // which outlives y
-		defer context.AfterFunc(ctx, func() {
+		done := context.AfterFunc(ctx, func() {
 			if errors.Is(ctx.Err(), context.Canceled) { // at its deadline it ends by itself, and says so
 				own.Cancel()
 			}
-		})()
+		})
+		defer done()
 		y.cancel = own
 	}
 	if d, ok := ctx.Deadline(); ok { // of a step that has a timeout

@@ -19,16 +19,16 @@ const (
 // ReadXML reads a whole XML body that is given as text into the value that is written so,
 // for a body whose schema has no text: by the names, attributes and wrapped lists of its XML
 // Objects. Another value, and the text of a body that is not XML, stay as they are.
-func (b *Body) ReadXML(v any) (any, error) {
+func (body *Body) ReadXML(v any) (any, error) {
 	text, ok := v.(string)
-	s := b.Schema
-	if b.Arg == "" { // its members are arguments
+	s := body.Schema
+	if body.Arg == "" { // its members are arguments
 		s = &Schema{Type: TypeObject}
-		for i := range b.Fields {
-			s.Properties = append(s.Properties, Property{b.Fields[i].Name, b.Fields[i].Schema})
+		for i := range body.Fields {
+			s.Properties = append(s.Properties, Property{body.Fields[i].Name, body.Fields[i].Schema})
 		}
 	}
-	if types := typesOf(s); !ok || kindOf(b.MediaType) != bodyXML || types == 0 || types&TypeString != 0 {
+	if types := typesOf(s); !ok || kindOf(body.MediaType) != bodyXML || types == 0 || types&TypeString != 0 {
 		return v, nil
 	}
 	root, err := parseXML(text)
