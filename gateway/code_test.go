@@ -96,7 +96,7 @@ func TestCodeMode(t *testing.T) {
 		run(`return "plain text"`, false, "plain text")
 		run(`undefined`, false, "no value")
 		run(`console.log("a", 1); console.log("b"); return 5`, false, "5\n[log]\na 1\nb")
-		run(`console.log("seen"); throw new Error("mine")`, true, "Error: mine (line 1, column", "[log]\nseen")
+		run(`console.log("seen"); throw new Error("mine")`, true, "Error: mine (line 1, column", "(repair the script and run it again)\n[log]\nseen")
 		run(`tools.api.slow({}); return 5`, false, "5\n1 call had not ended: write await")
 		run(`tools.api.slow({}); console.log("a"); undefined`, false, "no value: write it last, or return it.\n[log]\na\n1 call had not ended")
 		run("const x = 1;\nawait tools.api.get_item({id: 404})", true, "ToolError:", "no such item", "line 2, column")
@@ -111,6 +111,7 @@ func TestCodeMode(t *testing.T) {
 		run(`await tools.api.get_item([1])`, true, "must be one object")
 		run(`await tools.api.delete_item({id: 1})`, true, "scripts may not call delete_item")
 		run(`await tools.api.create_order({}); await tools.api.list_items(); nonsense`, true, "nonsense is not defined", "2 calls ended: create_order (changed data", "list_items")
+		run(`await tools.api.create_order({}); throw new Error("mine")`, true, "(repair the script and run only what is left)")
 		run(`const a: number = 1`, true, "SyntaxError", "plain JavaScript")
 		run(`await tools.run_code({code: "1"})`, true, "there is no tool")
 		run(` `, true, "/code: missing")
@@ -118,6 +119,22 @@ func TestCodeMode(t *testing.T) {
 		if n := len(up.Requests()); n == 0 {
 			t.Error("the upstream was not asked")
 		}
+	}
+}
+
+// anHour is the time limit of calls that a test would wait for if they were not cut off.
+func anHour(b *registry.Toolset) {
+	b.Answers = &registry.Answers{TimeoutMilliseconds: 60 * 60 * 1000}
+}
+
+// TestCodeModeCutsOff: a call that only reads ends with the script that gave it up.
+func TestCodeModeCutsOff(t *testing.T) {
+	s, _ := serveCode(t, nil, anHour)
+	r, err := connect(t, s, "2025-11-25").CallTool(t.Context(), &mcp.CallToolParams{Name: "run_code", Arguments: map[string]any{
+		"code": `const slow = tools.api.slow({}); await tools.api.get_item({id: 1}); return Promise.race([slow, "not waited for"])`,
+	}})
+	if err != nil || r.IsError || r.Content[0].(*mcp.TextContent).Text != "not waited for" {
+		t.Fatalf("%+v %v", r, err)
 	}
 }
 

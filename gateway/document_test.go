@@ -47,6 +47,10 @@ workflows:
   outputs: {why: $steps.find.outputs.why, url: $steps.find.outputs.url}
 - workflowId: wait
   steps: [{stepId: s, operationId: slow}]
+- workflowId: one-fails
+  steps:
+  - {stepId: wait, operationId: slow}
+  - {stepId: find, operationId: getItem, parameters: [{name: id, in: path, value: 404}]}
 - workflowId: limited-again
   steps: [{stepId: s, operationId: limited, onFailure: [{name: r, type: retry, retryAfter: 500}]}]
 - workflowId: wrong
@@ -130,6 +134,18 @@ func TestDocumentWaits(t *testing.T) {
 	}
 	if slices.ContainsFunc(list.Tools, func(x *mcp.Tool) bool { return x.Name == "order_item" }) {
 		t.Error("a workflow is listed of which an operation is gone")
+	}
+}
+
+// TestDocumentCutsOff: a step that only reads ends when one beside it failed.
+func TestDocumentCutsOff(t *testing.T) {
+	s, _ := serveBatch(t, nil, func(b *registry.Toolset) {
+		documented("one-fails")(b)
+		anHour(b)
+	})
+	text, failed := callBatch(t, connect(t, s, "2025-11-25"), "one_fails", obj{})
+	if !failed || !strings.Contains(text, "step find of workflow one-fails failed: HTTP 404") {
+		t.Errorf("failed %t: %s", failed, text)
 	}
 }
 

@@ -85,6 +85,9 @@ func (r *Reader) readServer(ctx context.Context, in *CreateToolset, again *refre
 	phase("connecting to the MCP server")
 	l, err := r.Servers.List(ctx, t, creds)
 	if err != nil {
+		if in.Source.MCP.Command != nil { // the operator adds it, and perhaps there is no toolset to look at
+			err = r.Local.Explain(u, err)
+		}
 		return nil, err
 	}
 	l.Server.URL = u

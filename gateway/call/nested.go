@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/gateway/upstream"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/guest"
@@ -80,6 +81,16 @@ func (n *nested) observe(ctx context.Context, tool *snapshot.Tool, arguments []b
 	y.input = x.input
 	y.tool, y.ready, y.ctx, y.given = tool, nil, ctx, jsonscan.Trusted(arguments)
 	y.start, y.inner, y.request, y.trace, y.pluginFailed = time.Now(), true, nil, nil, false
+	if tool.OnlyReads() { // what calls may end before it; of a write it learns how that ended
+		own := &upstream.Cancel{} // which outlives y
+		done := context.AfterFunc(ctx, func() {
+			if errors.Is(ctx.Err(), context.Canceled) { // at its deadline it ends by itself, and says so
+				own.Cancel()
+			}
+		})
+		defer done()
+		y.cancel = own
+	}
 	if d, ok := ctx.Deadline(); ok { // of a step that has a timeout
 		y.deadline, y.latest = earlier(y.deadline, d), earlier(y.latest, d)
 	}
@@ -150,6 +161,13 @@ func (n *nested) count(c nestedCall) {
 	if c.times = 1; len(n.kinds) < maxTold || c.changes {
 		n.kinds = append(n.kinds, c)
 	}
+}
+
+// changed reports whether a call that ended may have changed data.
+func (n *nested) changed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.kinds, func(k nestedCall) bool { return k.changes })
 }
 
 // told says which calls ended before a failure, and which of them changed data.

@@ -124,7 +124,7 @@ func (x *exchange) scriptResult() error {
 		}
 		x.notes = append(x.notes, bytes.TrimPrefix(x.logs, []byte("\n"))...)
 		if x.failed != nil { // notes stand beside answers only
-			x.failed.Detail += "\n" + string(x.logs)
+			x.failed.Detail, x.failed.Remedy = x.failed.Error()+"\n"+string(x.logs), ""
 		}
 	}
 	return x.result()
@@ -165,6 +165,9 @@ func (x *exchange) scriptFailure(err error, s *scriptCalls) error {
 		text = failed.Error()
 		if frames := strings.Split(failed.Stack, "\n"); len(frames) > 1 {
 			text += "\n" + strings.Join(frames[:min(len(frames), maxScriptStack)], "\n")
+		}
+		if s.changed() {
+			remedy = "repair the script and run only what is left"
 		}
 		remedy = cmp.Or(s.remedy(failed.Message), remedy)
 		text += notAwaited(s.open)

@@ -127,7 +127,11 @@ func (a *answered) problem(t *Target) *problem.Error {
 	p := problem.New(problem.CannotConnectMCP, "%s is not an MCP server as far as it shows: it answered %s", shownURL(t), a.said)
 	switch {
 	case a.rpc:
-		p.Detail = "the MCP server at " + shownURL(t) + " refused the handshake: " + a.said
+		who := "the MCP server at " + shownURL(t)
+		if t.Endpoint.stdio {
+			who = t.Endpoint.server()
+		}
+		p.Detail = who + " refused the handshake: " + a.said
 		p.Remedy = "look at the log of the server"
 	case a.status == fasthttp.StatusNotFound:
 		p.Remedy = "check the path of the URL; most servers are at /mcp or /sse"

@@ -372,6 +372,9 @@ func (x *Exchange) takeOne(v jsonscan.Value) {
 // said is what a person reads of an answer that is none: the status and the
 // beginning of the body.
 func (x *Exchange) said() string {
+	if x.fault != nil && x.target.Endpoint.stdio { // the status is our own
+		return x.fault.Message
+	}
 	out := "HTTP " + strconv.Itoa(x.http.Status())
 	if s := fasthttp.StatusMessage(x.http.Status()); s != "Unknown Status Code" {
 		out += " " + s

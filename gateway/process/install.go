@@ -23,7 +23,7 @@ func (s *Servers) Install(ctx context.Context, spec *Spec) error {
 		return err
 	}
 	bare.NetworkOff = true
-	return s.try(ctx, spec.ID(), &bare, "without a network", installTimeout)
+	return s.try(ctx, spec.ID(), &bare, "offline", installTimeout)
 }
 
 // try starts a command, and ends it when it answers.

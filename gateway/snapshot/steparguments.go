@@ -65,11 +65,15 @@ func (r *Ready) bodyArguments(c *arazzo.Call, args map[string]any) error {
 			break
 		}
 	}
+	body, err := b.ReadXML(c.Body)
+	if err != nil {
+		return err //nolint:wrapcheck // it says of what it is
+	}
 	if b.Arg != "" {
-		args[b.Arg] = c.Body
+		args[b.Arg] = body
 		return nil
 	}
-	members, ok := c.Body.(map[string]any)
+	members, ok := body.(map[string]any)
 	if !ok {
 		return fmt.Errorf("the body of %s %s is an object", r.Method, r.Path)
 	}

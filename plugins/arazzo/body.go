@@ -1,6 +1,7 @@
 package arazzo
 
 import (
+	"encoding/xml"
 	"fmt"
 	"maps"
 	"net/url"
@@ -8,14 +9,30 @@ import (
 )
 
 // read makes the payload. Expressions in the text of a JSON document are written as JSON has
-// them where they stand in a string: a quote in an input is a quote in the value.
+// them where they stand in a string: a quote in an input is a quote in the value. In an XML
+// document they are text.
 func (b *body) read(s scope) (any, error) {
-	if b.payload.kind != valueText || !jsonKind(b.contentType) || !strings.ContainsAny(b.payload.text[0].literal, "{[") {
+	if b.payload.kind != valueText {
 		return b.payload.read(s)
 	}
 	quoted := b.payload
-	quoted.json = true
+	quoted.json = jsonKind(b.contentType) && strings.ContainsAny(b.payload.text[0].literal, "{[")
+	quoted.xml = xmlKind(b.contentType)
 	return quoted.read(s)
+}
+
+// xmlKind reports whether a body of a content type is XML.
+func xmlKind(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	return kind == "application/xml" || kind == "text/xml" || strings.HasSuffix(kind, "+xml")
+}
+
+// inXML is a text as it stands between tags, or in an attribute.
+func inXML(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
+	return b.String()
 }
 
 // jsonKind reports whether a body of a content type may be JSON.

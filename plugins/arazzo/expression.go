@@ -281,6 +281,7 @@ type value struct {
 	whole    *expression
 	text     []piece // a text with expressions in braces
 	json     bool    // the text is JSON
+	xml      bool    // the text is XML
 	list     []value
 	members  []member
 	selector *selector
@@ -351,6 +352,8 @@ func (v *value) eval(s scope) any {
 				quoted = v.json && inString(p.literal, quoted)
 			case quoted:
 				b.WriteString(inQuotes(textOf(p.expr.eval(s))))
+			case v.xml:
+				b.WriteString(inXML(textOf(p.expr.eval(s))))
 			default:
 				b.WriteString(textOf(p.expr.eval(s)))
 			}

@@ -171,6 +171,7 @@ func TestFeatures(t *testing.T) {
 			outputs: `{}`, calls: []string{`put {"a":[1,5],"b":"x","c":{"d":1}}`},
 		},
 		{name: "replacement of nothing", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: {a: 1}, replacements: [{target: /x/y, value: 1}]}}", failure: `the body has nothing at "/x/y"`},
+		{name: "payload as XML text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {contentType: application/xml, payload: '<a n=\"{$inputs.n}\">{$inputs.size}</a>'}}", inputs: `{"n":5,"size":"</a>&\""}`, outputs: `{}`, calls: []string{`put "\u003ca n=\"5\"\u003e\u0026lt;/a\u0026gt;\u0026amp;\u0026#34;\u003c/a\u003e"`}},
 		{name: "payload as JSON text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {contentType: application/json, payload: '{\"a\": {$inputs.n}}'}}", inputs: `{"n":5}`, outputs: `{}`, calls: []string{`put {"a":5}`}},
 		{
 			name: "quotes in a payload as JSON text", steps: "steps:\n- {stepId: a, operationId: put, requestBody: {payload: '{\"a\": \"<{$inputs.size}> {$inputs.list}\", \"b\": {$inputs.list}, \"c\": {$inputs.n}}'}}", inputs: `{"size":"x\",\"admin\":true,\"y\":\"\\","list":["z"]}`,

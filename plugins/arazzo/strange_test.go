@@ -40,7 +40,7 @@ var strange = map[string]struct {
 	},
 	"bodies": {`{"q":"x\"y","o":{"n":2}}`, `{}`, []string{
 		`put {"a":"x\"y","n":["x\"y",2],"o":{"n":2,"x/y~z":{"deep":[2]}}}`, `put {"list":[{"n":2,"sku":"A"},null,{"n":2,"sku":"A"}]}`, `put {"n":2}`,
-		`put {"a":["2","2"],"b":"x\"y"}`, `put "\u003co q=\"2\"\u003e{\"n\":2}\u003c/o\u003e"`,
+		`put {"a":["2","2"],"b":"x\"y"}`, `put "\u003co q=\"2\"\u003e{\u0026#34;n\u0026#34;:2}\u003c/o\u003e"`,
 	}},
 	"order": {
 		`{}`, `{"self":"../strange/order.yaml","s":"21"}`,

@@ -18,6 +18,9 @@ extern int exact; // of interpreter.c
 // MAX_REASONS is how many of the errors in an AggregateError are told.
 #define MAX_REASONS 8
 
+// MAX_CAUSES is how many causes of an error are told, each the cause of the one before.
+#define MAX_CAUSES 3
+
 // submit begins a call of a tool and returns the number of its place among those that are
 // open, -1 when the script made too many calls.
 IMPORT("submit") int host_submit(const char *name, int name_len, const char *args, int args_len);
@@ -163,6 +166,22 @@ static const char prelude[] =
 	"const json=(C,f)=>Object.defineProperty(C.prototype,'toJSON',{value:f,writable:true,configurable:true});"
 	"json(Set,function(){return[...this]});"
 	"json(Map,function(){const l=[...this];return l.every(e=>typeof e[0]!=='object')?Object.fromEntries(l):l});"
+	// The engine's own compares code points and takes no options: "b" before "Á", "item 10"
+	// before "item 9". This one has the order of a dictionary: letters, then their marks, then
+	// small before capital.
+	"const order=(a,b)=>a<b?-1:a>b?1:0,nfd=s=>s.normalize('NFD'),bare=s=>s.replace(/\\p{M}/gu,'');"
+	"const keys=new Map(),key=s=>{let k=keys.get(s);if(!k){k=nfd(s);k=[k,bare(k).toLowerCase()];if(keys.size<9999)keys.set(s,k)}return k};"
+	"const natural=(a,b)=>{const x=a.split(/(\\d+)/),y=b.split(/(\\d+)/),n=x.length<y.length?x.length:y.length;"
+	"for(let i=0,c;i<n;i++){if(i%2){const p=x[i].replace(/^0+(?=.)/,''),q=y[i].replace(/^0+(?=.)/,'');c=p.length-q.length||order(p,q)}else c=order(x[i],y[i]);if(c)return c<0?-1:1}"
+	"return order(x.length,y.length)};"
+	"class Text{localeCompare(that,...r){"
+	"if(this==null)throw new TypeError('localeCompare of null or undefined');"
+	"const a=`${this}`,b=`${that}`;if(a===b)return 0;"
+	"const o=r[1]??{},s=o.sensitivity??'variant',[x,f]=key(a),[y,g]=key(b);"
+	"let c=(o.numeric?natural:order)(f,g);if(c||s==='base')return c;"
+	"if(s==='case')return order(bare(y),bare(x));"
+	"c=order(x.toLowerCase(),y.toLowerCase());return c||s==='accent'?c:order(y,x)}}"
+	"Object.defineProperty(String.prototype,'localeCompare',{value:Text.prototype.localeCompare,writable:true,configurable:true});"
 	"})";
 
 // What runs the constructors of libc. Where a module calls it itself, the linker does not
@@ -246,6 +265,32 @@ static size_t add_reasons(char *to, size_t room, const char *message, size_t mes
 	return count ? at : 0;
 }
 
+// add_causes puts behind a message what its error was thrown because of: a script that wraps
+// the error of a tool means that to be read. It returns the length of all in to, 0 when there
+// is no cause.
+static size_t add_causes(char *to, size_t room, const char *message, size_t message_len, JSValue error) {
+	static const char because[] = "; cause: ";
+	size_t at = 0;
+	for (int i = 0; i < MAX_CAUSES && JS_IsError(error); i++) {
+		JSValue cause = JS_GetPropertyStr(ctx, error, "cause");
+		size_t len;
+		const char *text = JS_IsException(cause) || JS_IsUndefined(cause) ? NULL : JS_ToCStringLen(ctx, &len, cause);
+		if (!text) {
+			JS_FreeValue(ctx, JS_GetException(ctx));
+			break;
+		}
+		if (!at) memmove(to, message, at = message_len < room / 2 ? message_len : room / 2);
+		if (at + sizeof because >= room) break;
+		memcpy(to + at, because, sizeof because - 1);
+		at += sizeof because - 1;
+		if (len > room - at) len = room - at;
+		memcpy(to + at, text, len);
+		at += len;
+		error = cause;
+	}
+	return at;
+}
+
 static void fail_with(JSValue error) {
 	// QuickJS throws null where there is no memory for an error.
 	if (JS_IsNull(error)) {
@@ -265,6 +310,13 @@ static void fail_with(JSValue error) {
 	static char whole[4096]; // maxMessage of limits.go
 	if (message && !strncmp(message, aggregate, sizeof aggregate - 1)) {
 		size_t len = add_reasons(whole, sizeof whole, message, message_len, error);
+		if (len) {
+			message = whole;
+			message_len = len;
+		}
+	}
+	if (message) {
+		size_t len = add_causes(whole, sizeof whole, message, message_len, error);
 		if (len) {
 			message = whole;
 			message_len = len;
