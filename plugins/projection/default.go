@@ -51,6 +51,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
+	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	inner, second := new(engine.Node), new(engine.Node)
 	w.inner, w.second = inner, second
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
@@ -61,13 +62,12 @@ func New(op *operation.Operation, api Index) *Projection {
 	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
 	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
-	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	if !says(op.Response) {
 		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
 			for _, n := range []*engine.Node{w.outer, second} {
 				n.Fields = slices.Clone(n.Fields)
 				for i := range n.Fields {
-					wholeLinks(&n.Fields[i])
+					w.wholeLinks(&n.Fields[i])
 				}
 			}
 		}
@@ -157,6 +157,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	for _, f := range next {
 		add(f)
 	}
+	add(engine.Field{Name: entryName, Node: w.entry()})
 	for _, r := range rules.selves {
 		if !w.api.has(r.name) {
 			add(engine.Field{Name: r.name, NoPages: true})
@@ -192,6 +193,19 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		add(engine.Field{Name: n, KeepURL: true})
 	}
 	return out
+}
+
+// entry is the node of what OData 2 says of an object: where its file is stays, and its version
+// where a tool takes one.
+func (w *walk) entry() *engine.Node {
+	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty}
+	for _, name := range entryBook {
+		n.Fields = append(n.Fields, engine.Field{Name: name, Drop: true})
+	}
+	if !w.api.has("etag") {
+		n.Fields = append(n.Fields, engine.Field{Name: "etag", Drop: true})
+	}
+	return n
 }
 
 // numbersNode cuts arrays of numbers and keeps all else, however deep.
@@ -373,7 +387,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			f := change(i)
 			special = w.keepLinked(f, m.Schema, members) || special
 			if a.depth < 2 && !a.many {
-				special = wholeLinks(f) || special
+				special = w.wholeLinks(f) || special
 			}
 			continue
 		}
@@ -420,7 +434,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	if a.depth == 0 && !a.many && !stored { // links that it has but does not declare
 		for _, name := range linkNames {
 			if !beside(members, name) {
-				special = wholeLinks(change(w.byName[name])) || special
+				special = w.wholeLinks(change(w.byName[name])) || special
 			}
 		}
 	}
