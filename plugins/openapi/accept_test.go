@@ -340,9 +340,14 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 			} else {
 				b.v = g.value(1, schema)
 			}
-			if l, ok := b.v.([]any); kind == bodyLines && !ok {
-				_ = l
-				b.v = []any{b.v}
+			if kind == bodyLines {
+				switch b.v.(type) {
+				case []any:
+				case string: // the lines themselves
+					b.v = "{}\n"
+				default:
+					b.v = []any{b.v}
+				}
 			}
 		}
 		if g.stuck != "" {

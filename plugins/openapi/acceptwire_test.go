@@ -243,6 +243,9 @@ func (b *sentBody) compare(r *operation.Request) string {
 		return sameJSON(r.Body, mustJSON(b.v))
 	case bodyLines:
 		var want []byte
+		if text, is := b.v.(string); is {
+			want = []byte(text)
+		}
 		list, _ := b.v.([]any)
 		for _, e := range list {
 			want = append(append(want, mustJSON(e)...), '\n')
