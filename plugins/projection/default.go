@@ -53,7 +53,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	}
 	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	inner, second := new(engine.Node), new(engine.Node)
-	w.inner, w.second = inner, second
+	w.inner, w.second, w.thing = inner, second, new(engine.Node)
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
 	w.byName = make(map[string]int, len(w.names))
 	for i := range w.names {
@@ -61,6 +61,8 @@ func New(op *operation.Operation, api Index) *Projection {
 	}
 	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
 	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
+	*w.thing = *second
+	w.thing.Fields = append(slices.Clone(w.names), engine.Field{Name: "href", KeepURL: true})
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
 	if !says(op.Response) {
 		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
@@ -117,6 +119,7 @@ type walk struct {
 	byName map[string]int // index of each in names
 	// For what no schema describes: at the top, in its members, and deeper inside.
 	outer, second, inner *engine.Node
+	thing                *engine.Node // as second, of what is no more than where something is
 	// For an object that a schema declares and of which it says no more; made when one is met.
 	open *engine.Node
 
@@ -176,6 +179,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		}
 		for _, n := range documentNames {
 			add(engine.Field{Name: n, Node: documentNode})
+		}
+		for _, n := range thingObjects {
+			add(engine.Field{Name: n, Node: w.thing})
 		}
 	}
 	if described {

@@ -272,7 +272,7 @@ var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "desc
 var undescribedNames = append(strings.Fields(`url uri link URL URI @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`), placed()...)
 
 // placedWords are of names of addresses that people go to or take data from, wherever those are.
-var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page`)
+var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page remote upstream mirror oa`)
 
 // undescribedRels are relations of hypermedia that stay in such answers, beside pageRels. Of a
 // described one the words of its names tell.
@@ -361,6 +361,11 @@ var addressNames = map[string]struct{}{
 	"url": {}, "urls": {}, "uri": {}, "uris": {}, "href": {}, "link": {}, "links": {}, "origin": {}, "destination": {}, "source": {}, "target": {},
 	"callback": {}, "webhook": {}, "endpoint": {}, "website": {}, "homepage": {}, "site": {}, "host": {}, "domain": {}, "iri": {}, "ref": {},
 }
+
+// thingObjects are usual names of objects that are no more than where something is, for answers
+// that no schema describes: there an href is no address of the object for programs.
+var thingObjects = strings.Fields(`download file attachment document image photo picture video audio report export invoice receipt statement label webhook target
+	form_download label_download file_download formDownload labelDownload fileDownload`)
 
 // placeNames are usual names of such objects, for answers that no schema describes.
 var placeNames = []string{"dsn", "endpoints", "urls", "external_urls"}
