@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -68,7 +69,7 @@ func findPaging(params []operation.Param, body *operation.Body) *Paging {
 			p.args[name], some = arg, some || pages(name)
 			p.named[foldName(name)] = arg
 			if holds(foldName(name), cursorWords) && len(p.Headers) < maxPageHeaders {
-				p.Headers = append(p.Headers, "X-"+strings.ReplaceAll(name, "_", "-"))
+				p.Headers = append(p.Headers, http.CanonicalHeaderKey("X-"+strings.ReplaceAll(name, "_", "-")))
 			}
 		}
 	}

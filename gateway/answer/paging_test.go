@@ -121,7 +121,7 @@ func TestHeadersOfPages(t *testing.T) {
 	for _, name := range []string{"after_cursor", "limit", "page", "q", "continuationToken", "access_token"} {
 		params = append(params, operation.Param{Arg: name, Name: name, In: operation.InQuery})
 	}
-	if got, want := fmt.Sprint(findPaging(params, nil).Headers), "[X-after-cursor X-continuationToken]"; got != want {
+	if got, want := fmt.Sprint(findPaging(params, nil).Headers), "[X-After-Cursor X-Continuationtoken]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	params = nil

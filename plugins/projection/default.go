@@ -46,12 +46,25 @@ type Projection struct {
 // rules by name and value only.
 func Default(op *operation.Operation, api Index) *engine.Program { return New(op, api).Program }
 
+// Purpose is what an operation is for, as far as its projection depends on it.
+type Purpose struct {
+	Writes bool // its answer is of what was just made or changed
+	One    bool // of an answer that no schema describes: it is of one thing
+}
+
+// PurposeOf is the purpose of an operation.
+func PurposeOf(op *operation.Operation) Purpose {
+	writes := op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
+	return Purpose{Writes: writes, One: !says(op.Response) && (writes || strings.HasSuffix(op.Path, "}"))}
+}
+
 // New makes the default projection of an operation, as [Default] does.
 func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
-	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
+	purpose := PurposeOf(op)
+	w.writes = purpose.Writes
 	inner, second := new(engine.Node), new(engine.Node)
 	w.inner, w.second, w.thing = inner, second, new(engine.Node)
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
@@ -65,7 +78,7 @@ func New(op *operation.Operation, api Index) *Projection {
 	w.thing.Fields = append(slices.Clone(w.names), engine.Field{Name: "href", KeepURL: true})
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
 	if !says(op.Response) {
-		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
+		if purpose.One {
 			for _, n := range []*engine.Node{w.outer, second} {
 				n.Fields = slices.Clone(n.Fields)
 				for i := range n.Fields {
