@@ -505,7 +505,7 @@ func (w *walk) taken(m operation.Property) *engine.Node {
 	if s == nil {
 		return nil
 	}
-	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return slices.Contains(iconNames, word) })
+	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return word == "favicon" || slices.Contains(iconNames, word) })
 	var taken []engine.Field
 	for _, p := range w.join(w.members(nil, s, 0)) {
 		text := icon && slices.Contains(iconTexts, p.Name)

@@ -265,14 +265,14 @@ var fileNames = []string{"filename", "mimetype", "contenttype", "mediatype", "fi
 var iconNames = []string{"icon", "icons"}
 
 // iconTexts are what an icon says in words, which stays when its picture goes.
-var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description"}
+var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description", "hash", "dhash"}
 
 // undescribedNames are names of addresses that stay in answers that no schema describes,
 // beside those with a word that says so (engine.AskedWords).
-var undescribedNames = append(strings.Fields(`url uri link URL URI @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`), placed()...)
+var undescribedNames = append(strings.Fields(`url uri link URL URI Url Uri Link @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`), placed()...)
 
 // placedWords are of names of addresses that people go to or take data from, wherever those are.
-var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page remote upstream mirror oa`)
+var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page remote upstream mirror oa read open listen donate`)
 
 // undescribedRels are relations of hypermedia that stay in such answers, beside pageRels. Of a
 // described one the words of its names tell.
@@ -290,11 +290,11 @@ var undescribedRels = spellings(strings.Fields(`webhook webhook_url webhookUrl c
 	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href
 	results_url files_url runbook_url details_url export_uri report_uri checkout_uri payment_uri invoice_uri receipt_uri tracking_uri status_uri recording_uri preview_uri playback_url final_url`))
 
-// placed are the names of such addresses: access_url, accessUrl, accessURL.
+// placed are the names of such addresses: access_url, accessUrl, accessURL, access_link, accessLink.
 func placed() []string {
-	out := []string{"deeplink", "deepLink", "deep_link"}
+	out := []string{"deeplink"}
 	for _, word := range placedWords {
-		for _, name := range spellings([]string{word + "_url"}) {
+		for _, name := range spellings([]string{word + "_url", word + "_link"}) {
 			out = append(out, name, strings.Replace(name, "Url", "URL", 1))
 		}
 	}
