@@ -111,7 +111,7 @@ func (e *element) attributes(all []xml.Attr) {
 
 // mixed appends text with elements in it as it stands there; false where it is too long.
 func (e *element) mixed(dst []byte, most int) ([]byte, bool) {
-	from, ok := 0, true
+	from := 0
 	for i, c := range e.children {
 		dst = append(dst, e.text[from:e.before[i]]...)
 		from = e.before[i]
@@ -124,6 +124,7 @@ func (e *element) mixed(dst []byte, most int) ([]byte, bool) {
 			dst = append(dst, "/>"...)
 			continue
 		}
+		var ok bool
 		if dst, ok = c.mixed(append(dst, '>'), most); !ok {
 			return dst, false
 		}

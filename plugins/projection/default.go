@@ -82,7 +82,7 @@ func New(op *operation.Operation, api Index) *Projection {
 			for _, n := range []*engine.Node{w.outer, second} {
 				n.Fields = slices.Clone(n.Fields)
 				for i := range n.Fields {
-					w.wholeLinks(&n.Fields[i])
+					w.wholeLinks(&n.Fields[i], true)
 				}
 			}
 		}
@@ -406,7 +406,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			f := change(i)
 			special = w.keepLinked(f, m.Schema, members) || special
 			if a.depth < 2 && !a.many {
-				special = w.wholeLinks(f) || special
+				special = w.wholeLinks(f, true) || special
 			}
 			continue
 		}
@@ -453,7 +453,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	if a.depth == 0 && !a.many && !stored { // links that it has but does not declare
 		for _, name := range linkNames {
 			if !beside(members, name) {
-				special = w.wholeLinks(change(w.byName[name])) || special
+				special = w.wholeLinks(change(w.byName[name]), false) || special
 			}
 		}
 	}

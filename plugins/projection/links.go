@@ -74,14 +74,15 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 }
 
 // wholeLinks keeps a list of links as it is: of the one thing that was asked for or made it
-// costs once, and what each link is for is in its rel. It tells whether f holds links.
-func (w *walk) wholeLinks(f *engine.Field) bool {
+// costs once, and what each link is for is in its rel. Of what was made, links that may be there
+// (some) stay by any name. It tells whether f holds links.
+func (w *walk) wholeLinks(f *engine.Field, some bool) bool {
 	if f.Node == nil || f.Node.Where == nil || !slices.Contains(linkNames, f.Name) {
 		return false
 	}
 	n := *f.Node
 	n.Where = nil
-	if w.writes { // who made it is told once how to go on with it, by addresses that may hold a key
+	if some && w.writes { // who made it is told once how to go on with it, by addresses that may hold a key
 		n.Rest = wholeLink
 	}
 	f.Node = &n

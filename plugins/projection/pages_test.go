@@ -48,8 +48,10 @@ func TestPages(t *testing.T) {
 		{"a host for each customer", `{"id":1,"login":"https://{yourDomain}/home/app/1","events_url":"https://{yourDomain}/api/v1/users","detail_url":"https://acme.example/home/{page}","list_url":"https://acme.example{/step}"}`, "events_url detail_url list_url"},
 		{"factor", `{"id":"f","_links":{"qrcode":{"href":"https://acme.example/api/v1/users/1/factors/f/qr/x","type":"image/png"},"authorize":{"href":"https://acme.example/oauth2/v1/authorize?idp=1"},"metadata":{"href":"https://acme.example/api/v1/apps/1/sso/saml/metadata","type":"application/xml"},"poll":{"href":"https://acme.example/api/v1/users/1/factors/f/poll","hints":{"allow":["POST"]}}}}`, "_links.poll"},
 		{"issuer", `{"iss":"https://api.acme.example","aud":"x","sub":"https://api.acme.example/users/1"}`, ""},
-		{"OData 2", `{"d":{"results":[{"__metadata":{"id":"https://s4.example/S/Order('1')","uri":"https://s4.example/S/Order('1')","type":"S.Order","etag":"W/1","media_src":"https://s4.example/S/Order('1')/$value"},"Order":"1","to_Item":{"results":[{"Item":"10","to_Line":{"__deferred":{"uri":"https://s4.example/S/Order('1')/to_Line"}}}]}}]}}`,
-			"d.results.__metadata.id d.results.__metadata.uri d.results.__metadata.type d.results.__metadata.etag d.results.to_Item.results.to_Line"},
+		{
+			"OData 2", `{"d":{"results":[{"__metadata":{"id":"https://s4.example/S/Order('1')","uri":"https://s4.example/S/Order('1')","type":"S.Order","etag":"W/1","media_src":"https://s4.example/S/Order('1')/$value"},"Order":"1","to_Item":{"results":[{"Item":"10","to_Line":{"__deferred":{"uri":"https://s4.example/S/Order('1')/to_Line"}}}]}}]}}`,
+			"d.results.__metadata.id d.results.__metadata.uri d.results.__metadata.type d.results.__metadata.etag d.results.to_Item.results.to_Line",
+		},
 		{"resource", `{"comments":[{"id":1,"resourceUrl":"https://en.wikipedia.example/wiki/x"}]}`, ""},
 		{"hotel rate", `{"rate":{"id":"1","links":{"self":{"href":"https://api.h.example/v3/r"},"price_check":{"href":"https://api.h.example/v3/r/1?token=q"},"amenities":{"href":"https://api.h.example/v3/r/a"}}}}`, "rate.links.self rate.links.amenities"},
 		{"filters", `{"host_filters":["a"],"deleted":false,"count":0}`, ""},
