@@ -331,6 +331,7 @@ func only(v jsonscan.Value) jsonscan.Value {
 }
 
 func (n *noted) read(v jsonscan.Value, depth int) {
+	listed := depth > 0 || wraps(v) // an object beside a list is not around it
 	for it := v.Members(); it.Next(); {
 		m := it.Value()
 		name := strings.TrimLeft(foldName(string(it.KeyText(nil))), "_@")
@@ -353,7 +354,7 @@ func (n *noted) read(v jsonscan.Value, depth int) {
 				}
 			} else if text := m.Get("#text"); text.Kind() == jsonscan.String { // of an element of XML with attributes
 				n.scalar(name, text)
-			} else if depth == 0 && wraps(m) {
+			} else if depth == 0 && (name == "data" || !listed) && wraps(m) {
 				n.read(m, depth+1)
 			}
 			continue

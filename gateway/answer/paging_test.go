@@ -41,6 +41,8 @@ func TestNextArguments(t *testing.T) {
 		{"resumptionToken,verb", "", "", `{"OAI-PMH":{"responseDate":"2026","ListRecords":{"record":[1,2],"resumptionToken":{"@cursor":"0","#text":"r/1"}}}}`, `{}`, `"resumptionToken":"r/1"`},
 		{"continuation-token", "", "", `{"ListBucketResult":{"Contents":[1,2],"IsTruncated":"true","NextContinuationToken":"1ueG"}}`, `{}`, `"continuation-token":"1ueG"`},
 		{"page", "", "", `{"id":1,"author":{"number":3,"pages":9}}`, `{}`, ``},
+		{"offset", "", "", `{"results":[1],"total":1,"facets":{"buckets":[1],"count":500}}`, `{}`, ``},
+		{"offset", "", "", `{"data":{"items":[1],"total":9},"errors":[]}`, `{}`, `"offset":1`},
 		// Of a search whose arguments are in the body.
 		{"", "page_token,query", "", `{"items":[1],"next_page_token":"t"}`, `{"query":"a"}`, `"page_token":"t"`},
 		{"", "start_cursor", "", `{"results":[1],"has_more":true,"next_cursor":"c"}`, `{}`, `"start_cursor":"c"`},
