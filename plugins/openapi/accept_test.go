@@ -341,13 +341,7 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 				b.v = g.value(1, schema)
 			}
 			if kind == bodyLines {
-				switch b.v.(type) {
-				case []any:
-				case string: // the lines themselves
-					b.v = "{}\n"
-				default:
-					b.v = []any{b.v}
-				}
+				b.v = linesOf(b.v)
 			}
 		}
 		if g.stuck != "" {

@@ -415,3 +415,14 @@ func (b *sentBody) multipart(body []byte, boundary string) string {
 	}
 	return ""
 }
+
+// linesOf is what a body of JSON Lines is given: a list of documents, or all lines as one text.
+func linesOf(v any) any {
+	switch v.(type) {
+	case []any:
+		return v
+	case string:
+		return "{}\n"
+	}
+	return []any{v}
+}
