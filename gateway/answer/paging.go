@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -18,6 +19,10 @@ type Paging struct {
 	Cursor, Page, Offset string // arguments; "" where the tool has none
 	After                string // argument that takes the id of the last item (Stripe's starting_after)
 
+	// Headers are those of an answer that a cursor may be in, called after an argument: after_cursor
+	// may be in X-After-Cursor.
+	Headers []string
+
 	args  map[string]string // wire name of a query parameter, or of a member of the body → argument
 	named map[string]string // the same by folded name
 }
@@ -25,7 +30,7 @@ type Paging struct {
 // The names of parameters by what they do, in the order of preference, folded to
 // lower case without _ and -.
 var (
-	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "pageafter", "page[after]", "page[cursor]", "scrollid", "$skiptoken", "bookmark"}
+	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "pageafter", "page[after]", "page[cursor]", "scrollid", "$skiptoken", "bookmark", "resumptiontoken"}
 	pageNames   = []string{"page", "pagenumber", "pageno", "page[number]", "pageindex", "p"}
 	offsetNames = []string{"offset", "startat", "startindex", "skip", "$skip", "start", "page[offset]"}
 	afterNames  = []string{"startingafter"}
@@ -37,6 +42,9 @@ var (
 	pagingWords = strings.Fields("page cursor token after offset start skip marker continuation scroll next bookmark position from since iterator")
 	sizeWords   = strings.Fields("size limit per count max")
 )
+
+// cursorWords are in names of parameters that take what an answer gave, as access_token is not.
+var cursorWords = strings.Fields("cursor pagetoken nexttoken continuation resumption marker bookmark scroll")
 
 // pages tells that a parameter's name may say where a page begins.
 func pages(name string) bool {
@@ -60,6 +68,9 @@ func findPaging(params []operation.Param, body *operation.Body) *Paging {
 		if p.args[name] == "" && arg != "" {
 			p.args[name], some = arg, some || pages(name)
 			p.named[foldName(name)] = arg
+			if holds(foldName(name), cursorWords) && len(p.Headers) < maxPageHeaders {
+				p.Headers = append(p.Headers, http.CanonicalHeaderKey("X-"+strings.ReplaceAll(name, "_", "-")))
+			}
 		}
 	}
 	for _, q := range params {
@@ -90,6 +101,8 @@ func findPaging(params []operation.Param, body *operation.Body) *Paging {
 const (
 	maxCursor   = 2048 // bytes of a cursor; some are whole encoded queries
 	maxPageArgs = 4    // arguments that a link changes
+	// maxPageHeaders are looked for in each answer.
+	maxPageHeaders = 4
 )
 
 // AppendNext appends the arguments that ask for the next page, as the members of a
@@ -106,7 +119,7 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 		return dst
 	}
 	n := noted{more: unknown, named: p.named}
-	n.read(body, 0)
+	n.read(only(body), 0)
 	if n.link != "" {
 		if out := p.appendLink(dst, n.link, args); len(out) > len(dst) {
 			return out
@@ -275,12 +288,58 @@ var places = map[string]bool{
 	"responsemetadata": true, "pageinfo": true, "resultinfo": true, "list": true, "next": true, "metapagination": true,
 }
 
+// relation tells that a member is a list of links ({"rel": "next", "href": …}), of which it
+// takes the one to the next page.
+func (n *noted) relation(name string, list jsonscan.Value) bool {
+	if name != "links" && name != "link" {
+		return false
+	}
+	for it := list.Elements(); it.Next(); {
+		v := it.Value()
+		if v.Kind() != jsonscan.Object || !v.Get("rel").EqualText("next") && !v.Get("relation").EqualText("next") {
+			continue
+		}
+		for _, address := range [...]string{"href", "url", "uri"} {
+			if to := v.Get(address); to.Kind() == jsonscan.String {
+				n.setLink(to)
+			}
+		}
+	}
+	return true
+}
+
+// wraps tells that an object has the list of an answer, with what is said of its page.
+func wraps(v jsonscan.Value) bool {
+	for it := v.Members(); it.Next(); {
+		if it.Value().Kind() == jsonscan.Array {
+			return true
+		}
+	}
+	return false
+}
+
+// only is the object that is all of an answer, as the root of an XML document is.
+func only(v jsonscan.Value) jsonscan.Value {
+	it := v.Members()
+	if !it.Next() || it.Value().Kind() != jsonscan.Object {
+		return v
+	}
+	if in := it.Value(); !it.Next() {
+		return in
+	}
+	return v
+}
+
 func (n *noted) read(v jsonscan.Value, depth int) {
+	listed := depth > 0 || wraps(v) // an object beside a list is not around it
 	for it := v.Members(); it.Next(); {
 		m := it.Value()
 		name := strings.TrimLeft(foldName(string(it.KeyText(nil))), "_@")
 		switch m.Kind() {
 		case jsonscan.Array:
+			if depth < 2 && n.relation(name, m) {
+				continue
+			}
 			if depth == 0 || depth == 1 && n.items == 0 {
 				n.list(m)
 			}
@@ -293,12 +352,10 @@ func (n *noted) read(v jsonscan.Value, depth int) {
 						n.setLink(h)
 					}
 				}
-			} else if depth == 0 && name == "data" {
-				for in := m.Members(); in.Next(); {
-					if in.Value().Kind() == jsonscan.Array && n.items == 0 {
-						n.list(in.Value())
-					}
-				}
+			} else if text := m.Get("#text"); text.Kind() == jsonscan.String { // of an element of XML with attributes
+				n.scalar(name, text)
+			} else if depth == 0 && (name == "data" || !listed) && wraps(m) {
+				n.read(m, depth+1)
 			}
 			continue
 		case jsonscan.Null:
@@ -321,7 +378,7 @@ func (n *noted) scalar(name string, m jsonscan.Value) {
 		if m.Kind() == jsonscan.String {
 			n.setLink(m)
 		}
-	case "nextcursor", "nextpagetoken", "nexttoken", "continuationtoken", "nextmarker", "continue", "cursor", "endcursor", "after", "scrollid", "bookmark":
+	case "nextcursor", "nextpagetoken", "nexttoken", "continuationtoken", "nextmarker", "continue", "cursor", "endcursor", "after", "scrollid", "bookmark", "resumptiontoken":
 		if m.Kind() == jsonscan.String && len(m.Raw()) > 2 || m.Kind() == jsonscan.Number {
 			n.cursor = m
 		} else if m.EqualText("") && name != "cursor" && name != "after" && name != "bookmark" {

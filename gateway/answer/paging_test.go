@@ -32,6 +32,17 @@ func TestNextArguments(t *testing.T) {
 		{"page", "", "", `{"items":[1],"next_page":"https://api.example/x?page=4"}`, `{}`, `"page":4`},
 		{"offset", "", "", `{"items":[1],"nextOffset":20}`, `{}`, `"offset":20`},
 		{"bookmark", "", "", `{"items":[1],"bookmark":"b"}`, `{}`, `"bookmark":"b"`},
+		// By a list of links, or in a wrapper.
+		{"_getpages,_getpagesoffset", "", "", `{"entry":[1],"link":[{"relation":"self","url":"https://f.example/r4?a=1"},{"relation":"next","url":"https://f.example/r4?_getpages=g&_getpagesoffset=2"}]}`, `{}`, `"_getpages":"g","_getpagesoffset":"2"`},
+		{"page", "", "", `{"items":[1],"links":[{"rel":"next","href":"https://api.example/x?page=2"}]}`, `{}`, `"page":2`},
+		{"page", "", "", `{"items":[1],"links":[{"rel":"prev","href":"https://api.example/x?page=2"}]}`, `{}`, ``},
+		{"$skiptoken,$top", "", "", `{"d":{"results":[1],"__next":"https://s4.example/x?$skiptoken=200"}}`, `{}`, `"$skiptoken":"200"`},
+		{"offset", "", "", `{"response":{"docs":[1,2],"total":9}}`, `{"offset":2}`, `"offset":4`},
+		{"resumptionToken,verb", "", "", `{"OAI-PMH":{"responseDate":"2026","ListRecords":{"record":[1,2],"resumptionToken":{"@cursor":"0","#text":"r/1"}}}}`, `{}`, `"resumptionToken":"r/1"`},
+		{"continuation-token", "", "", `{"ListBucketResult":{"Contents":[1,2],"IsTruncated":"true","NextContinuationToken":"1ueG"}}`, `{}`, `"continuation-token":"1ueG"`},
+		{"page", "", "", `{"id":1,"author":{"number":3,"pages":9}}`, `{}`, ``},
+		{"offset", "", "", `{"results":[1],"total":1,"facets":{"buckets":[1],"count":500}}`, `{}`, ``},
+		{"offset", "", "", `{"data":{"items":[1],"total":9},"errors":[]}`, `{}`, `"offset":1`},
 		// Of a search whose arguments are in the body.
 		{"", "page_token,query", "", `{"items":[1],"next_page_token":"t"}`, `{"query":"a"}`, `"page_token":"t"`},
 		{"", "start_cursor", "", `{"results":[1],"has_more":true,"next_cursor":"c"}`, `{}`, `"start_cursor":"c"`},
@@ -103,5 +114,23 @@ func TestPageArgumentsAreBounded(t *testing.T) {
 		if got := p.AppendNext(nil, []byte(link), jsonscan.Trusted([]byte("[]")), jsonscan.Trusted([]byte("{}"))); (len(got) > 0) != given {
 			t.Errorf("a cursor of %d bytes: %d bytes", n, len(got))
 		}
+	}
+}
+
+// TestHeadersOfPages: a cursor in a header is looked for under the name of the argument that takes it.
+func TestHeadersOfPages(t *testing.T) {
+	var params []operation.Param
+	for _, name := range []string{"after_cursor", "limit", "page", "q", "continuationToken", "access_token"} {
+		params = append(params, operation.Param{Arg: name, Name: name, In: operation.InQuery})
+	}
+	if got, want := fmt.Sprint(findPaging(params, nil).Headers), "[X-After-Cursor X-Continuationtoken]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	params = nil
+	for i := range maxPageHeaders + 1 {
+		params = append(params, operation.Param{Arg: "a", Name: fmt.Sprintf("cursor%d", i), In: operation.InQuery})
+	}
+	if got := findPaging(params, nil).Headers; len(got) != maxPageHeaders {
+		t.Errorf("%s", got)
 	}
 }

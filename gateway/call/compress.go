@@ -60,13 +60,14 @@ func (a *rendering) write() error {
 		default:
 			a.encode()
 			if k == media.JSON {
-				a.nextPage()
+				a.nextPage(a.body)
 			}
 		}
 		return nil
 	case media.XML:
 		if a.isJSON {
 			a.encode()
+			a.nextPage(a.small) // the body is no JSON
 			return nil
 		}
 		return a.prose(a.body, media.TypeXML)

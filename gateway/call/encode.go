@@ -65,15 +65,15 @@ func (a *rendering) encode() {
 	}
 }
 
-// nextPage appends a line that says how to ask for the upstream's next page. The
-// body is one document that the response programs have read, so it is not
+// nextPage appends a line that says how to ask for the upstream's next page. doc
+// is one document that the response programs have read, so it is not
 // validated again.
-func (a *rendering) nextPage() {
+func (a *rendering) nextPage(doc []byte) {
 	p := a.ready.Answer.Paging
 	if p == nil || a.inner {
 		return
 	}
-	body := jsonscan.Trusted(a.body)
+	body := jsonscan.Trusted(doc)
 	link := a.header.Header(fasthttp.HeaderLink)
 	if a.ready.Answer.Redact { // what its settings take out is not shown in another place
 		link, body = nil, jsonscan.Trusted(a.small)

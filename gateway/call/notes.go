@@ -34,7 +34,7 @@ const (
 // important first.
 var shownHeaders = [...]string{
 	"Operation-Location", "X-Total-Count", "X-Total", "Total-Count", "X-Total-Results", "X-Total-Items", "X-Pagination-Total-Count", "X-Pagination-Count", "X-WP-Total", "X-Count", "Content-Range",
-	"X-Next-Page", "X-Next-Cursor", "X-Cursor", "X-Next-Token", "X-Continuation-Token", "X-Next",
+	"X-Next-Page", "X-Next-Cursor", "X-Cursor", "X-Next-Token", "X-Continuation-Token", "X-Ms-Continuationtoken", "X-Ms-Continuation", "X-Next",
 }
 
 // hiddenHeaders are left out of an answer to HEAD: they concern the connection, proxies
@@ -78,6 +78,13 @@ func (x *exchange) tellHeaders(r *received) []byte {
 			}
 		case !shownAnyway(name):
 			x.tell(name, x.http.Header(name))
+		}
+	}
+	if p := x.ready.Answer.Paging; p != nil {
+		for _, name := range p.Headers {
+			if !shownAnyway(name) {
+				x.tell(name, x.http.Header(name))
+			}
 		}
 	}
 	for _, name := range shownHeaders {

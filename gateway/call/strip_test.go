@@ -44,6 +44,7 @@ func TestHiddenCharacters(t *testing.T) {
 		{"CSV", "text/csv", "a,b\r\n1," + hiddenText + "\r\n", 200},
 		{"error in JSON", "application/json", `{"message":"` + hiddenEscaped + `","code":7}`, 422},
 		{"error in text", "text/plain", hiddenText, 500},
+		{"error in XML", "text/xml", "<e><m>&#8203;" + strings.ReplaceAll(hiddenText, "\x1b[31m", "") + "</m></e>", 500},
 		{"error as a page", "text/html", "<html><body>" + hiddenText + "</body></html>", 502},
 		{"malformed JSON", "application/json", `{"a":"` + hiddenText, 200},
 		{"over the budget", "text/plain", strings.Repeat(hiddenText+"\n", 4000), 200},

@@ -26,52 +26,62 @@ const maxErrorItems = 8000
 // maxMessages bounds how many messages are taken from one answer.
 const maxMessages = 8
 
-// Append appends the useful part of an error answer: of JSON, its
+// Append appends the useful part of an error answer: of JSON, and of XML as JSON, its
 // messages, and behind them the body (codes and field names help), when it is long
 // as many whole items of it as there is room for; of a web page, its text; of anything else, its beginning.
 func Append(dst, contentType, body []byte) []byte {
 	switch media.KindOf(contentType, body, true) {
 	case media.JSON:
-		v, err := jsonscan.Parse(body, 0)
-		if err != nil {
-			return media.AppendClipped(dst, body, Max)
-		}
-		m := messages{dst: dst, mark: len(dst)}
-		m.collect(v, 0)
-		whole := jsonscan.AppendMinified(nil, v.Raw())
-		short := whole
-		if len(whole) > Max {
-			short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInError, 0)
-		}
-		if len(short) > maxErrorItems { // shorter texts of more items
-			short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInErrors, 0)
-		}
-		it, list := errorItems(short)
-		if len(m.dst) > m.mark && (len(short) > Max && !list || m.covers(short)) {
-			return media.Clip(m.dst, m.mark, Max)
-		}
-		if len(short) > Max && list {
-			m = messages{dst: m.dst[:m.mark], mark: m.mark, outer: true}
-			m.collect(v, 0)
-			if len(m.dst) > m.mark {
-				m.dst = append(media.Clip(m.dst, m.mark, Max), '\n')
-			}
-			return appendErrorItems(m.dst, it)
-		}
-		if len(m.dst) > m.mark {
-			m.dst = media.Clip(m.dst, m.mark, Max)
-			m.dst = append(m.dst, '\n')
-		}
-		return media.AppendClipped(m.dst, short, Max)
+		return appendDocument(dst, body)
 	case media.HTML:
 		mark := len(dst)
 		return media.Clip(media.AppendHTMLText(dst, body), mark, Max)
 	case media.Text:
 		return appendEnds(dst, bytes.TrimSpace(body))
-	case media.XML, media.Stream:
+	case media.XML:
+		if doc, err := media.AppendXML(nil, body); err == nil { // else it is the text that it is
+			return appendDocument(dst, doc)
+		}
+		return media.AppendClipped(dst, bytes.TrimSpace(body), Max)
+	case media.Stream:
 		return media.AppendClipped(dst, bytes.TrimSpace(body), Max)
 	}
 	return dst
+}
+
+// appendDocument appends the useful part of a JSON document.
+func appendDocument(dst, body []byte) []byte {
+	v, err := jsonscan.Parse(body, 0)
+	if err != nil {
+		return media.AppendClipped(dst, body, Max)
+	}
+	m := messages{dst: dst, mark: len(dst)}
+	m.collect(v, 0)
+	whole := jsonscan.AppendMinified(nil, v.Raw())
+	short := whole
+	if len(whole) > Max {
+		short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInError, 0)
+	}
+	if len(short) > maxErrorItems { // shorter texts of more items
+		short = appendTraceless(nil, jsonscan.Trusted(whole), maxTextInErrors, 0)
+	}
+	it, list := errorItems(short)
+	if len(m.dst) > m.mark && (len(short) > Max && !list || m.covers(short)) {
+		return media.Clip(m.dst, m.mark, Max)
+	}
+	if len(short) > Max && list {
+		m = messages{dst: m.dst[:m.mark], mark: m.mark, outer: true}
+		m.collect(v, 0)
+		if len(m.dst) > m.mark {
+			m.dst = append(media.Clip(m.dst, m.mark, Max), '\n')
+		}
+		return appendErrorItems(m.dst, it)
+	}
+	if len(m.dst) > m.mark {
+		m.dst = media.Clip(m.dst, m.mark, Max)
+		m.dst = append(m.dst, '\n')
+	}
+	return media.AppendClipped(m.dst, short, Max)
 }
 
 // appendEnds appends a text, of one that is too long its beginning and its end: what a trace

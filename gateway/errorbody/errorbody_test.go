@@ -30,6 +30,10 @@ func TestAppendErrorBody(t *testing.T) {
 	f("application/json", `"just text"`, "just text")
 	f("application/json", `{"code":7}`, `{"code":7}`)
 	f("application/json", `{"a": nope`, `{"a": nope`)
+	f("text/xml", "<?xml version='1.0'?><Error><Code>NoSuchKey</Code><Message>no &quot;a&quot;</Message></Error>", `{"Error":{"Code":"NoSuchKey","Message":"no \"a\""}}`) // S3
+	f("application/soap+xml", `<s:Envelope xmlns:s="urn:s"><s:Body><s:Fault><faultstring xml:lang="en">Order 9 is closed</faultstring></s:Fault></s:Body></s:Envelope>`,
+		`{"Envelope":{"Body":{"Fault":{"faultstring":{"@lang":"en","#text":"Order 9 is closed"}}}}}`)
+	f("text/xml", "<Error> no end ", "<Error> no end")
 	f("text/plain", "  upstream connect error \n", "upstream connect error")
 	f("text/plain", `{"message":"json in disguise"}`, "json in disguise")
 	f("text/html", "<title>Error</title><h1>Oops</h1>", "Error Oops")

@@ -15,7 +15,11 @@ import (
 const (
 	maxXMLDepth = 100      // elements inside each other
 	maxXMLBytes = 16 << 20 // its tree takes some ten times as much
+	maxXMLMixed = 8 << 10  // bytes of text with elements in it that are written as one text
 )
+
+// schemaInstance is the namespace of what XML Schema says in documents.
+const schemaInstance = "http://www.w3.org/2001/XMLSchema-instance"
 
 // ErrXML says that a document cannot be written as JSON: it is too large, nests too deep, or is
 // not well-formed.
@@ -27,6 +31,8 @@ type element struct {
 	attrs    []xml.Attr
 	text     []byte
 	children []*element
+	before   []int // bytes of text in front of each child
+	null     bool  // xsi:nil
 }
 
 // AppendXML appends an XML document as JSON: {"root":…}. An element with text only
@@ -59,16 +65,13 @@ func AppendXML(dst, doc []byte) ([]byte, error) {
 		switch t := t.(type) {
 		case xml.StartElement:
 			e := &element{name: t.Name.Local}
-			for _, a := range t.Attr {
-				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
-					e.attrs = append(e.attrs, xml.Attr{Name: a.Name, Value: a.Value})
-				}
-			}
+			e.attributes(t.Attr)
 			switch n := len(stack); {
 			case n == maxXMLDepth:
 				return dst, ErrXML
 			case n > 0:
-				stack[n-1].children = append(stack[n-1].children, e)
+				in := stack[n-1]
+				in.children, in.before = append(in.children, e), append(in.before, len(in.text))
 			case root != nil:
 				return dst, ErrXML
 			default:
@@ -92,9 +95,56 @@ func AppendXML(dst, doc []byte) ([]byte, error) {
 	return append(root.append(dst), '}'), nil
 }
 
+// attributes takes those that say something to whoever reads the answer.
+func (e *element) attributes(all []xml.Attr) {
+	for _, a := range all {
+		switch {
+		case a.Name.Space == "xmlns" || a.Name.Local == "xmlns":
+		case a.Name.Space == schemaInstance && a.Name.Local == "nil":
+			e.null = a.Value == "true" || a.Value == "1"
+		case a.Name.Space == schemaInstance && a.Name.Local != "type":
+		default:
+			e.attrs = append(e.attrs, xml.Attr{Name: a.Name, Value: a.Value})
+		}
+	}
+}
+
+// mixed appends text with elements in it as it stands there; false where it is too long.
+func (e *element) mixed(dst []byte, most int) ([]byte, bool) {
+	from := 0
+	for i, c := range e.children {
+		dst = append(dst, e.text[from:e.before[i]]...)
+		from = e.before[i]
+		dst = append(append(dst, '<'), c.name...)
+		for _, a := range c.attrs {
+			dst = append(append(append(dst, ' '), a.Name.Local...), `="`...)
+			dst = append(append(dst, a.Value...), '"')
+		}
+		if len(c.children)+len(c.text) == 0 {
+			dst = append(dst, "/>"...)
+			continue
+		}
+		var ok bool
+		if dst, ok = c.mixed(append(dst, '>'), most); !ok {
+			return dst, false
+		}
+		dst = append(append(append(dst, "</"...), c.name...), '>')
+	}
+	dst = append(dst, e.text[from:]...)
+	return dst, len(dst) <= most
+}
+
 func (e *element) append(dst []byte) []byte {
-	text := bytes.TrimSpace(e.text)
-	if len(e.attrs) == 0 && len(e.children) == 0 {
+	text, children := bytes.TrimSpace(e.text), e.children
+	if len(text) > 0 && len(children) > 0 {
+		if all, ok := e.mixed(nil, maxXMLMixed); ok {
+			text, children = bytes.TrimSpace(all), nil
+		}
+	}
+	if len(e.attrs) == 0 && len(children) == 0 {
+		if e.null && len(text) == 0 {
+			return append(dst, "null"...)
+		}
 		return jsonscan.AppendString(dst, text)
 	}
 	dst = append(dst, '{')
@@ -112,7 +162,7 @@ func (e *element) append(dst []byte) []byte {
 	}
 	byName := map[string][]*element{}
 	var order []string
-	for _, c := range e.children {
+	for _, c := range children {
 		if byName[c.name] == nil {
 			order = append(order, c.name)
 		}

@@ -167,6 +167,7 @@ func (b *Builder) Finish() (Artifact, error) {
 type shape struct {
 	response *operation.Schema // nil: not described
 	resource string            // what the path is about
+	purpose  projection.Purpose
 }
 
 // programs makes the response program of each tool, one for each shape of answer,
@@ -177,7 +178,7 @@ func (b *Builder) programs() ([][]byte, error) {
 	number := map[shape]int{}
 	of := make([]int, len(b.answers))
 	for i, op := range b.answers {
-		s := shape{response: op.Response}
+		s := shape{response: op.Response, purpose: projection.PurposeOf(op)}
 		if op.Response != nil {
 			s.resource = projection.ResourceOf(op.Path)
 		}

@@ -351,3 +351,35 @@ func TestLater(t *testing.T) {
 		t.Fatalf("one that cannot be opened: %d tools, %v, %v", n, servers, err)
 	}
 }
+
+// TestProgramOfPurpose: operations with one schema have the program of what each is for, not that
+// of the first of them.
+func TestProgramOfPurpose(t *testing.T) {
+	str := &operation.Schema{Type: operation.TypeString}
+	links := &operation.Schema{Type: operation.TypeObject, Properties: []operation.Property{{Name: "id", Schema: str}, {Name: "links", Schema: &operation.Schema{Type: operation.TypeObject}}}}
+	for name, response := range map[string]*operation.Schema{"described": links, "not described": nil} {
+		b := NewBuilder(sampleAPI())
+		for i, method := range []string{"GET", "POST"} {
+			op := sampleOp(i)
+			op.Method, op.Plan.Method, op.Path, op.Plan.Path, op.Response = method, method, "/bookings", "/bookings", response
+			op.Plan.Params = nil
+			if err := b.Add(op); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Open(a.Module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{`{"id":"1"}`, `{"id":"1","links":{"retrieve":{"href":"https://api.x/v1/b?token=1"}}}`} {
+			got, _, err := engine.Reference(nil, c.Program(i), []byte(`{"id":"1","links":{"retrieve":{"href":"https://api.x/v1/b?token=1"}}}`), engine.Limits{})
+			if err != nil || string(got) != want {
+				t.Errorf("%s, %d: %s, %v, want %s", name, i, got, err, want)
+			}
+		}
+	}
+}

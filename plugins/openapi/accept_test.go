@@ -340,9 +340,8 @@ func (c *caller) body(op *operation.Operation, at sourceNode, fields []sentParam
 			} else {
 				b.v = g.value(1, schema)
 			}
-			if l, ok := b.v.([]any); kind == bodyLines && !ok {
-				_ = l
-				b.v = []any{b.v}
+			if kind == bodyLines {
+				b.v = linesOf(b.v)
 			}
 		}
 		if g.stuck != "" {

@@ -243,6 +243,9 @@ func (b *sentBody) compare(r *operation.Request) string {
 		return sameJSON(r.Body, mustJSON(b.v))
 	case bodyLines:
 		var want []byte
+		if text, is := b.v.(string); is {
+			want = []byte(text)
+		}
 		list, _ := b.v.([]any)
 		for _, e := range list {
 			want = append(append(want, mustJSON(e)...), '\n')
@@ -411,4 +414,15 @@ func (b *sentBody) multipart(body []byte, boundary string) string {
 		}
 	}
 	return ""
+}
+
+// linesOf is what a body of JSON Lines is given: a list of documents, or all lines as one text.
+func linesOf(v any) any {
+	switch v.(type) {
+	case []any:
+		return v
+	case string:
+		return "{}\n"
+	}
+	return []any{v}
 }

@@ -184,7 +184,10 @@ func (c *compiler) wholeBody(plan *operation.Plan, b *body, names *argNames) arg
 	case bodyBinary:
 		a.schema = &schema{at: b.at, types: operation.TypeString, format: "binary", desc: b.schema.desc}
 	case bodyLines:
-		if b.schema.types != operation.TypeArray {
+		if b.schema.types == operation.TypeString && len(b.schema.alts) == 0 { // all of them as one text
+			a.schema = &schema{at: b.at, types: operation.TypeString, desc: b.schema.desc}
+			a.text = strings.TrimSpace(firstSentences(a.text, maxPropertyText/2) + " One JSON document a line.")
+		} else if b.schema.types != operation.TypeArray {
 			a.schema = &schema{at: b.at, types: operation.TypeArray, items: child{s: b.schema}}
 		}
 	}

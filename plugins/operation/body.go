@@ -142,6 +142,12 @@ func (b *builder) object(body *Body) {
 
 // lines writes one JSON text a line (JSON Lines, NDJSON).
 func (b *builder) lines(dst []byte, s *Schema, v jsonscan.Value) []byte {
+	if v.Kind() == jsonscan.String && s != nil && s.Type == TypeString { // the lines themselves
+		if dst = v.AppendText(dst); len(dst) > 0 && dst[len(dst)-1] != '\n' {
+			dst = append(dst, '\n')
+		}
+		return dst
+	}
 	if v.Kind() != jsonscan.Array {
 		return append(b.appendJSON(dst, s, v), '\n')
 	}

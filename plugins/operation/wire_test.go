@@ -191,6 +191,7 @@ func TestBodies(t *testing.T) {
 	f(whole(js, &Schema{Type: TypeObject, Properties: []Property{{"i", integer}, {"s", str}}}), `{"v":{"i":null,"s":null,"x":null}}`, js, `{"x":null}`)
 	f(whole(js, &Schema{AnyOf: []*Schema{str, integer}}), `{"v":"5"}`, js, `"5"`)
 	f(whole("application/jsonl", nil), `{"v":[{"a": 1},2]}`, "application/jsonl", "{\"a\":1}\n2\n")
+	f(whole("application/x-ndjson", str), `{"v":"{\"a\":1}\n{}"}`, "application/x-ndjson", "{\"a\":1}\n{}\n") // the lines themselves
 	f(whole("text/plain", str), `{"v":"a\nb"}`, "text/plain", "a\nb")
 	f(whole("text/csv", str), `{"v":{"text":"a,b"}}`, "text/csv", "a,b")
 	f(whole("application/octet-stream", file), `{"v":"aGk="}`, "application/octet-stream", "hi")

@@ -22,6 +22,9 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 	if named(a.resource, thingWords) {
 		return thingNames
 	}
+	if a.resource == "attribute" {
+		return bareNames // JSON:API has the address of the object beside its attributes
+	}
 	some := a.depth < 2 || !recognized(members) // what the answer is of, or no thing of the API
 	for _, m := range members {
 		if slices.Contains(linkNames, m.Name) {

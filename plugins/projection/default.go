@@ -46,13 +46,27 @@ type Projection struct {
 // rules by name and value only.
 func Default(op *operation.Operation, api Index) *engine.Program { return New(op, api).Program }
 
+// Purpose is what an operation is for, as far as its projection depends on it.
+type Purpose struct {
+	Writes bool // its answer is of what was just made or changed
+	One    bool // of an answer that no schema describes: it is of one thing
+}
+
+// PurposeOf is the purpose of an operation.
+func PurposeOf(op *operation.Operation) Purpose {
+	writes := op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
+	return Purpose{Writes: writes, One: !says(op.Response) && (writes || strings.HasSuffix(op.Path, "}"))}
+}
+
 // New makes the default projection of an operation, as [Default] does.
 func New(op *operation.Operation, api Index) *Projection {
 	w := &walk{
 		api: api, made: map[place]*engine.Node{}, joined: map[pair]*operation.Schema{}, why: map[*engine.Node]map[string]string{}, kept: map[*engine.Node]map[string]bool{},
 	}
+	purpose := PurposeOf(op)
+	w.writes = purpose.Writes
 	inner, second := new(engine.Node), new(engine.Node)
-	w.inner, w.second = inner, second
+	w.inner, w.second, w.thing = inner, second, new(engine.Node)
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
 	w.byName = make(map[string]int, len(w.names))
 	for i := range w.names {
@@ -60,14 +74,15 @@ func New(op *operation.Operation, api Index) *Projection {
 	}
 	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
 	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
+	*w.thing = *second
+	w.thing.Fields = append(slices.Clone(w.names), engine.Field{Name: "href", KeepURL: true})
 	p := &Projection{Program: &engine.Program{Root: w.outer}, why: w.why, kept: w.kept}
-	w.writes = op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
 	if !says(op.Response) {
-		if w.writes || strings.HasSuffix(op.Path, "}") { // one thing
+		if purpose.One {
 			for _, n := range []*engine.Node{w.outer, second} {
 				n.Fields = slices.Clone(n.Fields)
 				for i := range n.Fields {
-					wholeLinks(&n.Fields[i])
+					w.wholeLinks(&n.Fields[i], true)
 				}
 			}
 		}
@@ -117,6 +132,7 @@ type walk struct {
 	byName map[string]int // index of each in names
 	// For what no schema describes: at the top, in its members, and deeper inside.
 	outer, second, inner *engine.Node
+	thing                *engine.Node // as second, of what is no more than where something is
 	// For an object that a schema declares and of which it says no more; made when one is met.
 	open *engine.Node
 
@@ -157,6 +173,7 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	for _, f := range next {
 		add(f)
 	}
+	add(engine.Field{Name: entryName, Node: w.entry()})
 	for _, r := range rules.selves {
 		if !w.api.has(r.name) {
 			add(engine.Field{Name: r.name, NoPages: true})
@@ -176,6 +193,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		for _, n := range documentNames {
 			add(engine.Field{Name: n, Node: documentNode})
 		}
+		for _, n := range thingObjects {
+			add(engine.Field{Name: n, Node: w.thing})
+		}
 	}
 	if described {
 		for _, n := range filesNames {
@@ -192,6 +212,19 @@ func (w *walk) exactNames(described bool) []engine.Field {
 		add(engine.Field{Name: n, KeepURL: true})
 	}
 	return out
+}
+
+// entry is the node of what OData 2 says of an object: where its file is stays, and its version
+// where a tool takes one.
+func (w *walk) entry() *engine.Node {
+	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty}
+	for _, name := range entryBook {
+		n.Fields = append(n.Fields, engine.Field{Name: name, Drop: true})
+	}
+	if !w.api.has("etag") {
+		n.Fields = append(n.Fields, engine.Field{Name: "etag", Drop: true})
+	}
+	return n
 }
 
 // numbersNode cuts arrays of numbers and keeps all else, however deep.
@@ -373,7 +406,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			f := change(i)
 			special = w.keepLinked(f, m.Schema, members) || special
 			if a.depth < 2 && !a.many {
-				special = wholeLinks(f) || special
+				special = w.wholeLinks(f, true) || special
 			}
 			continue
 		}
@@ -420,7 +453,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	if a.depth == 0 && !a.many && !stored { // links that it has but does not declare
 		for _, name := range linkNames {
 			if !beside(members, name) {
-				special = wholeLinks(change(w.byName[name])) || special
+				special = w.wholeLinks(change(w.byName[name]), false) || special
 			}
 		}
 	}
@@ -472,7 +505,7 @@ func (w *walk) taken(m operation.Property) *engine.Node {
 	if s == nil {
 		return nil
 	}
-	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return slices.Contains(iconNames, word) })
+	icon := slices.ContainsFunc(words(m.Name), func(word string) bool { return word == "favicon" || slices.Contains(iconNames, word) })
 	var taken []engine.Field
 	for _, p := range w.join(w.members(nil, s, 0)) {
 		text := icon && slices.Contains(iconTexts, p.Name)

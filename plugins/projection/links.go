@@ -74,13 +74,17 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 }
 
 // wholeLinks keeps a list of links as it is: of the one thing that was asked for or made it
-// costs once, and what each link is for is in its rel. It tells whether f holds links.
-func wholeLinks(f *engine.Field) bool {
+// costs once, and what each link is for is in its rel. Of what was made, links that may be there
+// (some) stay by any name. It tells whether f holds links.
+func (w *walk) wholeLinks(f *engine.Field, some bool) bool {
 	if f.Node == nil || f.Node.Where == nil || !slices.Contains(linkNames, f.Name) {
 		return false
 	}
 	n := *f.Node
 	n.Where = nil
+	if some && w.writes { // who made it is told once how to go on with it, by addresses that may hold a key
+		n.Rest = wholeLink
+	}
 	f.Node = &n
 	return true
 }
@@ -102,6 +106,11 @@ func (w *walk) keepLinked(f *engine.Field, s *operation.Schema, beside []operati
 			some = true
 			continue
 		}
+		if !known && w.writes && w.part(m.Name) { // what a tool gives
+			n.Fields = append(n.Fields, engine.Field{Name: m.Name, Drop: true})
+			some = true
+			continue
+		}
 		if !known && w.identifies(at{resource: Singular(f.Name)}, m.Name, anyType) {
 			n.Fields = append(n.Fields, engine.Field{Name: m.Name, KeepURL: true})
 			some = true
@@ -111,6 +120,14 @@ func (w *walk) keepLinked(f *engine.Field, s *operation.Schema, beside []operati
 		f.Node = &n
 	}
 	return some
+}
+
+// part tells that a relation is called after a part of the API.
+func (w *walk) part(relation string) bool {
+	return slices.ContainsFunc(words(relation), func(word string) bool {
+		_, is := w.api.parts[Singular(word)]
+		return is
+	})
 }
 
 // tellsWhich tells that a relation is to one of what tools take the id of, and that no

@@ -48,6 +48,12 @@ func TestPages(t *testing.T) {
 		{"a host for each customer", `{"id":1,"login":"https://{yourDomain}/home/app/1","events_url":"https://{yourDomain}/api/v1/users","detail_url":"https://acme.example/home/{page}","list_url":"https://acme.example{/step}"}`, "events_url detail_url list_url"},
 		{"factor", `{"id":"f","_links":{"qrcode":{"href":"https://acme.example/api/v1/users/1/factors/f/qr/x","type":"image/png"},"authorize":{"href":"https://acme.example/oauth2/v1/authorize?idp=1"},"metadata":{"href":"https://acme.example/api/v1/apps/1/sso/saml/metadata","type":"application/xml"},"poll":{"href":"https://acme.example/api/v1/users/1/factors/f/poll","hints":{"allow":["POST"]}}}}`, "_links.poll"},
 		{"issuer", `{"iss":"https://api.acme.example","aud":"x","sub":"https://api.acme.example/users/1"}`, ""},
+		{
+			"OData 2", `{"d":{"results":[{"__metadata":{"id":"https://s4.example/S/Order('1')","uri":"https://s4.example/S/Order('1')","type":"S.Order","etag":"W/1","media_src":"https://s4.example/S/Order('1')/$value"},"Order":"1","to_Item":{"results":[{"Item":"10","to_Line":{"__deferred":{"uri":"https://s4.example/S/Order('1')/to_Line"}}}]}}]}}`,
+			"d.results.__metadata.id d.results.__metadata.uri d.results.__metadata.type d.results.__metadata.etag d.results.to_Item.results.to_Line",
+		},
+		{"resource", `{"comments":[{"id":1,"resourceUrl":"https://en.wikipedia.example/wiki/x"}]}`, ""},
+		{"hotel rate", `{"rate":{"id":"1","links":{"self":{"href":"https://api.h.example/v3/r"},"price_check":{"href":"https://api.h.example/v3/r/1?token=q"},"amenities":{"href":"https://api.h.example/v3/r/a"}}}}`, "rate.links.self rate.links.amenities"},
 		{"filters", `{"host_filters":["a"],"deleted":false,"count":0}`, ""},
 	} {
 		var doc any
@@ -79,6 +85,31 @@ func TestPages(t *testing.T) {
 			if !slices.Equal(lost, want) {
 				t.Errorf("%s, %s: gone %v, want %v\n%s", c.name, what, lost, want, got)
 			}
+		}
+	}
+}
+
+// TestLinksOfWhatWasMade: who makes a thing is told once how to go on with it, but not what else
+// the API has of it.
+func TestLinksOfWhatWasMade(t *testing.T) {
+	in := `{"id":"8","links":{"self":{"href":"https://api.h.example/v3/i/8"},"retrieve":{"method":"GET","href":"https://api.h.example/v3/i/8?token=r"},"resume":{"method":"PUT","href":"https://api.h.example/v3/i/8?token=p"},"guests":{"href":"https://api.h.example/v3/i/8/guests"}}}`
+	var doc any
+	if err := json.Unmarshal([]byte(in), &doc); err != nil {
+		t.Fatal(err)
+	}
+	var index Index
+	index.Add(&operation.Operation{Path: "/v3/i/{id}/guests"})
+	for _, c := range []struct{ method, links string }{
+		{"POST", `"retrieve":{"method":"GET","href":"https://api.h.example/v3/i/8?token=r"},"resume":{"method":"PUT","href":"https://api.h.example/v3/i/8?token=p"}`},
+		{"GET", `"resume":{"method":"PUT","href":"https://api.h.example/v3/i/8?token=p"}`},
+	} {
+		table, err := Compile(&operation.Operation{Method: c.method, Path: "/v3/i", Response: schemaOf(doc)}, index, &engine.Memory{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := engine.Reference(nil, table, []byte(in), engine.Limits{})
+		if want := `{"id":"8","links":{` + c.links + `}}`; err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v, want %s", c.method, got, err, want)
 		}
 	}
 }

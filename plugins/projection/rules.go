@@ -44,6 +44,7 @@ var rules = struct {
 		{"eTag", "as etag, in another spelling"},
 		{"@odata.etag", "as etag, in another spelling"},
 		{"@odata.context", "OData: where the metadata of the answer is"},
+		{"__deferred", "OData 2: where members are that were not asked for"},
 		{"node_id", "a second identifier, of another API, beside id"},
 		{"selfLink", "the address of the object itself, relative where a URL is not"},
 		{"self_link", "as selfLink"},
@@ -70,8 +71,6 @@ var rules = struct {
 		{"apiUrl", "as api_url"},
 		{"api_detail_url", "as api_url"},
 		{"resource_uri", "as api_url"},
-		{"resource_url", "as api_url"},
-		{"resourceUrl", "as api_url"},
 		{"image_24", "a small picture of a person"},
 		{"image_32", "as image_24"},
 		{"image_48", "as image_24"},
@@ -197,6 +196,11 @@ var (
 	linkNames = []string{"_links", "links"}
 )
 
+// entryName holds what OData 2 says of an object, and entryBook what only programs need of it.
+const entryName = "__metadata"
+
+var entryBook = []string{"id", "uri", "type"}
+
 // relNames are relations of hypermedia that programs follow.
 var relNames = []string{"self", "first", "last", "prev", "previous", "curies", "parent", "up", "collection", "related", "edit", "update", "delete", "describedby", "avatar", "icon"}
 
@@ -261,11 +265,14 @@ var fileNames = []string{"filename", "mimetype", "contenttype", "mediatype", "fi
 var iconNames = []string{"icon", "icons"}
 
 // iconTexts are what an icon says in words, which stays when its picture goes.
-var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description"}
+var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description", "hash", "dhash"}
 
 // undescribedNames are names of addresses that stay in answers that no schema describes,
 // beside those with a word that says so (engine.AskedWords).
-var undescribedNames = strings.Fields(`url uri link URL URI @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`)
+var undescribedNames = append(strings.Fields(`url uri link URL URI Url Uri Link @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`), placed()...)
+
+// placedWords are of names of addresses that people go to or take data from, wherever those are.
+var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page remote upstream mirror oa read open listen donate`)
 
 // undescribedRels are relations of hypermedia that stay in such answers, beside pageRels. Of a
 // described one the words of its names tell.
@@ -282,6 +289,18 @@ var undescribedRels = spellings(strings.Fields(`webhook webhook_url webhookUrl c
 	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl
 	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href
 	results_url files_url runbook_url details_url export_uri report_uri checkout_uri payment_uri invoice_uri receipt_uri tracking_uri status_uri recording_uri preview_uri playback_url final_url`))
+
+// placed are the names of such addresses: access_url, accessUrl, accessURL, access_link, accessLink.
+func placed() []string {
+	out := []string{"deeplink"}
+	for _, word := range placedWords {
+		for _, name := range spellings([]string{word + "_url", word + "_link"}) {
+			out = append(out, name, strings.Replace(name, "Url", "URL", 1))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // spellings adds camelCase to names in snake_case.
 func spellings(names []string) []string {
@@ -308,7 +327,8 @@ var openNames = []string{"url", "Url", "URL", "uri", "link"}
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
 	upload export preview view pdf file content media image document transcript recording thumbnail location callback enclosure
-	authorize login signin install qrcode metadata archive redirect scaRedirect scaOAuth payer-action challenge consent verify confirm mandate track tracking play watch`)
+	authorize login signin install qrcode metadata archive redirect scaRedirect scaOAuth payer-action challenge consent verify confirm mandate track tracking play watch
+	price_check priceCheck payment_options paymentOptions book reserve hold resume`)
 
 // bookNames are members of a link that programs need to follow it: of one that is left
 // out nothing is left to follow.
@@ -341,6 +361,11 @@ var addressNames = map[string]struct{}{
 	"url": {}, "urls": {}, "uri": {}, "uris": {}, "href": {}, "link": {}, "links": {}, "origin": {}, "destination": {}, "source": {}, "target": {},
 	"callback": {}, "webhook": {}, "endpoint": {}, "website": {}, "homepage": {}, "site": {}, "host": {}, "domain": {}, "iri": {}, "ref": {},
 }
+
+// thingObjects are usual names of objects that are no more than where something is, for answers
+// that no schema describes: there an href is no address of the object for programs.
+var thingObjects = strings.Fields(`download file attachment document image photo picture video audio report export invoice receipt statement label webhook target
+	form_download label_download file_download formDownload labelDownload fileDownload`)
 
 // placeNames are usual names of such objects, for answers that no schema describes.
 var placeNames = []string{"dsn", "endpoints", "urls", "external_urls"}
