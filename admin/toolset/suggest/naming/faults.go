@@ -43,8 +43,9 @@ func look(t *Tool, l lexicon) view {
 		title = "" // made of the name
 	}
 	for _, text := range []string{title, t.Description} {
-		if sameLetters(strings.TrimSuffix(strings.TrimSuffix(text, "."), " ("+t.Method+" "+t.Path+")"), t.Name) {
-			continue // a text that was made of the name
+		made := strings.TrimSuffix(strings.TrimSuffix(text, "."), " ("+t.Method+" "+t.Path+")")
+		if sameLetters(text, t.Name) || methodVerbs[v.name[0]] && sameLetters(made, t.Name) {
+			continue // a text that was made of the name: "Post books book undelete (POST …)" posts nothing
 		}
 		if v.said == "" {
 			if v.said, v.rest = saidVerb(text); v.said != "" {
