@@ -595,8 +595,3 @@ var vague = words("monthly daily weekly hourly yearly global public private all 
 
 // kept are groups whose name changes what a tool is for.
 var kept = words("admin test testing sandbox beta alpha internal preview simulations")
-
-// startsWith reports whether an object says what it belongs to already.
-func startsWith(object, parent []string) bool {
-	return len(object) >= len(parent) && slices.Equal(singular(object[:len(parent)]), singular(parent))
-}

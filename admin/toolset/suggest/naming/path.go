@@ -219,6 +219,11 @@ func singular(ws []string) []string {
 	return out
 }
 
+// startsWith reports whether an object says what it belongs to already.
+func startsWith(object, parent []string) bool {
+	return len(object) >= len(parent) && slices.Equal(singular(object[:len(parent)]), singular(parent))
+}
+
 // plural reports whether the last word names several things. Words that have no
 // singular of their own, or that are one thing, are none.
 func plural(ws []string) bool {
