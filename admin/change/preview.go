@@ -52,6 +52,10 @@ func (r *Room) Preview(ctx context.Context, req *PreviewRequest, phase func(stri
 		if err := adoption.Adopt(d, entry); err != nil {
 			return nil, err
 		}
+		// Servers of the vendor's document are not used; an entry that asks for the address has none.
+		if base, err := entry.BaseURL(""); err != nil || base != "" {
+			c.Report.BaseURL = base
+		}
 	}
 	return &request.Done{Status: http.StatusOK, Body: Preview{Name: draft.ConnectorName(c.Pushed, ws.ID()), Report: *c.Report, Tools: d.Tools(false)}}, nil
 }

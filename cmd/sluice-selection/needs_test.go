@@ -52,15 +52,16 @@ func TestSuggestedNeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	floors := []struct{ gain, eight int }{{goalFirst, 90}, {3, goalUserNamed}, {0, 75}} // points found first; percent found among the first
+	// Points more than as generated, percent found first and among the first. The gain falls as generated names are found better.
+	floors := []struct{ gain, first, eight int }{{3, 65, 90}, {3, 45, goalUserNamed}, {0, 33, 75}}
 	for s := range sets {
 		var needs, before, first, eight int
 		for a := range apiOrder {
 			needs, before = needs+got[s][0][a].needs, before+got[s][0][a].userFirst
 			first, eight = first+got[s][2][a].userFirst, eight+got[s][2][a].user
 		}
-		if gain := 100 * (first - before) / needs; gain < floors[s].gain || 100*eight < needs*floors[s].eight {
-			t.Errorf("%s: %d points more found first, %d of %d among the first 8", sets[s].name, gain, eight, needs)
+		if gain := 100 * (first - before) / needs; gain < floors[s].gain || 100*first < needs*floors[s].first || 100*eight < needs*floors[s].eight {
+			t.Errorf("%s: %d points more found first, %d of %d first, %d among the first 8", sets[s].name, gain, first, needs, eight)
 		}
 	}
 }
@@ -85,7 +86,7 @@ func TestAPINeeds(t *testing.T) {
 			}
 		}
 	}
-	for file, want := range map[string]int{"needs-large.tsv": 80, "needs-large-held-out.tsv": 128} {
+	for file, want := range map[string]int{"needs-large.tsv": 80, "needs-large-held-out.tsv": 188} {
 		if needs, err := readNeeds("testdata/"+file, largeSpecs, 3); err != nil || len(needs) != want {
 			t.Errorf("%s: %d needs and %v, want %d", file, len(needs), err, want)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -371,8 +372,8 @@ func (a *app) preview(ctx context.Context, c *client.Client, in createToolset) e
 	return a.Object(p, func(w io.Writer) {
 		r := p.Report
 		fmt.Fprintf(w, "%s %s: %s, %s, %s\n", p.Name, r.Version, terminal.Plural(r.Operations, "operation"), terminal.Plural(r.ToolCount, "tool"), describe.Methods(r.Methods))
-		if r.BaseURL != "" {
-			fmt.Fprintf(w, "Base URL  %s\n", r.BaseURL)
+		if to := cmp.Or(in.BaseURL, r.BaseURL); to != "" {
+			fmt.Fprintf(w, "Base URL  %s\n", to)
 		}
 		for _, t := range p.Tools {
 			if !t.Enabled {

@@ -31,6 +31,7 @@ const (
 	FeatureOne
 	FeatureAsked
 	FeatureAskedWords
+	FeaturePlaces
 	features
 )
 
@@ -38,7 +39,7 @@ const (
 var FeatureNames = [features]string{
 	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same",
 	"bm25_per_word", "bm25_long_request", "words_held", "distinct_cosine", "distinct_meaning", "name_meaning", "first_stage", "examples",
-	"intent", "object", "unasked", "deed", "many", "one", "asked", "asked_words",
+	"intent", "object", "unasked", "deed", "many", "one", "asked", "asked_words", "places",
 }
 
 // Features are the values of one candidate.
@@ -170,6 +171,9 @@ func (s *Searcher) features(f *Features, d int32) {
 		} else if slices.Contains(name, x.deeds[1]) {
 			f[k] = -1
 		}
+	}
+	if len(x.places) > 0 {
+		f[FeaturePlaces] = float32(max(x.places[d], 0))
 	}
 	f[FeaturePrior] = s.prior[d]
 	if s.asked != nil {

@@ -97,6 +97,7 @@ type Index struct {
 	termRows  []int32   // of each term: its row in termVecs, -1 when no name has it or the table does not know it
 	termVecs  []int8    // rows × dim, of length 127: the words of names
 	verbs     []int8    // class of the name's verb, 0 unknown
+	places    []int8    // parameters in the path, -1 of a tool without a path; none: the index was stored before they were
 	examples  examples
 	asked     asked
 
@@ -125,7 +126,7 @@ func Build(tools []Tool, table *Table) *Index {
 	trust := make([]float32, len(tools))
 	var total [fields]float32
 	var buf []byte
-	x.verbs = make([]int8, len(tools))
+	x.verbs, x.places = make([]int8, len(tools)), make([]int8, len(tools))
 	for d := range tools {
 		t := &tools[d]
 		names := len(x.nameTerms)
@@ -175,7 +176,7 @@ func Build(tools []Tool, table *Table) *Index {
 			add(fieldAsked, text)
 		}
 		x.nameEnds = append(x.nameEnds, uint32(len(x.nameTerms)))
-		x.verbs[d] = verbClass(t.Name, t.Method)
+		x.verbs[d], x.places[d] = verbClass(t.Name, t.Method), placesOf(t.Path)
 		for f := range fields {
 			total[f] += lengths[d][f]
 		}
@@ -236,6 +237,26 @@ func pathNouns(path string) string {
 		}
 	}
 	return b.String()
+}
+
+// placesOf is how many parameters a path template has, as far as an int8 counts; -1 where
+// there is no path.
+func placesOf(path string) int8 {
+	if path == "" {
+		return -1
+	}
+	return int8(min(strings.Count(path, "{"), math.MaxInt8))
+}
+
+// isAPI reports whether most tools are operations of REST APIs.
+func (x *Index) isAPI() bool {
+	n := 0
+	for _, p := range x.places {
+		if p >= 0 {
+			n++
+		}
+	}
+	return n > x.n/2
 }
 
 // vocabulary numbers terms while an index is built.

@@ -60,6 +60,7 @@ type Searcher struct {
 	hits       []Hit
 	clauses    []string
 	stems      map[string]int32
+	plain      *Features // the weights for a request of one step
 	weights    *Features
 	likeness   []float32 // to each example
 	alike      []float32 // to each tool's examples
@@ -84,7 +85,10 @@ type Searcher struct {
 
 // NewSearcher makes a searcher over x.
 func (x *Index) NewSearcher() *Searcher {
-	s := &Searcher{x: x, stems: map[string]int32{}, weights: &rerank}
+	s := &Searcher{x: x, stems: map[string]int32{}, weights: &rerank, plain: &rerank}
+	if x.isAPI() && len(x.examples.count) == 0 && len(x.asked.ends) == 0 {
+		s.plain = &rerankAPI
+	}
 	for _, p := range []*[]float32{&s.bm25, &s.char, &s.cos, &s.z, &s.clause, &s.clauseZ, &s.prior, &s.one, &s.two} {
 		*p = make([]float32, x.n)
 	}
@@ -286,8 +290,10 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 	var steps int
 	s.view.intent, s.view.orders, steps = intentOf(q)
 	weights := s.weights
-	if weights == &rerank && steps > 1 {
-		weights = &rerankSteps
+	if weights == &rerank {
+		if weights = s.plain; steps > 1 {
+			weights = &rerankSteps
+		}
 	}
 	q, s.view.one = withoutLiterals(q)
 	words := s.scoreBM25(q, s.bm25)

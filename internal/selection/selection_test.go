@@ -273,6 +273,50 @@ func TestParseTableRefuses(t *testing.T) {
 	}
 }
 
+// TestIndexBefore: an index that the version before stored is read, and one of this version is
+// whole or refused.
+func TestIndexBefore(t *testing.T) {
+	tools := shop()
+	for i := range tools {
+		tools[i].Method, tools[i].Path = "GET", "/shops/{shop}/x"
+	}
+	x := Build(tools, testTable(t))
+	now := x.Append(nil)
+	before := append([]byte(magicBefore), now[len(magic):len(now)-4-len(tools)]...)
+	old, err := Open(before, testTable(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(old.places) != 0 || old.NewSearcher().plain != &rerank || len(old.NewSearcher().Search("money back", 3)) == 0 {
+		t.Errorf("an index without places: %d places", len(old.places))
+	}
+	if _, err := Open(append([]byte(magic), before[len(magic):]...), testTable(t)); err == nil {
+		t.Error("an index of this version without places is read")
+	}
+	if _, err := Open(append([]byte(magicBefore), now[len(magic):]...), testTable(t)); err == nil {
+		t.Error("an index of the version before with places is read")
+	}
+}
+
+// TestWeightsByKind: operations of REST APIs are ranked by weights of their own, tools of
+// other kinds and those with examples are not.
+func TestWeightsByKind(t *testing.T) {
+	rest := []Tool{{Name: "get_pet", Method: "GET", Path: "/pets/{id}"}, {Name: "list_pets", Method: "GET", Path: "/pets"}, {Name: "tool"}}
+	if s := Build(rest, nil).NewSearcher(); s.plain != &rerankAPI || s.Search("pet", 3)[0].Features[FeaturePlaces]+s.Search("pet", 3)[1].Features[FeaturePlaces] != 1 {
+		t.Errorf("%+v", s.Search("pet", 3))
+	}
+	if Build([]Tool{rest[0], rest[2]}, nil).NewSearcher().plain != &rerank {
+		t.Error("half of the tools are operations")
+	}
+	rest[0].Examples = []Example{{Text: "who is rex", Weight: 1}}
+	if Build(rest, nil).NewSearcher().plain != &rerank {
+		t.Error("a tool has an example")
+	}
+	if got := []int8{placesOf(""), placesOf("/a"), placesOf(strings.Repeat("/{a}", 200))}; !slices.Equal(got, []int8{-1, 0, math.MaxInt8}) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestEachWord(t *testing.T) {
 	for in, want := range map[string]string{
 		"getHTTPStatus_v2":     "get http status v 2",

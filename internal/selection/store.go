@@ -6,8 +6,12 @@ import (
 	"math"
 )
 
-// magic starts a stored index; the number is the version of the format.
-const magic = "SLUICEIX5"
+// magic starts a stored index; the number is the version of the format. Of the version before
+// it, which had no places, indexes are read, too: nodes serve what was published earlier.
+const (
+	magic       = "SLUICEIX6"
+	magicBefore = "SLUICEIX5"
+)
 
 // maxTools bounds the tools of an index, which bounds what opening one takes.
 const maxTools = 1 << 20
@@ -57,7 +61,8 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, e.toolWeight, appendFloat32)
 	dst = appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 	dst = appendArray(dst, x.asked.ends, binary.LittleEndian.AppendUint32)
-	return appendArray(dst, x.asked.vectors, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, x.asked.vectors, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	return appendArray(dst, x.places, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
@@ -174,7 +179,11 @@ func getByte(b []byte) byte       { return b[0] }
 // or nil when it was built without. It keeps no reference to b and fails with
 // [ErrIndex].
 func Open(b []byte, table *Table) (*Index, error) {
-	if len(b) < len(magic)+4 || string(b[:len(magic)]) != magic {
+	if len(b) < len(magic)+4 {
+		return nil, ErrIndex
+	}
+	version := string(b[:len(magic)])
+	if version != magic && version != magicBefore {
 		return nil, ErrIndex
 	}
 	x := &Index{n: int(binary.LittleEndian.Uint32(b[len(magic):])), table: table}
@@ -211,6 +220,10 @@ func Open(b []byte, table *Table) (*Index, error) {
 		centers: readArray(r, 1, getInt8),
 	}
 	x.asked = asked{ends: readArray(r, 4, u32), vectors: readArray(r, 1, getInt8)}
+	if version == magic {
+		x.places = readArray(r, 1, getInt8)
+		r.bad = r.bad || len(x.places) != x.n
+	}
 	if r.bad || len(r.b) > 0 || !x.valid() {
 		return nil, ErrIndex
 	}

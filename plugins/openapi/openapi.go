@@ -46,7 +46,7 @@ type Limits struct {
 	MaxEmitted    int           // bytes of all published schemas together. Default: DefaultMaxEmitted
 	MaxDocuments  int           // documents of a specification in many files. Default: DefaultMaxDocuments
 	MaxTotalBytes int           // bytes of all fetched documents together. Default: DefaultMaxTotalBytes
-	Timeout       time.Duration // of Compile as a whole. Default: DefaultTimeout and half a second for each MiB
+	Timeout       time.Duration // of Compile as a whole. Default: DefaultTimeout and three seconds for each MiB
 }
 
 // LimitsFor are the default limits for specifications of up to so many MiB, 1 to

@@ -110,6 +110,9 @@ func TestLimitsFor(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	if got := DefaultTimeout + 3_828_201*timePerByte; got < 15*time.Second || got > 20*time.Second {
+		t.Errorf("a specification of Kubernetes's size may take %s: it takes 10 s on a busy machine", got)
+	}
 	_, err := Compile(t.Context(), Source{Name: "x.json", Data: syntheticSpec()}, Options{Limits: Limits{Timeout: time.Nanosecond}})
 	if !problem.Is(err, problem.Timeout) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want a timeout", err)

@@ -16,7 +16,7 @@ type AuthMethod struct {
 	Description  string   `json:"description,omitempty"`
 	Suggestion   *Suggest `json:"suggestion,omitempty" doc:"Authentication configuration that fits; only the secret is missing. Absent: see unsupported."`
 	Unsupported  string   `json:"unsupported,omitempty" doc:"Why Sluice cannot apply it."`
-	Operations   int      `json:"operations" doc:"Tools that accept it."`
+	Operations   int      `json:"operations" doc:"Tools that accept it, disabled ones too."`
 	With         []string `json:"with,omitempty" doc:"Security schemes that the specification wants together with it, by name: a call has all of them." example:"[\"secret\"]"`
 	Flows        []string `json:"flows,omitempty" doc:"OAuth 2 grants."`
 	BearerFormat string   `json:"bearerFormat,omitempty"`

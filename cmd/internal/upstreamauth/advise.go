@@ -37,13 +37,27 @@ func Advise(w io.Writer, t *view.Toolset) {
 		if !keys {
 			what = "need authentication"
 		}
-		if verb, rest, _ := strings.Cut(what, " "); best.Operations == 1 {
+		who, one := acceptedBy(t, best)
+		if verb, rest, _ := strings.Cut(what, " "); one {
 			what = verb + "s " + rest
 		}
-		fmt.Fprintf(w, "! %s %s: %s\n", terminal.Plural(best.Operations, "tool"), what, command)
+		fmt.Fprintf(w, "! %s %s: %s\n", who, what, command)
 		return
 	}
 	fmt.Fprintf(w, "! the specification asks for %s, which is not supported yet\n", describe.Methods(t.Methods))
+}
+
+// acceptedBy says how many of the tools that agents see accept a method. Methods count disabled
+// tools too: where only some of all accept it, how many of the enabled ones do is not known.
+func acceptedBy(t *view.Toolset, m *credential.AuthMethod) (who string, one bool) {
+	n := m.Operations
+	if t.EnabledTools < t.ToolCount {
+		if n < t.ToolCount {
+			return "tools", false
+		}
+		n = t.EnabledTools
+	}
+	return terminal.Plural(n, "tool"), n == 1
 }
 
 // Command is the command that sets what the specification asks for, with the method that

@@ -48,6 +48,27 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
+// TestAdviseCountsEnabledTools: a toolset of 25 of 594 tools does not say that 594 take a key.
+func TestAdviseCountsEnabledTools(t *testing.T) {
+	for _, c := range []struct {
+		accept, all, enabled int
+		want                 string
+	}{
+		{594, 594, 25, "! 25 tools take a key: "},
+		{594, 594, 1, "! 1 tool takes a key: "},
+		{594, 594, 594, "! 594 tools take a key: "},
+		{500, 594, 25, "! tools take a key: "},
+		{2, 3, 4, "! 2 tools take a key: "}, // workflows are tools, too
+	} {
+		var b strings.Builder
+		key := credential.AuthMethod{ID: "key", Operations: c.accept, Suggestion: &credential.Suggest{AuthType: "header", HeaderName: "X-Key"}}
+		Advise(&b, &view.Toolset{Slug: "acme", ToolCount: c.all, EnabledTools: c.enabled, Methods: []credential.AuthMethod{key}})
+		if got := b.String(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
 // TestMend: what an API refused is replaced by one command, which names the connector where
 // there are several.
 func TestMend(t *testing.T) {

@@ -11,7 +11,7 @@ const states: Record<string, HealthCheck["state"]> = { "+": "ok", "!": "attentio
 /** Reads what /readyz?verbose says: a line for each check, as Kubernetes writes them. */
 export function readHealth(text: string): HealthCheck[] {
   return text.split("\n").flatMap((line) => {
-    const match = /^\[([+!-])\](\S+) (.*)$/.exec(line);
+    const match = /^\[([+!-])\](data directory|open files|shared state|\S+) (.*)$/.exec(line);
     const state = states[match?.[1] ?? ""];
     return state ? [{ state, name: match?.[2] ?? "", detail: match?.[3] ?? "" }] : [];
   });

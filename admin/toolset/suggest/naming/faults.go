@@ -43,8 +43,9 @@ func look(t *Tool, l lexicon) view {
 		title = "" // made of the name
 	}
 	for _, text := range []string{title, t.Description} {
-		if sameLetters(text, t.Name) {
-			continue
+		made := strings.TrimSuffix(strings.TrimSuffix(text, "."), " ("+t.Method+" "+t.Path+")")
+		if sameLetters(text, t.Name) || methodVerbs[v.name[0]] && sameLetters(made, t.Name) {
+			continue // a text that was made of the name: "Post books book undelete (POST …)" posts nothing
 		}
 		if v.said == "" {
 			if v.said, v.rest = saidVerb(text); v.said != "" {
@@ -149,7 +150,7 @@ func (v *view) find() string {
 	if ws[0] == "get" && v.said == "list" && len(ws) > 1 {
 		return faultList
 	}
-	if n := noun(ws[0]) && !reading(ws[0]); v.said != "" && v.said != verbOf(ws[0]) && (!isVerb(ws[0]) && baseOf(ws[0]) == "" || n && v.inner > 0) {
+	if n := noun(ws[0]) && !reading(ws[0]); v.said != "" && ws[0] != "do" && v.said != verbOf(ws[0]) && (!isVerb(ws[0]) && baseOf(ws[0]) == "" || n && v.inner > 0) {
 		return faultOrder
 	}
 	if last := len(ws) - 1; ws[0] == "get" && last > 1 && v.inner == last && many[v.said] {

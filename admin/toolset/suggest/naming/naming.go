@@ -268,11 +268,11 @@ func (v *view) via(verb string, objects [][]string) wish {
 		return w
 	}
 	for _, o := range [][]string{objects[0], objects[len(objects)-1]} {
-		if len(v.methods) > 1 {
-			add(append(slices.Clone(o), "via", strings.ToLower(v.Method)), LongName)
-		}
 		if v.versioned && len(v.route.versions) > 0 {
 			add(append(slices.Clone(o), v.route.versions...), LongName)
+		}
+		if len(v.methods) > 1 {
+			add(append(slices.Clone(o), "via", strings.ToLower(v.Method)), LongName)
 		}
 	}
 	return w
@@ -436,6 +436,11 @@ func (v *view) verb() string {
 		}
 		return v.tail()
 	}
+	if last := len(v.route.places) - 1; last >= 0 && own == "get" && v.route.places[last].param == nil && v.said == "" {
+		if w := v.route.places[last].words[0]; isPlain(w) && !reading(verbOf(w)) {
+			return "" // GET /user/delete
+		}
+	}
 	return verbOf(own)
 }
 
@@ -452,7 +457,7 @@ func (v *view) disputed() bool {
 // tail is the verb that a path ends with, as /quotes/{quote}/accept does.
 func (v *view) tail() string {
 	n := len(v.route.places)
-	if v.Method != http.MethodPost || n < 2 || v.route.places[n-1].param != nil || v.route.places[n-2].param == nil {
+	if v.Method != http.MethodPost && v.Method != http.MethodPut || n < 2 || v.route.places[n-1].param != nil || v.route.places[n-2].param == nil {
 		return ""
 	}
 	w := v.route.places[n-1].words[0]
@@ -488,7 +493,10 @@ func (v *view) objects(verb string) (o object) {
 		last = places[n-2]
 	}
 	ws := last.words
-	if w := ws[0]; last.param == nil && (w == verb || w != "lists" && baseOf(w) != "" && verbOf(baseOf(w)) == verb) { // the path says the verb as well
+	if w := ws[0]; last.param == nil && (w == verb || w == "get" && verb == "list" && len(ws) > 1 || w != "lists" && baseOf(w) != "" && verbOf(baseOf(w)) == verb) { // the path says the verb as well
+		if n := len(ws) - 1; n > 1 && verb == "list" && ws[n] == "list" {
+			ws = ws[:n] // getUserList
+		}
 		if ws = ws[1:]; len(ws) == 0 && len(places) > 1 {
 			places = places[:len(places)-1]
 			last = places[len(places)-1]
@@ -509,7 +517,7 @@ func (v *view) objects(verb string) (o object) {
 		if p := pluralIn(v.rest, ws); p != nil {
 			ws = p
 		}
-	case verb == "list", verb == "search", verb == "find", verb == "count":
+	case verb == "list", verb == "search", verb == "find" && !ended, verb == "count":
 	case verb == "create", ended, v.one && verb != "get" && verb != "watch" && verb != "update" && verb != "replace" && verb != "set" && verb != "delete":
 		ws = singular(ws)
 	}
@@ -587,8 +595,3 @@ var vague = words("monthly daily weekly hourly yearly global public private all 
 
 // kept are groups whose name changes what a tool is for.
 var kept = words("admin test testing sandbox beta alpha internal preview simulations")
-
-// startsWith reports whether an object says what it belongs to already.
-func startsWith(object, parent []string) bool {
-	return len(object) >= len(parent) && slices.Equal(singular(object[:len(parent)]), singular(parent))
-}

@@ -125,6 +125,40 @@ func TestNames(t *testing.T) {
 	f([]string{"post_issuetypescreenschemes POST /issuetypescreenschemes Create an issue type screen scheme"}, "post_issuetypescreenschemes → create_issue_type_screen_scheme")
 }
 
+// TestOddStyles: specifications of other tools and languages get the verb that the operation
+// has, or none.
+func TestOddStyles(t *testing.T) {
+	generated := func(name, method, path string) string { // what a tool without texts says
+		words := strings.ReplaceAll(name, "_", " ")
+		return name + " " + method + " " + path + " " + strings.ToUpper(words[:1]) + words[1:] + " (" + method + " " + path + ")"
+	}
+	for line, want := range map[string]string{
+		generated("post_v1_books_book_undelete", "POST", "/v1/books/{book}:undelete"):         "undelete_book",
+		generated("post_users_id_actions_unsuspend", "POST", "/users/{id}/actions/unsuspend"): "unsuspend_user",
+		generated("put_users_id_enable", "PUT", "/users/{id}/enable"):                         "enable_user",
+		generated("put_rechnungen_id_bezahlt", "PUT", "/rechnungen/{id}/bezahlt"):             "", // was put_rechnungen_bezahlt
+		generated("post_v2_1_customer_bulk_update", "POST", "/v2.1/Customer/BulkUpdate"):      "", // was post_bulk_update
+		"get_api_user_delete GET /api/user/delete Deletes the user":                           "", // was get_delete
+		"rpc_get_user_list POST /rpc/getUserList Get the list of users":                       "list_users",
+		"do_checkout POST /rpc/doCheckout Checkout":                                           "",
+		"post_cart_checkout POST /cart/checkout Check out the cart":                           "", // was check_out
+		"post_facturas_enviar POST /facturas/enviar Enviar una factura":                       "enviar_factura",
+		"post_v1_books_search POST /v1/books:search Search books":                             "search_books",
+		"post_devices_id_action_reboot POST /devices/{id}/action/reboot Reboots a device":     "reboot_device",
+		"post_actions POST /repos/{id}/actions Creates an action":                             "create_repo_action",
+	} {
+		got, old := named(t, line), strings.SplitN(line, " ", 2)[0]
+		if want == "" && len(got) > 0 || want != "" && !slices.Equal(got, []string{old + " → " + want}) {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	got := named(t, "find_all_users_v2 GET /api/v2/users", "find_user_one_v2 GET /api/v2/users/{id}", "create_user_v2 POST /api/v2/users", "find_all_users_v1 GET /api/v1/users")
+	want := []string{"find_all_users_v2 → find_users_v2", "find_user_one_v2 → find_user", "create_user_v2 → create_user", "find_all_users_v1 → find_users_v1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A longer honest name rather than a hash.
 func TestHash(t *testing.T) {
 	path := "/organizations/{org}/artifacts/permissions/artifact-and-protocol-retention"

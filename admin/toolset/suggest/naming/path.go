@@ -46,9 +46,13 @@ func routeOf(path string, split func(string) []string) route {
 			if open > 0 && strings.Trim(seg[:open], ".-_:(@") != "" {
 				r.places = append(r.places, place{words: split(seg[:open])})
 			}
-			param := wording.Split(seg[open:])
+			seg, custom, _ := strings.Cut(seg[open:], "}:") // "{book}:undelete", a custom method
+			param := wording.Split(seg)
 			if len(r.places) > 0 && r.places[len(r.places)-1].param == nil {
 				r.places[len(r.places)-1].param = param
+			}
+			if ws := split(custom); len(ws) > 0 {
+				r.places = append(r.places, place{words: ws})
 			}
 			first = false
 			continue
@@ -68,8 +72,8 @@ func routeOf(path string, split func(string) []string) route {
 			r.places = append(r.places, place{words: wording.Split(seg), group: true})
 			continue
 		}
-		if strings.Contains(seg, ".") && !strings.HasSuffix(seg, ".json") { // "conversations.archive"
-			for part := range strings.SplitSeq(seg, ".") {
+		if strings.ContainsAny(seg, ".:") && !strings.HasSuffix(seg, ".json") { // "conversations.archive", "books:search"
+			for part := range strings.FieldsFuncSeq(seg, func(c rune) bool { return c == '.' || c == ':' }) {
 				if w := split(part); len(w) > 0 {
 					r.places = append(r.places, place{words: w})
 				}
@@ -80,12 +84,26 @@ func routeOf(path string, split func(string) []string) route {
 			r.places = append(r.places, place{words: w})
 		}
 	}
+	r.places = withoutMarkers(r.places)
 	if ws := split(fragment); len(ws) > 0 && !strings.Contains(fragment, "=") && ws[0] != "id" {
 		if r.part = !basic[ws[0]] || len(ws) == 1; !r.part { // "#remove_shared_link"
 			r.places = append(r.places, place{words: ws})
 		}
 	}
 	return r
+}
+
+// withoutMarkers leaves out "actions" before the deed that a path ends with:
+// /users/{id}/actions/suspend.
+func withoutMarkers(places []place) []place {
+	n := len(places)
+	if n < 3 || places[n-3].param == nil || places[n-2].param != nil || places[n-1].param != nil || !isVerb(places[n-1].words[0]) {
+		return places
+	}
+	if w := places[n-2].words; len(w) != 1 || w[0] != "actions" && w[0] != "action" {
+		return places
+	}
+	return slices.Delete(places, n-2, n-1)
 }
 
 // version reports the words of a segment that is only a version: v1, 2, v1beta1, 2024-01.
@@ -199,6 +217,11 @@ func singular(ws []string) []string {
 		}
 	}
 	return out
+}
+
+// startsWith reports whether an object says what it belongs to already.
+func startsWith(object, parent []string) bool {
+	return len(object) >= len(parent) && slices.Equal(singular(object[:len(parent)]), singular(parent))
 }
 
 // plural reports whether the last word names several things. Words that have no

@@ -18,7 +18,7 @@ var canonical = map[string]string{
 // more are verbs of operations that the reader of specifications has no use for.
 var more = words(`change override judge hangup recycle append abort redact deny undelete unpublish redeem dispute void
 	add capture simulate reverse resize migrate deliver advance fail finalize expire rerun import install
-	introspect recover promote schedule trigger force evaluate collect configure initiate manage reply reorder swap rescue clone
+	unsuspend unpause unblock unban unmute unhide introspect recover promote schedule trigger force evaluate collect configure initiate manage reply reorder swap rescue clone
 	resize purge extract classify translate embed tokenize score recommend suggest autocomplete complete download upload ping test echo generate
 	render validate verify convert calculate compute authenticate mint refresh rotate permit restrict require unrestrict
 	associate disassociate attach detach activate deactivate enable disable start stop restart suspend resume cancel archive unarchive
@@ -104,6 +104,9 @@ func saidVerb(text string) (verb string, rest []string) {
 	if len(ws) > 1 && (ws[1] == "that" || ws[1] == "whether" && !reading(verb)) {
 		return "", nil // "Indicate that …": about the caller
 	}
+	if len(ws) > 1 && (ws[1] == "out" || ws[1] == "off") {
+		return "", nil // "Check out the cart" checks nothing
+	}
 	third := verb != ws[0]
 	if noun(verb) && !third && len(ws) > 1 && (isNoun(ws[1]) || things[verb] && wording.Singular(ws[1]) != ws[1]) {
 		return "", nil // "Report status", "Test results": no command
@@ -126,7 +129,7 @@ func saidVerb(text string) (verb string, rest []string) {
 	if c, ok := canonical[verb]; ok {
 		verb = c
 	}
-	for len(ws) > 0 && (ws[0] == "up" || ws[0] == "all" || ws[0] == "a" || ws[0] == "an" || ws[0] == "the" || ws[0] == "list" || ws[0] == "collection" || ws[0] == "of" || ws[0] == "back") {
+	for len(ws) > 0 && (ws[0] == "up" || ws[0] == "all" || determiners[ws[0]] || ws[0] == "list" || ws[0] == "collection" || ws[0] == "of" || ws[0] == "back") {
 		if verb == "get" && (ws[0] == "list" || ws[0] == "collection" || ws[0] == "all") && (len(ws) > 1 && (ws[0] == "all" || ws[1] == "of")) {
 			verb = "list"
 		}
@@ -139,6 +142,9 @@ func saidVerb(text string) (verb string, rest []string) {
 var things = words("report test import export request order process review transfer backup schedule trade charge claim release post link query run batch project event")
 
 var articles = words("a an the all one this these your specific given existing new multiple current")
+
+// determiners stand before an object, in the languages that verbs are known in.
+var determiners = words("a an the un una el la los las une le les ein eine einen den")
 
 func noun(verb string) bool {
 	_, n := openapi.IsVerb(verb)
