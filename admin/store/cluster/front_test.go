@@ -163,7 +163,7 @@ func TestFailOver(t *testing.T) {
 			})
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // they wait
+	until(t, "all are there", func() bool { return len(two.slots) == 20 && len(three.slots) == 20 })
 	if err := two.Lead(t.Context(), next, api("two")); err != nil {
 		t.Fatal(err)
 	}
