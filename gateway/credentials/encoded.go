@@ -182,7 +182,7 @@ func pair(b []byte, i int, c byte, fold bool) int {
 		return 0
 	}
 	low, next := character(b, second)
-	if next == 0 || hex(high) < 0 || hex(low) < 0 {
+	if hex(high) < 0 || hex(low) < 0 { // of nothing character returns 0, which is no digit
 		return 0
 	}
 	if value := byte(hex(high)<<4 | hex(low)); same(value, c, fold) || value == '+' && c == ' ' {
