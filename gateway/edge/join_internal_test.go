@@ -120,3 +120,41 @@ func TestConnectorThatIsNowhere(t *testing.T) {
 		}
 	})
 }
+
+// giving is a source that has one artifact for everybody.
+type giving struct {
+	nothing
+
+	artifact *oci.Artifact
+}
+
+func (g *giving) Artifact(context.Context, string, registry.Digest, oci.Kind) (*oci.Artifact, error) {
+	return g.artifact, nil
+}
+
+// TestOtherArtifacts: what a source gives instead of what was asked for is refused and not kept,
+// and what is no connector is told as that.
+func TestOtherArtifacts(t *testing.T) {
+	a, err := oci.New(oci.KindPlugin, []byte("no connector"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		digest registry.Digest
+		kind   oci.Kind
+		want   error
+	}{
+		"":               {a.Digest(), oci.KindPlugin, nil},
+		"another digest": {registry.DigestOf(nil), oci.KindPlugin, registry.ErrCorrupt},
+		"another kind":   {a.Digest(), oci.KindToolset, registry.ErrCorrupt},
+	} {
+		l := newLoader(nil, &giving{artifact: a})
+		if _, err := l.artifact(t.Context(), "acme/c", c.digest, c.kind, true); !errors.Is(err, c.want) || (l.pending[c.digest] != nil) != (c.want == nil) {
+			t.Errorf("%s: %v, kept %v", what, err, l.pending)
+		}
+	}
+	l := newLoader(nil, &giving{artifact: a})
+	if got, err := l.open(t.Context(), &module{}, reference{name: "main", manifest: a.Digest(), digest: a.LayerDigest()}, true); got != nil || err == nil || !strings.Contains(err.Error(), "open connector main") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
