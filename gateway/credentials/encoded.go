@@ -198,7 +198,7 @@ func reference(b []byte, i int, c byte, fold bool) int {
 	for n := range name {
 		at := i
 		got, next := character(b, i)
-		digit := hex(got) >= 0 || n == 0 && got == '#' || n == 1 && (got == 'x' || got == 'X')
+		digit := hex(got) >= 0 || n == 1 && (got == 'x' || got == 'X')
 		switch {
 		case next > 0 && got == ';':
 			if refers(string(name[:n]), c, fold) {

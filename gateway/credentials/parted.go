@@ -15,7 +15,7 @@ func parted(text []byte) bool {
 	if inLines(text, '\n') || inLines(text, '\r') {
 		return true
 	}
-	for i := 0; i < len(text); {
+	for i := 0; ; {
 		n := bytes.IndexByte(text[i:], '\\')
 		if n < 0 {
 			break
@@ -28,7 +28,7 @@ func parted(text []byte) bool {
 		i = max(backslashes(text, i), to)
 	}
 	for _, lead := range wideLeads {
-		for i := 0; i < len(text); i++ {
+		for i := 0; ; i++ {
 			n := bytes.IndexByte(text[i:], lead)
 			if n < 0 {
 				break
@@ -44,10 +44,10 @@ func parted(text []byte) bool {
 // inLines reports whether white space with a line feed or carriage return is between two
 // characters that may be of one secret.
 func inLines(text []byte, end byte) bool {
-	for i := 0; i < len(text); {
+	for i := 0; ; {
 		n := bytes.IndexByte(text[i:], end)
 		if n < 0 {
-			break
+			return false
 		}
 		i += n
 		from, to := lineBreak(text, i)
@@ -56,7 +56,6 @@ func inLines(text []byte, end byte) bool {
 		}
 		i = to // behind all of its white space, which is read once
 	}
-	return false
 }
 
 // separates reports whether a character begins another line, or is a joiner.
@@ -112,14 +111,14 @@ func lineBreak(text []byte, i int) (from, to int) {
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // part is what is left out of text for its search: the line break, with the indentation
-// behind it, or joiner that begins at text[i]; to is 0 when none does.
+// behind it, or joiner that begins at text[i], which is no space or tab; to is 0 when none does.
 func part(text []byte, i int) (from, to int) {
 	for from, to = i, 0; ; i = to {
 		k := backslashes(text, i)
 		switch {
 		case k >= len(text):
 			return from, to
-		case k == i && to > 0 && blank(text[k]):
+		case k == i && blank(text[k]):
 			to = k + 1
 		case k == i && separator(text[k:]) > 0:
 			to = k + separator(text[k:])

@@ -247,7 +247,7 @@ func TestPartsAsExpressions(t *testing.T) {
 		}
 		return false
 	}
-	tokens := []string{"a", "n", " ", "\t", "\n", "\r", `\`, `"`, "u000A", "u200c", "u0020", "\u2028", "\u0085", "é"}
+	tokens := []string{"a", "n", " ", "\t", "\n", "\r", `\`, `"`, "u000A", "U000A", "u200c", "u0020", "\u2028", "\u0085", "é"}
 	var try func(text string, more int)
 	try = func(text string, more int) {
 		if got, want := parted([]byte(text)), apart(text); got != want {
