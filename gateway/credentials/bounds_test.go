@@ -163,6 +163,15 @@ func TestSearches(t *testing.T) {
 	}
 }
 
+// TestWideChars: ASCII in UTF-16 is the same in both byte orders between its first and last byte.
+func TestWideChars(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a": "a", "ab": "a\x00b", "abc": "a\x00b\x00c"} {
+		if got := string(wideChars([]byte(text))); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 // TestGrams: a probe is found wherever it stands, and a text that shares some bytes with
 // it is none.
 func TestGrams(t *testing.T) {

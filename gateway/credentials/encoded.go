@@ -117,7 +117,7 @@ func literal(b []byte, i int, c byte, fold bool) int {
 		return next
 	}
 	if next > i+1 { // an escape, unless the backslash stands there for nothing
-		if i := backslashes(b, i); c != '\\' && i < len(b) && same(b[i], c, fold) {
+		if i := backslashes(b, i); c != '\\' && same(b[i], c, fold) {
 			return i + 1
 		}
 	}

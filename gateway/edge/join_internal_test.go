@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // TestPartsOfAToolset are the ones that were meant: what has the digest of another module,
@@ -156,5 +157,28 @@ func TestOtherArtifacts(t *testing.T) {
 	l := newLoader(nil, &giving{artifact: a})
 	if got, err := l.open(t.Context(), &module{}, reference{name: "main", manifest: a.Digest(), digest: a.LayerDigest()}, true); got != nil || err == nil || !strings.Contains(err.Error(), "open connector main") {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestAttempts: what was fetched for a release is not fetched again when it is tried again, and goes
+// when another one comes.
+func TestAttempts(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &registry.Release{Trusted: []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}}
+	l := newLoader(nil, &nothing{})
+	for i, c := range []struct {
+		release registry.Digest
+		stays   bool
+	}{{"a", false}, {"a", true}, {"b", false}, {"b", true}, {"a", false}} {
+		l.pending["x"] = nil
+		if _, err := l.load(t.Context(), r, c.release, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, stays := l.pending["x"]; stays != c.stays {
+			t.Errorf("%d: what was fetched stays: %t", i, stays)
+		}
 	}
 }

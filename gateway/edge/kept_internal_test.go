@@ -243,6 +243,20 @@ func TestPacksInTheirOrder(t *testing.T) {
 	if err := p.add([]content{{d, []byte("new")}}); err != nil {
 		t.Fatal(err)
 	}
+	foreign, err := os.ReadFile(filepath.Join(dir, "9.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign[0]++ // of another format: nothing in it is read
+	if err := os.WriteFile(filepath.Join(dir, "8.pack"), foreign, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := open(t, dir); len(p.list) != 3 || len(p.list[0].sums) != 0 || len(p.list[1].sums) != 1 {
+		t.Errorf("of %d packs, the foreign one has %d contents", len(p.list), len(p.list[0].sums))
+	}
+	if err := os.Remove(filepath.Join(dir, "8.pack")); err != nil {
+		t.Fatal(err)
+	}
 	others := []string{"x.pack", "3", "-4.pack", "notes.txt"}
 	for _, name := range append([]string{atomicfile.TempPrefix + "1"}, others...) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(packMagic), 0o600); err != nil {

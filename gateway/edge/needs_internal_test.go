@@ -354,3 +354,16 @@ func TestWhoSaysWhatIsAbsent(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsOfFaults: the first failure is news, and the first answer behind it.
+func TestNewsOfFaults(t *testing.T) {
+	var v Vault
+	for i, c := range []struct {
+		err  error
+		news bool
+	}{{nil, false}, {errDisk, true}, {errDisk, false}, {io.EOF, false}, {nil, true}, {nil, false}} {
+		if news := v.set(c.err); news != c.news || !errors.Is(v.Fault(), c.err) {
+			t.Errorf("%d: news %t, fault %v", i, news, v.Fault())
+		}
+	}
+}

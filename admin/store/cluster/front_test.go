@@ -145,6 +145,9 @@ func TestFailOver(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	if err := one.Ready(); err != nil {
+		t.Errorf("the leader is not ready: %v", err)
+	}
 	if res, text := two.do(t, "GET", "/readyz?verbose", ""); res.StatusCode != http.StatusOK || !strings.Contains(text, "[+]leader "+one.Name()) {
 		t.Errorf("/readyz: %s %s", res.Status, text)
 	}
