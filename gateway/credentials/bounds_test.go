@@ -237,6 +237,7 @@ func TestReadsEscapes(t *testing.T) {
 	f("&lt;", '&', false, 0)
 	f("&#65;", 'A', false, 5)
 	f("&#65;", 'a', true, 5)
+	f("&#65xyz", 'A', false, 4) // x is a digit at the beginning only
 	// The longest reference has maxEntity characters.
 	f("&#"+strings.Repeat("0", maxEntity-3)+"65;", 'A', false, maxEntity+2)
 	f("&#"+strings.Repeat("0", maxEntity-2)+"65;", 'A', false, 0)

@@ -182,3 +182,60 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 }
+
+// TestAccessDocumentsAreNeeded: a toolset without the document that its release names is not served,
+// nor with one that no key of the release signed.
+func TestAccessDocumentsAreNeeded(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned, err := oci.New(oci.KindAccess, []byte("{}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, source := range map[string]Source{"load the access document of toolset s": &nothing{}, "open the access document of toolset s": &giving{artifact: unsigned}} {
+		l := newLoader(nil, source)
+		l.bundles["b"] = &bundle{toolset: &registry.Toolset{ID: "i", Slug: "s"}}
+		out, err := l.load(t.Context(), &registry.Release{
+			Trusted: []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}, Toolsets: []registry.ReleaseToolset{{ID: "i", Slug: "s", Bundle: "b", Access: unsigned.Digest()}},
+		}, "d", true)
+		if out != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestSettleEnds: of a node that stops nothing is said of its cache; of one that goes on what is
+// damaged is.
+func TestSettleEnds(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}
+	env, err := sign.SignRelease(key, &registry.Release{Group: "default", Epoch: 1, Revision: 7, Issued: time.Now(), Expires: time.Now().Add(time.Hour), Trusted: trusted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := sign.NewTrust(trusted, registry.UseRelease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(Options{Source: &nothing{}, Dir: t.TempDir(), Keys: trusted, Apply: func(*State) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.live, err = sign.VerifyRelease(env, trust); err != nil {
+		t.Fatal(err)
+	}
+	f.loader.modules["m"] = &module{connector: connector.Later(func() (*connector.Connector, error) { return nil, errDisk })}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if f.settle(over); f.Status().Cache != nil {
+		t.Errorf("of a node that stops: %v", f.Status().Cache)
+	}
+	if f.settle(t.Context()); !errors.Is(f.Status().Cache, errDisk) || !strings.Contains(f.Status().Cache.Error(), "persisted release 1.7") {
+		t.Errorf("of a damaged connector: %v", f.Status().Cache)
+	}
+}

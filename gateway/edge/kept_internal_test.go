@@ -227,6 +227,11 @@ func TestWhatCannotBeKept(t *testing.T) {
 	}
 }
 
+// pretending is a disk that makes no directory and does not say so.
+type pretending struct{ atomicfile.System }
+
+func (pretending) Mkdir(string, os.FileMode) error { return nil }
+
 // TestPacksInTheirOrder: of one content the one that was written last counts, by number and
 // not by name; what a crash left behind goes, and what is not ours stays.
 func TestPacksInTheirOrder(t *testing.T) {
@@ -287,6 +292,9 @@ func TestPacksInTheirOrder(t *testing.T) {
 	}
 	if _, err := p.get(d, 10); !errors.Is(err, registry.ErrNotFound) || !p.has(d) {
 		t.Errorf("a pack that is gone: %v", err)
+	}
+	if _, err := openPacks(filepath.Join(dir, "new"), pretending{atomicfiletest.Fast()}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory that is not there after it was made: %v", err)
 	}
 	if _, err := openPacks(filepath.Join(dir, "new", "x"), brokenDisk{atomicfile.OS}); !errors.Is(err, errDisk) {
 		t.Errorf("a directory that cannot be made: %v", err)
