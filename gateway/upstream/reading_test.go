@@ -461,6 +461,7 @@ func TestUnpack(t *testing.T) {
 		{"gzip", string(gz[:len(gz)-9]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"gzip", string(gz[:10]), 100, true, "", problem.Timeout},
 		{"gzip", text, 100, true, "", problem.UpstreamMalformed},
+		{"br", ";", 100, false, "", ""}, // nothing, packed as something that reads as text
 		{"br", string(br[:len(br)-3]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"br", "\xff\xff" + text, 100, true, "", problem.UpstreamMalformed},
 		{"deflate", text, 100, true, "", problem.UpstreamMalformed},
