@@ -376,6 +376,12 @@ func TestNoKeysYet(t *testing.T) {
 	if got := s.current(t.Context(), now.Add(1)); got != 0 {
 		t.Errorf("older: generation %d", got)
 	}
+	if s.hold(t.Context(), nil) { // it is a moment later by now
+		t.Error("keys that are too old are still those of the server")
+	}
+	if s.state.Store(&keyState{fetched: time.Now()}); !s.hold(t.Context(), nil) {
+		t.Error("keys that were fetched just now are not those of the server")
+	}
 }
 
 // TestMaxKeysBytes: a document of keys is read up to the bound, and refused beyond it.
