@@ -274,6 +274,10 @@ func TestStreams(t *testing.T) {
 	if got := <-arrived; got != "gone" {
 		t.Errorf("the leader was told %q", got)
 	}
+	// What changes something is brought to its end.
+	if res, text := two.do(t, "POST", "/up", "firstsecond"); res.StatusCode != http.StatusOK || text != "second" {
+		t.Errorf("while its follower ends: %s %s", res.Status, text)
+	}
 }
 
 // TestHostile: requests that two readers could read in two ways reach no leader; large bodies
