@@ -205,8 +205,8 @@ func reference(b []byte, i int, c byte, fold bool) int {
 				return next
 			}
 			return 0
-		case next == 0 || n > 0 && name[0] == '#' && !digit: // a number may end so
-			if n > 0 && name[0] == '#' && refers(string(name[:n]), c, fold) {
+		case next == 0 || name[0] == '#' && !digit: // a number may end so
+			if name[0] == '#' && refers(string(name[:n]), c, fold) {
 				return at
 			}
 			return 0
