@@ -239,3 +239,12 @@ func TestSettleEnds(t *testing.T) {
 		t.Errorf("of a damaged connector: %v", f.Status().Cache)
 	}
 }
+
+// TestSharedBundleIsFetchedOnce: a bundle that several toolsets have is asked for once.
+func TestSharedBundleIsFetchedOnce(t *testing.T) {
+	n := &nothing{}
+	list := []registry.ReleaseToolset{{ID: "1", Bundle: registry.DigestOf(nil)}, {ID: "2", Bundle: registry.DigestOf(nil)}}
+	if _, err := newLoader(nil, n).load(t.Context(), &registry.Release{Toolsets: list}, "d", true); !errors.Is(err, errDisk) || n.asked != 1 {
+		t.Errorf("asked %d times, %v", n.asked, err)
+	}
+}
