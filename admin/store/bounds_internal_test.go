@@ -62,6 +62,20 @@ func TestLearnBounds(t *testing.T) {
 	}
 }
 
+// TestLeastLearned: a request that counts just as much stays, and one that counts less goes.
+func TestLeastLearned(t *testing.T) {
+	now := time.Now().Truncate(time.Millisecond)
+	s := loose(t, now, fmt.Sprintf(`INSERT INTO learned_requests VALUES ('w', 't', '', 'GET', '/', 'less', 'a', %d, 0, %d, false), ('w', 't', '', 'GET', '/', 'least', 'b', %d, 0, %d, false)`,
+		leastLearned-1, now.UnixMilli(), leastLearned, now.UnixMilli()))
+	if err := s.sweepLearnedOf(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	if err := s.read.NewSelect().Table("learned_requests").Column("digest").Scan(t.Context(), &left); err != nil || len(left) != 1 || left[0] != "least" {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
 // TestBlockedBound: so many deleted requests of a toolset are remembered, the newest.
 func TestBlockedBound(t *testing.T) {
 	now := time.Now()

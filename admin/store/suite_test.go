@@ -437,8 +437,23 @@ func testRevisions(t *testing.T, h harness) {
 	if _, _, err = w.Revisions(t.Context(), ts.ID, store.Page{After: "x"}); !problem.Is(err, problem.InvalidArgument) {
 		t.Fatalf("foreign cursor: %v", err)
 	}
+	for _, c := range []struct {
+		n      uint64
+		digest string
+		want   uint64 // 0: none
+	}{{12, "12", 11}, {12, "11", 10}, {7, "x", 6}, {2, "1", 0}, {1, "x", 0}} {
+		rev, err := w.LastRevisionBefore(t.Context(), ts.ID, c.n, c.digest)
+		if c.want == 0 && !problem.Is(err, problem.NotFound) || c.want != 0 && (err != nil || rev.N != c.want) {
+			t.Errorf("before %d, but not %s: %+v, %v", c.n, c.digest, rev, err)
+		}
+	}
 	other := seed(t, w, "shops")
-	update(t, w, func(ctx context.Context, tx *store.Tx) error { return tx.AddRevision(ctx, &store.Revision{ToolsetID: other.ID}) })
+	if rev, err := w.LastRevisionBefore(t.Context(), other.ID, 99, "x"); !problem.Is(err, problem.NotFound) {
+		t.Errorf("of another toolset: %+v, %v", rev, err)
+	}
+	update(t, w, func(ctx context.Context, tx *store.Tx) error {
+		return tx.AddRevision(ctx, &store.Revision{ToolsetID: other.ID})
+	})
 	seen := map[string]bool{}
 	for after := ""; ; {
 		rows, next, err := w.Published(t.Context(), store.Page{Limit: 5, After: after})

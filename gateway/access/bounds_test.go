@@ -218,6 +218,7 @@ func TestKeyForms(t *testing.T) {
 		{"larger exponent", number(2048), b64(big.NewInt(maxRSAExponent + 1).Bytes()), false},
 		{"exponent with zeros before it", number(2048), b64([]byte{0, 1, 0, 1}), true},
 		{"exponent that overflows", number(2048), b64([]byte{1, 0, 0, 0, 3}), false},
+		{"exponent whose last 64 bits are one", number(2048), b64([]byte{1, 0, 0, 0, 0, 0, 1, 0, 1}), false},
 		{"no exponent", number(2048), "", false},
 		{"broken modulus", number(2048) + "!", e, false},
 		{"broken exponent", number(2048), e + "!", false},
@@ -375,6 +376,12 @@ func TestNoKeysYet(t *testing.T) {
 	}
 	if got := s.current(t.Context(), now.Add(1)); got != 0 {
 		t.Errorf("older: generation %d", got)
+	}
+	if s.hold(t.Context(), nil) { // it is a moment later by now
+		t.Error("keys that are too old are still those of the server")
+	}
+	if s.state.Store(&keyState{fetched: time.Now()}); !s.hold(t.Context(), nil) {
+		t.Error("keys that were fetched just now are not those of the server")
 	}
 }
 

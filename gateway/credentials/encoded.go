@@ -117,7 +117,7 @@ func literal(b []byte, i int, c byte, fold bool) int {
 		return next
 	}
 	if next > i+1 { // an escape, unless the backslash stands there for nothing
-		if i := backslashes(b, i); c != '\\' && i < len(b) && same(b[i], c, fold) {
+		if i := backslashes(b, i); c != '\\' && same(b[i], c, fold) {
 			return i + 1
 		}
 	}
@@ -182,7 +182,7 @@ func pair(b []byte, i int, c byte, fold bool) int {
 		return 0
 	}
 	low, next := character(b, second)
-	if next == 0 || hex(high) < 0 || hex(low) < 0 {
+	if hex(high) < 0 || hex(low) < 0 { // of nothing character returns 0, which is no digit
 		return 0
 	}
 	if value := byte(hex(high)<<4 | hex(low)); same(value, c, fold) || value == '+' && c == ' ' {
@@ -198,15 +198,15 @@ func reference(b []byte, i int, c byte, fold bool) int {
 	for n := range name {
 		at := i
 		got, next := character(b, i)
-		digit := hex(got) >= 0 || n == 0 && got == '#' || n == 1 && (got == 'x' || got == 'X')
+		digit := hex(got) >= 0 || n == 1 && (got == 'x' || got == 'X')
 		switch {
 		case next > 0 && got == ';':
 			if refers(string(name[:n]), c, fold) {
 				return next
 			}
 			return 0
-		case next == 0 || n > 0 && name[0] == '#' && !digit: // a number may end so
-			if n > 0 && name[0] == '#' && refers(string(name[:n]), c, fold) {
+		case next == 0 || name[0] == '#' && !digit: // a number may end so
+			if name[0] == '#' && refers(string(name[:n]), c, fold) {
 				return at
 			}
 			return 0

@@ -5,25 +5,17 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"unicode/utf8"
 )
 
 // parted reports whether text has a line break between two characters that may be of one
 // secret, or a joiner (U+200C, U+200D), as they are or as JSON escapes them. Both stay in
 // what an agent reads, and an encoding in lines is the same with them as without.
 func parted(text []byte) bool {
-	for i := 0; i < len(text); {
-		n := bytes.IndexByte(text[i:], '\n')
-		if n < 0 {
-			break
-		}
-		i += n
-		from, to := lineBreak(text, i)
-		if joins(text, from, to) {
-			return true
-		}
-		i = to // behind all of its white space, which is read once
+	if inLines(text, '\n') || inLines(text, '\r') {
+		return true
 	}
-	for i := 0; i < len(text); {
+	for i := 0; ; {
 		n := bytes.IndexByte(text[i:], '\\')
 		if n < 0 {
 			break
@@ -35,25 +27,62 @@ func parted(text []byte) bool {
 		}
 		i = max(backslashes(text, i), to)
 	}
-	for i := 0; i < len(text); {
-		n := bytes.IndexByte(text[i:], joinerLead)
-		if n < 0 {
-			break
+	for _, lead := range wideLeads {
+		for i := 0; ; i++ {
+			n := bytes.IndexByte(text[i:], lead)
+			if n < 0 {
+				break
+			}
+			if i += n; separator(text[i:]) > 0 {
+				return true
+			}
 		}
-		if i += n; joiner(text, i) {
-			return true
-		}
-		i++
 	}
 	return false
 }
 
-// joinerLead begins U+200C and U+200D in UTF-8.
-const joinerLead = 0xe2
+// inLines reports whether white space with a line feed or carriage return is between two
+// characters that may be of one secret.
+func inLines(text []byte, end byte) bool {
+	for i := 0; ; {
+		n := bytes.IndexByte(text[i:], end)
+		if n < 0 {
+			return false
+		}
+		i += n
+		from, to := lineBreak(text, i)
+		if joins(text, from, to) {
+			return true
+		}
+		i = to // behind all of its white space, which is read once
+	}
+}
 
-// joiner reports whether U+200C or U+200D is at text[i:].
-func joiner(text []byte, i int) bool {
-	return i+2 < len(text) && text[i] == joinerLead && text[i+1] == 0x80 && (text[i+2] == 0x8c || text[i+2] == 0x8d)
+// separates reports whether a character begins another line, or is a joiner.
+func separates(r rune) bool {
+	switch r {
+	case '\n', '\r', 0x85, 0x2028, 0x2029, 0x200c, 0x200d:
+		return true
+	}
+	return false
+}
+
+// wideLeads begin those of them in UTF-8 that are not ASCII.
+var wideLeads = [...]byte{0xc2, 0xe2}
+
+// separator is how long the line break or joiner is that text, which is not empty, begins with;
+// 0: it does not.
+func separator(text []byte) int {
+	switch c := text[0]; {
+	case c == '\n' || c == '\r':
+		return 1
+	case c < utf8.RuneSelf: // most characters
+		return 0
+	}
+	if r, n := utf8.DecodeRune(text); separates(r) {
+		return n
+	}
+	return 0
 }
 
 // joins reports whether what is around text[from:to] may be of one secret.
@@ -67,7 +96,7 @@ func inSecret(c byte) bool {
 	return c > ' ' && c != '"' && c != '{' && c != '}' && c != '[' && c != ']' && c != '\\'
 }
 
-// lineBreak is the white space around the line feed at text[i].
+// lineBreak is the white space around the line break at text[i].
 func lineBreak(text []byte, i int) (from, to int) {
 	from, to = i, i+1
 	for from > 0 && (text[from-1] == '\r' || text[from-1] == ' ' || text[from-1] == '\t') {
@@ -82,20 +111,20 @@ func lineBreak(text []byte, i int) (from, to int) {
 func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // part is what is left out of text for its search: the line break, with the indentation
-// behind it, or joiner that begins at text[i]; to is 0 when none does.
+// behind it, or joiner that begins at text[i], which is no space or tab; to is 0 when none does.
 func part(text []byte, i int) (from, to int) {
 	for from, to = i, 0; ; i = to {
 		k := backslashes(text, i)
 		switch {
 		case k >= len(text):
 			return from, to
-		case k == i && joiner(text, k):
-			to = k + 3
-		case k == i && (text[k] == '\n' || text[k] == '\r' || to > 0 && blank(text[k])):
+		case k == i && blank(text[k]):
 			to = k + 1
+		case k == i && separator(text[k:]) > 0:
+			to = k + separator(text[k:])
 		case k > i && (text[k] == 'n' || text[k] == 'r' || to > 0 && text[k] == 't'):
 			to = k + 1
-		case k > i && escapedJoiner(text[k:]):
+		case k > i && escapedPart(text[k:], to > 0):
 			to = k + len("u200c")
 		default:
 			return from, to
@@ -112,9 +141,21 @@ func backslashes(text []byte, i int) int {
 	return i
 }
 
-// escapedJoiner reports whether text begins with u200c or u200d.
-func escapedJoiner(text []byte) bool {
-	return len(text) >= len("u200c") && bytes.Equal(text[:4], []byte("u200")) && (lower(text[4]) == 'c' || lower(text[4]) == 'd')
+// escapedPart reports whether text begins with the u and four digits of a line break or joiner,
+// or, behind one, of a blank.
+func escapedPart(text []byte, behind bool) bool {
+	if len(text) < len("u200c") || text[0] != 'u' {
+		return false
+	}
+	r := rune(0)
+	for _, c := range text[1:len("u200c")] {
+		v := hex(c)
+		if v < 0 {
+			return false
+		}
+		r = r<<4 | rune(v)
+	}
+	return separates(r) || behind && (r == ' ' || r == '\t')
 }
 
 // whole appends text without its parts, and to at, unless it is nil, where in text each
@@ -122,7 +163,7 @@ func escapedJoiner(text []byte) bool {
 func whole(dst, text []byte, at *[]int) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c == '\n' || c == '\r' || c == '\\' || c == joinerLead {
+		if c == '\n' || c == '\r' || c == '\\' || slices.Contains(wideLeads[:], c) {
 			if _, to := part(text, i); to > 0 {
 				i = to
 				continue

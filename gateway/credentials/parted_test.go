@@ -6,6 +6,7 @@ import (
 	stdhex "encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,20 +54,21 @@ func wrap(text string, width int, line string) string {
 func TestRedactLines(t *testing.T) {
 	for _, secret := range partedSecrets {
 		long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("A", 49) + secret + strings.Repeat("B", 40)))
-		for name, line := range map[string]string{"LF": "\n", "CRLF": "\r\n", "indented": "\n      ", "tab": "\n\t"} {
+		for name, line := range map[string]string{"LF": "\n", "CRLF": "\r\n", "indented": "\n      ", "tab": "\n\t", "CR": "\r", "NEL": "\u0085", "line separator": "\u2028"} {
 			for what, encoded := range map[string]string{
 				"as it is": wrap(secret, 5, line), "base64": wrap(base64.StdEncoding.EncodeToString([]byte(secret)), 8, line),
 				"base64 of lines of 4":   wrap(base64.StdEncoding.EncodeToString([]byte(secret)), 4, line),
 				"base64 in a longer one": wrap(long, 76, line), "hexadecimal": wrap(stdhex.EncodeToString([]byte(secret)), 10, line),
 			} {
 				text := "first line" + line + "second: " + encoded + " end" + line + "last line"
-				for form, body := range map[string]string{"text": text, "JSON": quoted(t, text), "JSON in JSON": quoted(t, quoted(t, text))} {
+				numbers := strings.NewReplacer(`\n`, `\u000a`, `\r`, `\u000D`, `\t`, `\u0009`).Replace(quoted(t, text))
+				for form, body := range map[string]string{"text": text, "JSON": quoted(t, text), "JSON with numbers": numbers, "JSON in JSON": quoted(t, quoted(t, text))} {
 					for _, prepared := range []bool{true, false} {
 						got := string(boundTo(secret, prepared).Redact([]byte(body)))
 						if !strings.Contains(got, secretsRedacted) || strings.Contains(got, encoded) {
 							t.Errorf("%s, %s, %s of %s: %q", what, name, form, secret, got)
 						}
-						if !strings.Contains(got, "first line") || !strings.HasSuffix(strings.TrimRight(got, `"}:1n,\`), "last line") || strings.Count(got, "\n") < 2 && form == "text" {
+						if !strings.Contains(got, "first line") || !strings.HasSuffix(strings.TrimRight(got, `"}:1n,\`), "last line") || strings.Count(got, line) < 2 && form == "text" {
 							t.Errorf("%s, %s, %s: the text around it is changed: %q", what, name, form, got)
 						}
 						if form != "text" && !json.Valid([]byte(got)) {
@@ -204,4 +206,70 @@ func TestInSecret(t *testing.T) {
 			t.Errorf("%q: %t", rune(c), got)
 		}
 	}
+}
+
+// TestPartsAsExpressions: what parts a text, and what of it is left out when it is searched, is
+// what regular expressions of the rules say, of all short texts.
+func TestPartsAsExpressions(t *testing.T) {
+	const (
+		separators = "\n\r\u0085\u2028\u2029\u200c\u200d"
+		escaped    = `\\+(?:[nr]|u(?:000[aAdD]|0085|2028|2029|200[cdCD]))`
+		parts      = `(?:[` + separators + `]|` + escaped + `)(?:[ \t` + separators + `]|` + escaped + `|\\+(?:t|u0009|u0020))*`
+		in         = `[^\x00- "{}\[\]\\]` // may be of a secret
+	)
+	lines := regexp.MustCompile(in + `[\r \t]*[\n\r][ \t\r\n]*` + in)
+	wide := regexp.MustCompile("[\u0085\u2028\u2029\u200c\u200d]")
+	first, next, last, run := regexp.MustCompile(`^`+parts), regexp.MustCompile(`^`+in), regexp.MustCompile(in+`$`), regexp.MustCompile(`^\\+`)
+	piece := regexp.MustCompile(`^(?:(?:\\\\)*\\[^\\]|\\+|(?s:.))`)
+	left := func(text string) (out string) {
+		for text != "" {
+			if n := len(first.FindString(text)); n > 0 {
+				text = text[n:]
+				continue
+			}
+			n := len(piece.FindString(text))
+			out, text = out+text[:n], text[n:]
+		}
+		return out
+	}
+	apart := func(text string) bool {
+		if lines.MatchString(text) || wide.MatchString(text) {
+			return true
+		}
+		for before, rest := "", text; rest != ""; {
+			n := len(first.FindString(rest))
+			if rest[0] == '\\' && n > 0 && last.MatchString(before) && next.MatchString(rest[n:]) {
+				return true
+			}
+			n = max(n, len(run.FindString(rest)), 1)
+			before, rest = before+rest[:n], rest[n:]
+		}
+		return false
+	}
+	tokens := []string{"t", "n", `\n`, " ", "\t", "\n", "\r", `\`, `"`, "u000A", "U000A", "u200c", "u0020", "\u2028", "\u0085", "é"}
+	var try func(text string, more int)
+	try = func(text string, more int) {
+		if got, want := parted([]byte(text)), apart(text); got != want {
+			t.Fatalf("%q is parted: %t, want %t", text, got, want)
+		}
+		var at []int
+		got := whole(nil, []byte(text), &at)
+		if want := left(text); string(got) != want {
+			t.Fatalf("%q without its parts: %q, want %q", text, got, want)
+		}
+		for i, from := range at {
+			if text[from] != got[i] || i > 0 && from <= at[i-1] {
+				t.Fatalf("%q: byte %d of %q was at %d", text, i, got, from)
+			}
+		}
+		if len(at) != len(got) {
+			t.Fatalf("%q: %d places of %d bytes", text, len(at), len(got))
+		}
+		if more > 0 {
+			for _, token := range tokens {
+				try(text+token, more-1)
+			}
+		}
+	}
+	try("", 4)
 }

@@ -293,13 +293,17 @@ func TestRedactSplit(t *testing.T) {
 
 // TestRedactWhatIsSent: what no request carries is not looked for in answers.
 func TestRedactWhatIsSent(t *testing.T) {
-	const body = `{"a":"plain-key-0001"}`
+	const body, lines = `{"a":"plain-key-0001"}`, "plain-\nkey-0001"
 	for _, c := range []struct {
 		kind Type
 		want string
 	}{{None, body}, {Certificate, body}, {Header, `{"a":"[redacted]"}`}, {Query, `{"a":"[redacted]"}`}} {
 		if got := string((Rule{Type: c.kind, Name: "X"}).Redact([]byte(body), Credential{Value: secrets.New("plain-key-0001")})); got != c.want {
 			t.Errorf("%v: %s, want %s", c.kind, got, c.want)
+		}
+		in := Bound{Rules: Rules{{Type: c.kind, Name: "X"}}, Values: []Credential{{Value: secrets.New("plain-key-0001")}}}
+		if got := string(in.Redact([]byte(lines))); (got == lines) != (c.want == body) {
+			t.Errorf("%v in lines: %s", c.kind, got)
 		}
 	}
 }

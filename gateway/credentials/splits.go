@@ -15,7 +15,7 @@ func splits(text []byte) bool {
 		return true
 	}
 	if text[0] == '{' || text[0] == '[' { // nearly always JSON, which has no others, but text may begin so as well
-		return hasControl(text)
+		return hasControl(text) || bytes.IndexByte(text, 0x7f) >= 0
 	}
 	return textfilter.Index(text) >= 0
 }

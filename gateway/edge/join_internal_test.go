@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/plugins/guest"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 // TestPartsOfAToolset are the ones that were meant: what has the digest of another module,
@@ -119,4 +120,131 @@ func TestConnectorThatIsNowhere(t *testing.T) {
 			}
 		}
 	})
+}
+
+// giving is a source that has one artifact for everybody.
+type giving struct {
+	nothing
+
+	artifact *oci.Artifact
+}
+
+func (g *giving) Artifact(context.Context, string, registry.Digest, oci.Kind) (*oci.Artifact, error) {
+	return g.artifact, nil
+}
+
+// TestOtherArtifacts: what a source gives instead of what was asked for is refused and not kept,
+// and what is no connector is told as that.
+func TestOtherArtifacts(t *testing.T) {
+	a, err := oci.New(oci.KindPlugin, []byte("no connector"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		digest registry.Digest
+		kind   oci.Kind
+		want   error
+	}{
+		"":               {a.Digest(), oci.KindPlugin, nil},
+		"another digest": {registry.DigestOf(nil), oci.KindPlugin, registry.ErrCorrupt},
+		"another kind":   {a.Digest(), oci.KindToolset, registry.ErrCorrupt},
+	} {
+		l := newLoader(nil, &giving{artifact: a})
+		if _, err := l.artifact(t.Context(), "acme/c", c.digest, c.kind, true); !errors.Is(err, c.want) || (l.pending[c.digest] != nil) != (c.want == nil) {
+			t.Errorf("%s: %v, kept %v", what, err, l.pending)
+		}
+	}
+	l := newLoader(nil, &giving{artifact: a})
+	if got, err := l.open(t.Context(), &module{}, reference{name: "main", manifest: a.Digest(), digest: a.LayerDigest()}, true); got != nil || err == nil || !strings.Contains(err.Error(), "open connector main") {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestAttempts: what was fetched for a release is not fetched again when it is tried again, and goes
+// when another one comes.
+func TestAttempts(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &registry.Release{Trusted: []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}}
+	l := newLoader(nil, &nothing{})
+	for i, c := range []struct {
+		release registry.Digest
+		stays   bool
+	}{{"a", false}, {"a", true}, {"b", false}, {"b", true}, {"a", false}} {
+		l.pending["x"] = nil
+		if _, err := l.load(t.Context(), r, c.release, true); err != nil {
+			t.Fatal(err)
+		}
+		if _, stays := l.pending["x"]; stays != c.stays {
+			t.Errorf("%d: what was fetched stays: %t", i, stays)
+		}
+	}
+}
+
+// TestAccessDocumentsAreNeeded: a toolset without the document that its release names is not served,
+// nor with one that no key of the release signed.
+func TestAccessDocumentsAreNeeded(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned, err := oci.New(oci.KindAccess, []byte("{}"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, source := range map[string]Source{"load the access document of toolset s": &nothing{}, "open the access document of toolset s": &giving{artifact: unsigned}} {
+		l := newLoader(nil, source)
+		l.bundles["b"] = &bundle{toolset: &registry.Toolset{ID: "i", Slug: "s"}}
+		out, err := l.load(t.Context(), &registry.Release{
+			Trusted: []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}, Toolsets: []registry.ReleaseToolset{{ID: "i", Slug: "s", Bundle: "b", Access: unsigned.Digest()}},
+		}, "d", true)
+		if out != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestSettleEnds: of a node that stops nothing is said of its cache; of one that goes on what is
+// damaged is.
+func TestSettleEnds(t *testing.T) {
+	key, err := sign.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := []registry.TrustedKey{key.Trusted(registry.UseRelease, "")}
+	env, err := sign.SignRelease(key, &registry.Release{Group: "default", Epoch: 1, Revision: 7, Issued: time.Now(), Expires: time.Now().Add(time.Hour), Trusted: trusted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust, err := sign.NewTrust(trusted, registry.UseRelease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(Options{Source: &nothing{}, Dir: t.TempDir(), Keys: trusted, Apply: func(*State) error { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.live, err = sign.VerifyRelease(env, trust); err != nil {
+		t.Fatal(err)
+	}
+	f.loader.modules["m"] = &module{connector: connector.Later(func() (*connector.Connector, error) { return nil, errDisk })}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if f.settle(over); f.Status().Cache != nil {
+		t.Errorf("of a node that stops: %v", f.Status().Cache)
+	}
+	if f.settle(t.Context()); !errors.Is(f.Status().Cache, errDisk) || !strings.Contains(f.Status().Cache.Error(), "persisted release 1.7") {
+		t.Errorf("of a damaged connector: %v", f.Status().Cache)
+	}
+}
+
+// TestSharedBundleIsFetchedOnce: a bundle that several toolsets have is asked for once.
+func TestSharedBundleIsFetchedOnce(t *testing.T) {
+	n := &nothing{}
+	list := []registry.ReleaseToolset{{ID: "1", Bundle: registry.DigestOf(nil)}, {ID: "2", Bundle: registry.DigestOf(nil)}}
+	if _, err := newLoader(nil, n).load(t.Context(), &registry.Release{Toolsets: list}, "d", true); !errors.Is(err, errDisk) || n.asked != 1 {
+		t.Errorf("asked %d times, %v", n.asked, err)
+	}
 }

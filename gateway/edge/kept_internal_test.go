@@ -227,6 +227,11 @@ func TestWhatCannotBeKept(t *testing.T) {
 	}
 }
 
+// pretending is a disk that makes no directory and does not say so.
+type pretending struct{ atomicfile.System }
+
+func (pretending) Mkdir(string, os.FileMode) error { return nil }
+
 // TestPacksInTheirOrder: of one content the one that was written last counts, by number and
 // not by name; what a crash left behind goes, and what is not ours stays.
 func TestPacksInTheirOrder(t *testing.T) {
@@ -241,6 +246,20 @@ func TestPacksInTheirOrder(t *testing.T) {
 	}
 	p = open(t, dir)
 	if err := p.add([]content{{d, []byte("new")}}); err != nil {
+		t.Fatal(err)
+	}
+	foreign, err := os.ReadFile(filepath.Join(dir, "9.pack"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign[0]++ // of another format: nothing in it is read
+	if err := os.WriteFile(filepath.Join(dir, "8.pack"), foreign, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if p := open(t, dir); len(p.list) != 3 || len(p.list[0].sums) != 0 || len(p.list[1].sums) != 1 {
+		t.Errorf("of %d packs, the foreign one has %d contents", len(p.list), len(p.list[0].sums))
+	}
+	if err := os.Remove(filepath.Join(dir, "8.pack")); err != nil {
 		t.Fatal(err)
 	}
 	others := []string{"x.pack", "3", "-4.pack", "notes.txt"}
@@ -273,6 +292,9 @@ func TestPacksInTheirOrder(t *testing.T) {
 	}
 	if _, err := p.get(d, 10); !errors.Is(err, registry.ErrNotFound) || !p.has(d) {
 		t.Errorf("a pack that is gone: %v", err)
+	}
+	if _, err := openPacks(filepath.Join(dir, "new"), pretending{atomicfiletest.Fast()}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a directory that is not there after it was made: %v", err)
 	}
 	if _, err := openPacks(filepath.Join(dir, "new", "x"), brokenDisk{atomicfile.OS}); !errors.Is(err, errDisk) {
 		t.Errorf("a directory that cannot be made: %v", err)

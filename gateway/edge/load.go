@@ -370,9 +370,6 @@ func (l *loader) count(t *Toolset, n int) {
 	for i := range t.Bundle.Plugins {
 		module(t.Bundle.Plugins[i].Manifest)
 	}
-	if t.ReleaseToolset.Access == "" {
-		return
-	}
 	if e := l.entries[t.ReleaseToolset.Access]; e != nil {
 		if e.users += n; e.users == 0 {
 			delete(l.entries, t.ReleaseToolset.Access)

@@ -19,6 +19,7 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
+	"github.com/sluicegate/sluice/registry/sign"
 )
 
 func releaseNamed(epoch, revision uint64) registry.ReleaseName {
@@ -293,6 +294,76 @@ func TestWhatIsSentToAnother(t *testing.T) {
 		req.GetBody = func() (io.ReadCloser, error) { return nil, errors.New("gone") }
 		if _, err := f.aim(req, 1, true); err == nil {
 			t.Error("a body that is gone is sent again")
+		}
+	}
+}
+
+// TestWhoSaysWhatIsAbsent: a key of the release that is live or prepared, and before there is one
+// a key that the node was told when it was enrolled; for this node and this release.
+func TestWhoSaysWhatIsAbsent(t *testing.T) {
+	dir := t.TempDir()
+	own := *enrolled(t, dir)
+	v := OpenVault((&desk{}).ask(t, dir))
+	key := map[string]*sign.Key{}
+	trusted := map[string][]registry.TrustedKey{}
+	for _, name := range []string{"enrolled", "live", "next"} {
+		k, err := sign.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key[name], trusted[name] = k, []registry.TrustedKey{k.Trusted(registry.UseRelease, "")}
+	}
+	own.Trusted = trusted["enrolled"]
+	v.remote.id = &own
+	release := releaseNamed(1, 5)
+	release.Digest = registry.DigestOf(nil)
+	other := releaseNamed(1, 6)
+	other.Digest = release.Digest
+	says := func(by, edge string, of, answered *registry.ReleaseName) error {
+		t.Helper()
+		env, err := sign.SignAbsence(key[by], &registry.AbsenceNotice{Edge: edge, Release: *of, Absent: []registry.Absence{{Credential: "lost", Reason: registry.AbsentDeleted}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := v.absencesLocked(&registry.EdgeCredentials{Edge: own.Edge, Release: answered, Absent: env})
+		if (err == nil) != (len(out) == 1 && out["lost"] == registry.AbsentDeleted) {
+			t.Errorf("absent are %v, %v", out, err)
+		}
+		return err
+	}
+	for have, want := range map[string]string{"": "enrolled", "live": "live", "next": "next", "live next": "live next"} {
+		v.live, v.next = nil, nil
+		if strings.Contains(have, "live") {
+			v.live = &needs{release: release, trusted: trusted["live"]}
+		}
+		if strings.Contains(have, "next") {
+			v.next = []*needs{{release: release, trusted: trusted["next"]}}
+		}
+		for by := range key {
+			if err := says(by, own.Edge, &release, &release); (err == nil) != strings.Contains(want, by) {
+				t.Errorf("with %q, signed by that of %s: %v", have, by, err)
+			}
+		}
+	}
+	v.live, v.next = nil, nil
+	for what, err := range map[string]error{
+		"another edge": says("enrolled", "edge_2", &release, &release), "another release": says("enrolled", own.Edge, &release, &other), "no release": says("enrolled", own.Edge, &release, nil),
+	} {
+		if !problem.Is(err, problem.InvalidRelease) {
+			t.Errorf("for %s: %v", what, err)
+		}
+	}
+}
+
+// TestNewsOfFaults: the first failure is news, and the first answer behind it.
+func TestNewsOfFaults(t *testing.T) {
+	var v Vault
+	for i, c := range []struct {
+		err  error
+		news bool
+	}{{nil, false}, {errDisk, true}, {errDisk, false}, {io.EOF, false}, {nil, true}, {nil, false}} {
+		if news := v.set(c.err); news != c.news || !errors.Is(v.Fault(), c.err) {
+			t.Errorf("%d: news %t, fault %v", i, news, v.Fault())
 		}
 	}
 }

@@ -26,3 +26,23 @@ func TestWithoutCommands(t *testing.T) {
 		t.Errorf("left out %q of what an edge serves", none)
 	}
 }
+
+// TestCompileWithTrials: a candidate stands beside its own toolset, and nothing beside others.
+func TestCompileWithTrials(t *testing.T) {
+	toolset := func(slug string) *edge.Toolset {
+		return &edge.Toolset{ReleaseToolset: registry.ReleaseToolset{ID: slug, Slug: slug, Workspace: "acme"}, Bundle: &registry.Toolset{ID: slug, Slug: slug, Name: slug, Workspace: "acme", Access: registry.Access{Mode: registry.AccessNone}, Profile: registry.ProfileConcise}}
+	}
+	one, two := toolset("one"), toolset("two")
+	one.Trial = registry.ReleaseTrial{ID: "try", Mode: registry.TrialShadow}
+	one.Candidate = toolset("one")
+	s, err := (&edge.State{Release: &registry.Release{}, Toolsets: []*edge.Toolset{one, two}}).Compile(nil, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trial := s.Slug("one").Shadow(); trial == nil || trial.ID != "try" || trial.Candidate == nil {
+		t.Errorf("beside the first: %+v", trial)
+	}
+	if trial := s.Slug("two").Shadow(); trial != nil {
+		t.Errorf("beside the second: %+v", trial)
+	}
+}

@@ -496,10 +496,7 @@ func (v *Vault) Run(ctx context.Context) error {
 		err := v.Follow(poll)
 		ended := poll.Err() != nil
 		cancel()
-		if ctx.Err() != nil {
-			break
-		}
-		if ended && err != nil { // by Prepare, which wants an answer that is not held
+		if ended && err != nil { // with ctx, or by Prepare, which wants an answer that is not held
 			continue
 		}
 		quick := errors.Is(err, registry.ErrUnchanged) && time.Since(asked) < quickAnswer

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/plugins/extism"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // TestJudgeWindows: failures of one window say nothing about the next one, waiting for others
@@ -52,6 +53,29 @@ func TestJudgeWindows(t *testing.T) {
 	pause(4 * Unbound)
 	judge(Window, nil)
 	pause(Unbound)
+}
+
+// TestWhatWorkflowsSay: what a workflow says is for the agent and no fault of it, and of another
+// plugin it is one; that it traps, or takes too long, always is.
+func TestWhatWorkflowsSay(t *testing.T) {
+	trap, said := &extism.TrapError{Reason: "unreachable"}, &extism.PluginError{Message: "no such order"}
+	for _, c := range []struct {
+		kind  manifest.Kind
+		err   error
+		fault bool
+	}{{manifest.Workflow, trap, true}, {manifest.Workflow, extism.ErrDeadline, true}, {manifest.Workflow, said, false}, {manifest.Auth, trap, true}, {manifest.Auth, said, true}} {
+		w := newWorld(t)
+		p := moody(t, "echo", nil)
+		p.Package.Manifest.Kind = c.kind
+		now := w.r.o.Now()
+		e := w.r.entry(p, now)
+		for range Window {
+			w.r.judge(e, e.records.of("ada", now), p, fmt.Errorf("called: %w", c.err), now, time.Millisecond, time.Millisecond, 1, 1)
+		}
+		if (len(w.events) > 0) != c.fault {
+			t.Errorf("%s that ended with %q: reported %+v", c.kind, c.err, w.events)
+		}
+	}
 }
 
 // TestCauseOfWrapped: the cause is known also below what says where it happened.

@@ -90,6 +90,10 @@ func TestCallersAreBounded(t *testing.T) {
 	if e.records.of("caller 0", now) == &e.records.all || e.records.of("one more", now) != &e.records.all || len(e.records.named) != maxCallers {
 		t.Errorf("%d callers are judged apart, want %d", len(e.records.named), maxCallers)
 	}
+	w.r.unbind(e, &e.records.all, p, now, "too slow")
+	if len(w.events) != 1 || w.events[0].Reason != "too slow" {
+		t.Errorf("taken out for all: %+v", w.events)
+	}
 	w.pass(Unbound + time.Second)
 	if now = w.r.o.Now(); e.records.of("one more", now) == &e.records.all || len(e.records.named) != 1 {
 		t.Errorf("%d callers stay, want one", len(e.records.named))

@@ -69,3 +69,12 @@ func want(t *testing.T, m *metering.Meter, values map[string]int, line string) {
 		}
 	}
 }
+
+// TestNoMeter: where nothing is counted calls go on.
+func TestNoMeter(t *testing.T) {
+	s := &series{name: "acme/join", kind: "workflow"}
+	s.called(time.Second)
+	s.failed("trap")
+	s.requested([]extism.Request{{Status: 200}})
+	s.unbound()
+}

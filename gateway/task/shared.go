@@ -48,14 +48,13 @@ func (t *Table) give(e entry) {
 	b, _ := json.Marshal(shared{ // of plain data: cannot fail
 		e.task.Tool, e.task.Server, e.task.Name, e.task.Called, e.task.Session, e.task.Token, e.task.OwnToken, e.created, e.expires,
 	})
-	alone := t.pool.Put(context.Background(), e.task.Owner.place(e.id), e.id, b, time.Until(e.expires)) != nil
+	if t.pool.Put(context.Background(), e.task.Owner.place(e.id), e.id, b, time.Until(e.expires)) != nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if kept := t.tasks[e.id]; kept != nil {
-		kept.alone = alone
-		if !alone {
-			kept.given = e.expires
-		}
+		kept.given = e.expires
 	}
 }
 

@@ -78,12 +78,16 @@ func TestSharedTasks(t *testing.T) {
 		t.Errorf("what is no name is asked for: %t, %v", ok, err)
 	}
 	alone, ok := three.Add(task, said(`{"taskId":"t-2","status":"working"}`))
-	if !ok || !three.tasks[alone].alone {
+	if !ok || !three.tasks[alone].given.IsZero() {
 		t.Errorf("a task that the others do not know: %t", ok)
 	}
 	n.away = false
 	if got, ok, _ := one.Find(alone, ada, true); ok {
 		t.Errorf("found %+v, which nobody was told of", got)
+	}
+	three.Keep(alone, said(`{"ttlMs":60000}`)) // now they can be told
+	if _, ok, err := one.Find(alone, ada, true); !ok || err != nil {
+		t.Errorf("told of when its server was asked again: %t, %v", ok, err)
 	}
 
 	over := n.kept[ada.place(id)+id]
@@ -147,4 +151,66 @@ func TestNothingIsLeft(t *testing.T) {
 	if len(table.owned)+len(table.tasks)+len(table.names) != 0 {
 		t.Errorf("left are %v, %v, %v", table.owned, table.tasks, table.names)
 	}
+}
+
+// TestToldAgain: the other nodes are told of a task again when they would forget it before a tenth
+// of the rest of its life, or the minute that it is kept longer, is left.
+func TestToldAgain(t *testing.T) {
+	now := time.Now()
+	for _, left := range []time.Duration{5 * time.Minute, time.Hour} {
+		spare := max((left+grace)/giveAgain, grace)
+		for more, want := range map[time.Duration]bool{-1: true, 0: false, 1: false} {
+			var table Table
+			e := entry{id: "x", created: now, given: now.Add(left + grace - spare + more)}
+			table.keep(e, now)
+			if got, late := table.prolong("x", said(`{"ttlMs":%d}`, left.Milliseconds()), now); late != want || !got.expires.Equal(now.Add(left+grace)) {
+				t.Errorf("%s left and known %d ns beyond: told again %t, until %s", left, more, late, got.expires)
+			}
+		}
+	}
+}
+
+// asking is a pool that does something while it is asked.
+type asking struct {
+	*nodes
+	meanwhile func()
+}
+
+func (a *asking) Get(ctx context.Context, owner, id string) ([]byte, error) {
+	if f := a.meanwhile; f != nil {
+		a.meanwhile = nil
+		f()
+	}
+	return a.nodes.Get(ctx, owner, id)
+}
+
+// TestAskedTwice: a task that two requests ask the other nodes for at a time is kept once, and an
+// answer with an error is none.
+func TestAskedTwice(t *testing.T) {
+	n := &nodes{kept: map[string][]byte{}}
+	var one, two Table
+	one.Share(n)
+	ada := Owner{"shop", "ada"}
+	id, _ := one.Add(Task{Owner: ada}, said(`{"taskId":"t-1","status":"working"}`))
+	find := func() {
+		if got, ok, err := two.Find(id, ada, false); !ok || err != nil || got.Name != "t-1" {
+			t.Errorf("%+v, %t, %v", got, ok, err)
+		}
+	}
+	two.Share(&asking{n, find})
+	if find(); len(two.owned[ada]) != 1 {
+		t.Errorf("it is kept %d times", len(two.owned[ada]))
+	}
+	var three Table
+	three.Share(torn{record(`{"name":"t-1","expires":"2999-01-01T00:00:00Z"}`)})
+	if got, ok, err := three.Find(id, ada, false); ok || err != nil {
+		t.Errorf("of an answer that broke off: %+v, %v", got, err)
+	}
+}
+
+// torn is a record that cannot be read to its end.
+type torn struct{ record }
+
+func (t torn) Get(context.Context, string, string) ([]byte, error) {
+	return t.record, errors.New("broke off")
 }

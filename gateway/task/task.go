@@ -83,7 +83,6 @@ type entry struct {
 	created time.Time
 	expires time.Time
 	given   time.Time // until when the other nodes know it
-	alone   bool      // they could not be told
 }
 
 // Table has the tasks of a node. Its zero value is ready. It is safe for concurrent use.
@@ -227,7 +226,7 @@ func (t *Table) Page(o Owner, cursor string) (ids []string, next string, ok bool
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if after > t.made {
+	if after >= t.made { // a cursor is given where there are more
 		return nil, "", false
 	}
 	last := after
@@ -269,7 +268,7 @@ func (t *Table) prolong(id string, v jsonscan.Value, now time.Time) (e entry, la
 		return entry{}, false
 	}
 	kept.expires = now.Add(life(v, now.Sub(kept.created)))
-	return *kept, kept.alone || kept.given.Add(max(kept.expires.Sub(now)/giveAgain, grace)).Before(kept.expires)
+	return *kept, kept.given.Add(max(kept.expires.Sub(now)/giveAgain, grace)).Before(kept.expires)
 }
 
 // Forget takes a task out that its server no longer knows, unless it may know it in the session

@@ -33,6 +33,9 @@ func TestOwners(t *testing.T) {
 			t.Errorf("%+v finds %+v", o, got)
 		}
 	}
+	if _, ok, _ := table.Find("nobody's", Owner{}, false); ok {
+		t.Error("what is not there is of an owner without a name")
+	}
 	if _, ok, _ := table.Find("t-1", ada, false); ok {
 		t.Error("the server's name finds the task")
 	}
@@ -87,6 +90,7 @@ func TestBounds(t *testing.T) {
 			t.Fatalf("task %d is refused", i)
 		}
 	}
+	table.swept = time.Time{} // it is looked through
 	if _, ok := add(Owner{"shop", "bob"}); ok {
 		t.Errorf("a node has more than %d", maxTasks)
 	}
@@ -103,8 +107,11 @@ func TestBounds(t *testing.T) {
 	if table.Room(ada) {
 		t.Error("a table that was just looked through is looked through again")
 	}
-	table.swept = over
-	if !table.Room(ada) || table.tasks[last] != nil {
+	now := time.Now()
+	if table.swept = now.Add(1 - sweepPause); table.roomLocked(ada, now) {
+		t.Error("a table is looked through again before the pause is over")
+	}
+	if table.swept = now.Add(-sweepPause); !table.roomLocked(ada, now) || table.tasks[last] != nil {
 		t.Error("a task that is over makes no room")
 	}
 }
@@ -132,6 +139,9 @@ func TestLife(t *testing.T) {
 		if got := life(said(`{"ttlMs":%s}`, c.ttl), c.age); got != c.want {
 			t.Errorf("%s after %s: %s, want %s", c.ttl, c.age, got, c.want)
 		}
+	}
+	if got := life(said(`{"ttl":60000}`), 0); got != time.Minute+grace { // MCP 2025-11-25
+		t.Errorf("by the older name it is kept %s", got)
 	}
 	var table Table
 	id, _ := table.Add(Task{}, said(`{"taskId":"x","status":"working","ttlMs":1000}`))
@@ -176,10 +186,13 @@ func TestPages(t *testing.T) {
 	if second, next, ok := table.Page(ada, next); !ok || len(second) != 1 || next != "" {
 		t.Errorf("then %v, %q, %t", second, next, ok)
 	}
-	for _, cursor := range []string{"0", "-1", "x", "99999999999999999999", fmt.Sprint(table.made + 1)} {
+	for _, cursor := range []string{"0", "-1", "x", "99999999999999999999", fmt.Sprint(table.made), fmt.Sprint(table.made + 1)} {
 		if _, _, ok := table.Page(ada, cursor); ok {
 			t.Errorf("cursor %q is one", cursor)
 		}
+	}
+	if _, _, ok := table.Page(ada, fmt.Sprint(table.made-1)); !ok {
+		t.Error("a cursor before the last task is none")
 	}
 	table.tasks[first[0]].expires = time.Now().Add(-time.Second)
 	if ids, _, _ := table.Page(ada, ""); ids[0] != first[1] {
@@ -211,8 +224,39 @@ func TestNames(t *testing.T) {
 	if _, ok, _ := table.Find(id, ada, false); ok {
 		t.Error("a task is found in the way of another revision")
 	}
+	other, _ := table.Add(Task{Owner: ada, Session: "s"}, said(`{"taskId":"y","status":"working"}`))
+	if table.Forget(other, "another"); table.tasks[other] != nil {
+		t.Error("a task that no client asked for is of one session")
+	}
 	table.Forget(id, "s")
 	if _, ok := table.Names(ada, "up")("x"); ok {
 		t.Error("a task that is forgotten has a name")
+	}
+}
+
+// TestStart: the result of a call has the client's name for the task, as either revision writes
+// it; where the task is not kept, nothing.
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		called       bool
+		result, want string // %s is the name
+	}{
+		{false, `{"resultType":"task","taskId":"own","status":"working"}`, `{"taskId":"%s","status":"working"`},
+		{true, `{"task":{"taskId":"own","status":"working"},"_meta":{}}`, `{"task":{"taskId":"%s","status":"working"}`},
+		{false, `{"task":{"taskId":"own","status":"working"}}`, ""},
+		{true, `{"taskId":"own","status":"working"}`, ""},
+	} {
+		var table Table
+		ada := Owner{"shop", "ada"}
+		out, ok := table.Start([]byte("{"), Task{Owner: ada, Server: "s", Called: c.called}, said("%s", c.result))
+		id, kept := table.Names(ada, "s")("own")
+		if kept {
+			c.want = fmt.Sprintf(c.want, id)
+		} else if c.want == "" {
+			c.want = "{"
+		}
+		if string(out) != c.want || ok != (c.want != "{") || kept != ok {
+			t.Errorf("of %s: %s, %t, want %s", c.result, out, ok, c.want)
+		}
 	}
 }

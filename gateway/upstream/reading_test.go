@@ -321,6 +321,7 @@ func TestBrokenConnections(t *testing.T) {
 		"reset":                       {script{fail: reset}, problem.Unreachable, maxAttempts},
 		"reset in an answer":          {script{answers: []string{answer("200 OK", "Content-Length: 3\r\n", "ok")}, fail: reset}, problem.Unreachable, maxAttempts},
 		"reset in chunks":             {script{answers: []string{answer("200 OK", inChunks, "2\r\no")}, fail: reset}, problem.Unreachable, maxAttempts},
+		"no chunk":                    {script{answers: []string{answer("200 OK", inChunks, "zz\r\no")}, fail: io.EOF}, problem.UpstreamMalformed, 1},
 		"closed":                      {script{fail: io.EOF}, problem.Unreachable, maxAttempts},
 		"no request in time":          {script{unwritt: timeout}, problem.Timeout, 1},
 		"it takes no request":         {script{unwritt: io.EOF}, problem.Unreachable, maxAttempts},
@@ -461,6 +462,7 @@ func TestUnpack(t *testing.T) {
 		{"gzip", string(gz[:len(gz)-9]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"gzip", string(gz[:10]), 100, true, "", problem.Timeout},
 		{"gzip", text, 100, true, "", problem.UpstreamMalformed},
+		{"br", ";", 100, false, "", ""}, // nothing, packed as something that reads as text
 		{"br", string(br[:len(br)-3]), 100, true, "data: 1\n\ndata: 2\n\n", ""},
 		{"br", "\xff\xff" + text, 100, true, "", problem.UpstreamMalformed},
 		{"deflate", text, 100, true, "", problem.UpstreamMalformed},

@@ -172,7 +172,7 @@ func (c *Client) endpoints(ctx context.Context, cfg *Config) (endpoints, error) 
 	case cfg.ClientSecret.IsZero() || cfg.AuthMethod == AuthNone:
 		ep.auth = AuthNone
 	case ep.auth != "":
-	case len(methods) > 0 && !slices.Contains(methods, AuthBasic) && slices.Contains(methods, AuthPost):
+	case !slices.Contains(methods, AuthBasic) && slices.Contains(methods, AuthPost):
 		ep.auth = AuthPost
 	default:
 		ep.auth, ep.guessed = AuthBasic, !slices.Contains(methods, AuthBasic)

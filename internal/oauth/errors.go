@@ -131,8 +131,8 @@ func unreachable(what, host string, err error) error {
 	if p := problem.As(err); p != nil {
 		return problem.New(p.Kind, "%s of %.100s cannot be asked: %s", what, host, p.Detail).Fix("%s", p.Remedy).Because(err)
 	}
-	var timeout net.Error
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+	var timeout net.Error // context.DeadlineExceeded is one
+	if errors.As(err, &timeout) && timeout.Timeout() {
 		return problem.New(problem.Timeout, "%s of %.100s did not answer in time", what, host).Fix("try again later").Because(err)
 	}
 	if errors.Is(err, context.Canceled) {

@@ -542,6 +542,7 @@ func TestRegistrations(t *testing.T) {
 		{201, `{"client_id":"a","client_secret_expires_at":0}`, "", 0},
 		{201, `{"client_id":"a","client_secret_expires_at":1}`, "", 1},
 		{201, `{"client_id":"a","client_secret_expires_at":-1}`, "", 0},
+		{201, `{"client_id":"a","client_secret_expires_at":99999999999999999999}`, "", 0},
 		{201, `{"client_id":"a","client_secret_expires_at":1.5}`, "", 0},
 		{201, `{"client_id":""}`, "did not answer with a client", 0},
 		{201, `{"client_id":"a","client_secret":7}`, "did not answer with a client", 0},

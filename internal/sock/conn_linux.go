@@ -62,9 +62,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // Write implements [net.Conn].
 func (c *Conn) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return c.TCPConn.Write(p)
-	}
 	return c.out.do("write", p, c, c.raw.Write)
 }
 
@@ -77,7 +74,7 @@ func (h *half) do(op string, p []byte, c *Conn, wait func(func(uintptr) bool) er
 	h.buf = nil
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		e.Op = op // "raw-read" is nothing that an operator knows
-	} else if err == nil && h.err != nil {
+	} else if h.err != nil {
 		err = &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, h.err)}
 	}
 	return h.n, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -123,8 +124,10 @@ func TestErrorsOfNet(t *testing.T) {
 	if _, err = ours.Read(b); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("behind Close: %v", err)
 	}
-	if _, err = ours.Write(b); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a write behind Close: %v", err)
+	for _, p := range [][]byte{b, nil} {
+		if n, err := ours.Write(p); n != 0 || !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a write of %d behind Close: %d, %v", len(p), n, err)
+		}
 	}
 }
 
@@ -185,6 +188,9 @@ func TestOtherConnections(t *testing.T) {
 	if New(a) != a {
 		t.Error("a pipe was wrapped")
 	}
+	if none := new(net.TCPConn); New(none) != net.Conn(none) {
+		t.Error("a connection without a descriptor was wrapped")
+	}
 	ours, theirs := pair(t)
 	if _, ok := ours.(syscall.Conn); !ok {
 		t.Error("the descriptor cannot be reached")
@@ -223,24 +229,21 @@ func TestNoGarbage(t *testing.T) {
 // TestAttention: the first call is seen; those after it are not until the timer has run twice
 // without one in between.
 func TestAttention(t *testing.T) {
-	var a attention
-	if a.unseen() {
-		t.Fatal("the first call went unseen")
-	}
-	if !a.on.Load() || !a.used.Load() {
-		t.Fatal("no timer runs")
-	}
-	var b attention // its timer is this test
-	b.on.Store(true)
-	if !b.unseen() || !b.used.Load() {
-		t.Fatal("a call beside a timer was seen, or not noticed")
-	}
-	b.used.Store(false)
-	b.beat()
-	if b.on.Load() {
-		t.Fatal("the timer goes on without calls")
-	}
-	if b.unseen() || !b.on.Load() {
-		t.Fatal("the first call after a pause went unseen")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var a attention
+		for range 2 {
+			if a.unseen() {
+				t.Fatal("the first call, or that after a pause, went unseen")
+			}
+			for range 3 {
+				time.Sleep(beatEvery)
+				synctest.Wait()
+				if !a.unseen() {
+					t.Fatal("a call while there are others was seen")
+				}
+			}
+			time.Sleep(2 * beatEvery)
+			synctest.Wait()
+		}
+	})
 }

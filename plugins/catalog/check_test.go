@@ -238,6 +238,19 @@ func TestSearchOrder(t *testing.T) {
 	}
 }
 
+// TestWeight: a word counts most in the name, and more as a whole than as the beginning of one.
+func TestWeight(t *testing.T) {
+	e := Entry{ID: "idword", Name: "Nameword", Category: "catword", Summary: "sumword.", UseCases: []EntryUseCase{{ID: "useword", Summary: "casewords"}}, Tools: []EntryTool{{Name: "tool_toolword"}}}
+	for term, want := range map[string]int{
+		"idword": 20, "idw": 10, "nameword": 20, "namew": 10, "catword": 8, "catw": 6, "sumword": 5, "sumw": 4, "useword": 4, "usew": 3, "casew": 3,
+		"toolword": 3, "toolw": 2, "toolwords": 3, "tool": 3, "to": 0, "word": 0,
+	} {
+		if got := e.weight(term); got != want {
+			t.Errorf("%s: %d, want %d", term, got, want)
+		}
+	}
+}
+
 // TestOpenIsOfFolders: a file is refused as what it is.
 func TestOpenIsOfFolders(t *testing.T) {
 	if _, _, err := Open("testdata/library.yaml"); !problem.Is(err, problem.InvalidArgument) || !strings.Contains(fmt.Sprint(err), "is not a folder") {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"maps"
 	"testing"
 )
 
@@ -22,11 +23,23 @@ func TestVersion(t *testing.T) {
 		"use case":    {func(e *Entry) { e.UseCases[0].Tools = e.UseCases[0].Tools[:1] }, false},
 		"address":     {func(e *Entry) { e.Source.OpenAPI.URL += "?v=2" }, false},
 		"summary":     {func(e *Entry) { e.Summary += "." }, true},
+		"workflow":    {func(e *Entry) { e.Workflows.Document += " " }, false},
+		"no workflow": {func(e *Entry) { e.Workflows = nil }, false},
+		"its cases":   {func(e *Entry) { e.Workflows.Cases = nil }, true},
 		"measured":    {func(e *Entry) { e.Verified.Tokens++ }, true},
 	} {
 		e := parse(t)
 		if c.change(e); (e.Version() == was) != c.same {
 			t.Errorf("%s: version %s, was %s", name, e.Version(), was)
 		}
+	}
+}
+
+// TestTextsOfATool: its own are over those of the entry, of which it has those that it lists.
+func TestTextsOfATool(t *testing.T) {
+	e := Entry{Texts: map[string]string{"a": "of all", "b": "of all", "c": "of all"}}
+	got := e.TextsOf(&EntryTool{Texts: map[string]string{"b": "own", "d": "own"}}, func(name string) bool { return name != "c" })
+	if want := map[string]string{"a": "of all", "b": "own", "d": "own"}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -21,28 +21,39 @@ func TestCallersAreFair(t *testing.T) {
 			if err := p.Compile(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			stop := make(chan struct{})
+			over, stopped, room := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			var hostile sync.WaitGroup
 			for range most {
 				hostile.Go(func() {
 					for {
 						select {
-						case <-stop:
+						case <-over:
 							return
 						default:
-							_, err := p.Call(t.Context(), nil, Call{Export: "spin", Owner: "mallory"})
-							if errors.Is(err, ErrBusy) {
-								time.Sleep(10 * time.Millisecond)
+						}
+						if _, err := p.Call(t.Context(), nil, Call{Export: "spin", Owner: "mallory"}); errors.Is(err, ErrBusy) {
+							select {
+							case <-room:
+							case <-over:
+							}
+							continue
+						}
+						for _, c := range []chan struct{}{stopped, room} {
+							select {
+							case c <- struct{}{}: // to one who waits
+							default:
 							}
 						}
 					}
 				})
 			}
-			time.Sleep(100 * time.Millisecond) // the first were stopped
 			const calls = 80
 			took := make([]time.Duration, calls)
 			var good sync.WaitGroup
 			for n := range took {
+				if n%8 == 0 {
+					<-stopped // now the others have to rest
+				}
 				good.Go(func() {
 					start := time.Now()
 					if out, err := p.Call(t.Context(), nil, Call{Export: "echo", Owner: "ada", Input: []byte("x")}); err != nil || string(out) != "x" {
@@ -50,10 +61,9 @@ func TestCallersAreFair(t *testing.T) {
 					}
 					took[n] = time.Since(start)
 				})
-				time.Sleep(5 * time.Millisecond)
 			}
 			good.Wait()
-			close(stop)
+			close(over)
 			hostile.Wait()
 			slices.Sort(took)
 			t.Logf("median %v, 9 of 10 within %v, longest %v", took[calls/2], took[calls*9/10], took[calls-1])

@@ -62,28 +62,31 @@ func runRelay(t testing.TB, interrupt bool, p *Package, script string, by ToolCa
 func TestCalls(t *testing.T) {
 	p := relay(t, func(*manifest.Manifest) {})
 	for _, interrupt := range []bool{false, true} {
-		var now, most atomic.Int32
-		script := strings.TrimSuffix(strings.Repeat(`{"tool":"item","arguments":{"id":1}}`+"\n", MaxParallel+1), "\n") + "\n\n" + `{"tool":"text","arguments":null}`
-		out, calls, err := runRelay(t, interrupt, p, script, tools(func(_ context.Context, c ToolCall) (ToolResult, error) {
-			n := now.Add(1)
-			defer now.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		synctest.Test(t, func(t *testing.T) {
+			var now, most atomic.Int32
+			script := strings.TrimSuffix(strings.Repeat(`{"tool":"item","arguments":{"id":1}}`+"\n", MaxParallel+1), "\n") + "\n\n" + `{"tool":"text","arguments":null}`
+			const takes = relayGrace + 60*time.Millisecond // longer than the plugin's own deadline
+			out, calls, err := runRelay(t, interrupt, p, script, tools(func(_ context.Context, c ToolCall) (ToolResult, error) {
+				n := now.Add(1)
+				defer now.Add(-1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				switch c.Tool {
+				case "item":
+					time.Sleep(takes)
+					return ToolResult{Status: 200, Value: []byte("{ \"id\":\n1}")}, nil
+				default:
+					return ToolResult{Text: "a\nb", Status: 201}, nil
+				}
+			}))
+			want := "[" + strings.Repeat(`{"status":200,"value":{"id":1}},`, MaxParallel+1) + `{"status":201,"text":"a\nb"}]`
+			if err != nil || out != want {
+				t.Errorf("interrupted %t: %s, %v", interrupt, out, err)
 			}
-			switch c.Tool {
-			case "item":
-				time.Sleep(relayGrace + 60*time.Millisecond) // longer than the plugin's own deadline
-				return ToolResult{Status: 200, Value: []byte("{ \"id\":\n1}")}, nil
-			default:
-				return ToolResult{Text: "a\nb", Status: 201}, nil
+			if most.Load() != MaxParallel || calls.Waited() != 2*takes {
+				t.Errorf("interrupted %t: %d at once, waited %s", interrupt, most.Load(), calls.Waited())
 			}
-		}))
-		want := "[" + strings.Repeat(`{"status":200,"value":{"id":1}},`, MaxParallel+1) + `{"status":201,"text":"a\nb"}]`
-		if err != nil || out != want {
-			t.Errorf("interrupted %t: %s, %v", interrupt, out, err)
-		}
-		if most.Load() > MaxParallel || most.Load() < 2 || calls.Waited() < 2*relayGrace {
-			t.Errorf("interrupted %t: %d at once, waited %s", interrupt, most.Load(), calls.Waited())
-		}
+		})
 	}
 }
 

@@ -145,6 +145,9 @@ func TestFailOver(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	if err := one.Ready(); err != nil {
+		t.Errorf("the leader is not ready: %v", err)
+	}
 	if res, text := two.do(t, "GET", "/readyz?verbose", ""); res.StatusCode != http.StatusOK || !strings.Contains(text, "[+]leader "+one.Name()) {
 		t.Errorf("/readyz: %s %s", res.Status, text)
 	}
@@ -163,7 +166,7 @@ func TestFailOver(t *testing.T) {
 			})
 		}
 	}
-	time.Sleep(200 * time.Millisecond) // they wait
+	until(t, "all are there", func() bool { return len(two.slots) == 20 && len(three.slots) == 20 })
 	if err := two.Lead(t.Context(), next, api("two")); err != nil {
 		t.Fatal(err)
 	}
@@ -270,6 +273,10 @@ func TestStreams(t *testing.T) {
 	_ = res.Body.Close()
 	if got := <-arrived; got != "gone" {
 		t.Errorf("the leader was told %q", got)
+	}
+	// What changes something is brought to its end.
+	if res, text := two.do(t, "POST", "/up", "firstsecond"); res.StatusCode != http.StatusOK || text != "second" {
+		t.Errorf("while its follower ends: %s %s", res.Status, text)
 	}
 }
 
