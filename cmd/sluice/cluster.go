@@ -138,8 +138,16 @@ func (a *app) serveOnce(ctx context.Context, o node.Options, joined *bool) error
 // started it.
 func (a *app) serve(ctx context.Context, n *node.Node, l *slog.Logger) error {
 	a.notify(ctx, l, systemd.Ready, systemd.Status("serves"))
-	stop := context.AfterFunc(ctx, func() { a.notify(ctx, l, systemd.Stopping, systemd.Status("finishes the calls that run")) })
-	defer stop()
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(told)
+		a.notify(ctx, l, systemd.Stopping, systemd.Status("finishes the calls that run"))
+	})
+	defer func() {
+		if !stop() {
+			<-told // a node without calls has ended by now
+		}
+	}()
 	return n.Run(ctx)
 }
 
