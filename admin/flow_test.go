@@ -146,7 +146,7 @@ func TestToolsWithoutKeyStayDraft(t *testing.T) {
 	}
 	revs := want[admin.List[view.Revision]](w, w.do("GET", path+"/revisions", nil), 200)
 	all := want[admin.List[view.Published]](w, w.do("GET", "/v1/revisions", nil), 200)
-	if len(all.Items) != len(revs.Items) || all.Items[0].Slug != "pets" || all.Items[0].Revision != revs.Items[0] {
+	if len(all.Items) != len(revs.Items) || all.Items[0].Slug != "locked" || all.Items[0].Revision != revs.Items[0] {
 		t.Errorf("revisions of all toolsets are %+v; want those of the only one, %+v", all.Items, revs.Items)
 	}
 	if len(revs.Items) != 2 || !revs.Items[0].Live || revs.Items[0].TestRunID == "" || revs.Items[1].Reason == "" || revs.Items[1].Live {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"syscall"
 	"testing"
 
@@ -13,6 +14,9 @@ import (
 // TestHangup: a terminal that is closed, which may say so twice, ends a node as an interrupt
 // does: it lets running calls end.
 func TestHangup(t *testing.T) {
+	came := make(chan os.Signal, 2)
+	signal.Notify(came, syscall.SIGHUP)
+	defer signal.Stop(came)
 	ctx, stop := interruptible(t.Context())
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())
@@ -23,6 +27,7 @@ func TestHangup(t *testing.T) {
 		if err := self.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
+		<-came // a signal on its way when the test ends would end the process
 		<-ctx.Done()
 	}
 	if err := context.Cause(ctx); !errors.Is(err, exit.ErrInterrupted) {
