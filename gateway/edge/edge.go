@@ -27,6 +27,8 @@ const (
 	// DefaultPollTimeout ends one question for a newer release, so that a
 	// connection that hangs without an error is given up.
 	DefaultPollTimeout = time.Minute
+	// enrolTimeout ends one attempt to enrol.
+	enrolTimeout = 30 * time.Second
 	// fetchTimeout ends the fetch of one artifact of at most 96 MiB.
 	fetchTimeout = 2 * time.Minute
 )

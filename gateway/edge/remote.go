@@ -187,7 +187,10 @@ func (r *Remote) Enrol(ctx context.Context) error {
 		return err
 	}
 	var answer registry.EdgeIdentity
-	if err := r.post(ctx, registry.EdgeEnrolPath, false, request, &answer); err != nil {
+	// An answer that is lost is not waited for until the system gives the connection up.
+	ask, cancel := context.WithTimeout(ctx, enrolTimeout)
+	defer cancel()
+	if err := r.post(ask, registry.EdgeEnrolPath, false, request, &answer); err != nil {
 		return fmt.Errorf("enrol with %s: %w", r.base, err)
 	}
 	if answer.Edge == "" || answer.Token.IsZero() || !registry.ValidSlug(answer.Group) || len(answer.Trusted) == 0 {
