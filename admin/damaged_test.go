@@ -64,7 +64,7 @@ func TestDamagedContent(t *testing.T) {
 		t.Helper()
 		w.until("the registry is inspected", func() bool {
 			a := w.do("GET", "/readyz?verbose", nil)
-			return a.StatusCode == http.StatusOK && strings.Contains(a.body, "[!]registry the registry does not have what 1 live toolsets need, such as pets: ") == want
+			return a.StatusCode == http.StatusOK && strings.Contains(a.body, "[!]registry the registry does not have what 1 live toolsets need; the log") == want
 		})
 	}
 	ready(true)

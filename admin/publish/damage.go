@@ -106,7 +106,6 @@ func (p *Publisher) Inspect(ctx context.Context) error {
 		return err
 	}
 	var first error
-	var where string
 	damaged := 0
 	for _, group := range append(groups, p.opts.Group) {
 		newest := p.Newest(group)
@@ -129,13 +128,13 @@ func (p *Publisher) Inspect(ctx context.Context) error {
 			p.log.LogAttrs(ctx, slog.LevelError, "the registry does not have what a live toolset needs",
 				slog.String("workspace", t.Workspace), slog.String("toolset", t.Slug), slog.Any("error", err))
 			if damaged++; first == nil {
-				first, where = err, t.Slug
+				first = err
 			}
 		}
 	}
 	var found error
-	if first != nil {
-		found = problem.New(problem.Unavailable, "the registry does not have what %d live toolsets need, such as %s: %v", damaged, where, first).
+	if first != nil { // without their names: whoever reaches the listener reads it, and they are of all workspaces
+		found = problem.New(problem.Unavailable, "the registry does not have what %d live toolsets need; the log of this control plane names them", damaged).
 			Fix("nodes that have it serve on; restore a backup (sluice restore --help), and look at the disk").Because(first)
 	}
 	p.mu.Lock()
