@@ -34,13 +34,15 @@ type part struct {
 
 type column struct {
 	mode  mode
-	konst int32  // the constant's node when parts is nil
+	konst int32  // the constant's node when parts is nil; until the mode is decided the winner of the vote
 	parts []part //
 	obj   int32  // record of object values, -1
 	arr   int32  // record of array elements, -1
 	size  int    // average length, which orders the references
 
 	present, containers int // rows that have a value, and one that is an object or array
+	strings             int // rows with a string without escapes
+	voters, votes       int // rows with a value that is no filled container, and what the vote for konst came to
 	// What the separators of cells would cost or save: see separatorGain.
 	words, blanks int
 }
@@ -55,13 +57,14 @@ const (
 // only to columns whose cells are written, so that no two refer to each other.
 func (e *encoder) analyse(r *record) {
 	r.columns = slices.Grow(r.columns[:0], len(r.keys))[:len(r.keys)]
-	clear(r.columns)
+	for c := range r.columns {
+		r.columns[c] = column{obj: -1, arr: -1, konst: -1}
+	}
 	e.fill(r)
 	order := e.columns[:0]
 	for c := range r.columns {
 		order = append(order, c)
 		col := &r.columns[c]
-		col.obj, col.arr, col.konst = -1, -1, -1
 		col.size /= max(col.present, 1)
 	}
 	e.columns = order
@@ -78,54 +81,24 @@ func (e *encoder) analyse(r *record) {
 
 func (e *encoder) decide(r *record, c int, refs []int) {
 	col := &r.columns[c]
-	// A value is of use only where most rows have it, so a majority vote finds it:
-	// rows with it outvote all others, and counting needs no table of the values.
-	candidate, votes := int32(-1), 0
-	rows := e.rows[:0] // rows with a string that a template may make
-	for i := range r.instances {
-		id := r.row(i)[c]
-		if id < 0 {
-			continue
-		}
-		n := &e.nodes[id]
-		if n.container() && n.size > 0 {
-			continue
-		}
-		if n.plain() {
-			rows = append(rows, i)
-		}
-		switch gain := e.separatorGain(id, true); {
-		case gain > 0:
-			col.words++
-		case gain < 0:
-			col.blanks++
-		}
-		switch {
-		case votes == 0:
-			candidate, votes = id, 1
-		case e.same(candidate, id):
-			votes++
-		default:
-			votes--
-		}
+	rows := len(r.instances)
+	best, bestN := col.konst, 0
+	col.konst = -1
+	// A value in k of the rows has at least 2k - voters votes.
+	if col.votes > 0 && (col.voters+col.votes)*10 >= 2*rows*defaultShare {
+		best, bestN = e.occurrences(r, c, best)
 	}
-	e.rows = rows
-	rowsN := len(r.instances)
-	best, bestN := int32(-1), 0
-	if votes > 0 {
-		best, bestN = e.occurrences(r, c, candidate)
-	}
-	if bestN == rowsN {
+	if bestN == rows {
 		col.mode, col.konst = modeFixed, best
 		return
 	}
-	if len(rows) >= 2 && len(rows)*10 >= col.present*templateShare && col.size >= minTemplateSize {
-		if parts, hole := e.template(r, c, rows, refs); parts != nil {
+	if col.strings >= 2 && col.strings*10 >= col.present*templateShare && col.size >= minTemplateSize {
+		if parts, hole := e.template(r, c, refs); parts != nil {
 			col.parts = parts
 			switch {
 			case hole:
 				col.mode = modeCoded
-			case len(rows) == rowsN:
+			case col.strings == rows:
 				col.mode = modeFixed
 			default:
 				col.mode = modeDefault
@@ -133,9 +106,22 @@ func (e *encoder) decide(r *record, c int, refs []int) {
 			return
 		}
 	}
-	if rowsN >= 3 && bestN*10 >= rowsN*defaultShare {
+	if rows >= 3 && bestN*10 >= rows*defaultShare {
 		col.mode, col.konst = modeDefault, best
 	}
+}
+
+// plainRows are the rows with a string without escapes in column c, which a template may make:
+// the first n of them, or all that there are.
+func (e *encoder) plainRows(r *record, c, n int) []int {
+	rows := e.rows[:0]
+	for i := 0; i < len(r.instances) && len(rows) < n; i++ {
+		if id := r.row(i)[c]; id >= 0 && e.nodes[id].plain() {
+			rows = append(rows, i)
+		}
+	}
+	e.rows = rows
+	return rows
 }
 
 // occurrences counts the rows whose value in column c is that of node id, and
@@ -150,10 +136,20 @@ func (e *encoder) occurrences(r *record, c int, id int32) (last int32, n int) {
 }
 
 // same reports whether two nodes have one text and kind: null is not the string
-// "null".
+// "null". Of containers only empty ones are compared.
 func (e *encoder) same(a, b int32) bool {
 	x, y := &e.nodes[a], &e.nodes[b]
-	return x.kind == y.kind && bytes.Equal(e.raw(x), e.raw(y))
+	if x.kind != y.kind {
+		return false
+	}
+	if x.container() {
+		return (x.flags|y.flags)&filled == 0
+	}
+	// Numbers and names of a list differ at their ends.
+	if x.end-x.start != y.end-y.start || x.end > x.start && e.b[x.end-1] != e.b[y.end-1] {
+		return false
+	}
+	return bytes.Equal(e.raw(x), e.raw(y))
 }
 
 const (
@@ -171,14 +167,17 @@ const (
 	fitSteps = 1 << 16
 )
 
-// template looks for the rule that makes the column's strings in rows. hole
+// template looks for the rule that makes the column's strings, of which there are two or more. hole
 // says that the rule has a hole and the column keeps its cells.
-func (e *encoder) template(r *record, c int, rows, refs []int) (parts []part, hole bool) {
+func (e *encoder) template(r *record, c int, refs []int) (parts []part, hole bool) {
 	e.texts, e.candidates = e.texts[:0], e.candidates[:0]
+	rows := e.plainRows(r, c, 2)
 	f := fitter{e: e, r: r, rows: rows, refs: refs, steps: fitSteps}
 	if f.hopeless(e.raw(&e.nodes[r.row(rows[0])[c]]), e.raw(&e.nodes[r.row(rows[1])[c]])) {
 		return nil, false
 	}
+	rows = e.plainRows(r, c, len(r.instances))
+	f.rows = rows
 	values := e.spans(len(rows))
 	for i, row := range rows {
 		values[i] = e.raw(&e.nodes[r.row(row)[c]])

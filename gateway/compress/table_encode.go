@@ -35,7 +35,7 @@ func appendTable(dst []byte, v jsonscan.Value) ([]byte, bool) {
 	if k := v.Kind(); k == jsonscan.Object || k == jsonscan.Array {
 		e := encoders.Get().(*encoder)
 		e.reset(dst)
-		table := e.build(v.Raw()) && e.nodes[0].size > 0 && e.document()
+		table := e.build(v.Raw()) && e.nodes[0].flags&filled != 0 && e.document()
 		dst = e.out
 		e.release()
 		if table {
@@ -108,8 +108,8 @@ func (e *encoder) document() bool {
 	}
 	e.declarations()
 	e.sep = '\n'
-	for c := root.first; c >= 0; c = e.nodes[c].next {
-		if c != root.first {
+	for c := e.first(0); c >= 0; c = e.next(c) {
+		if c != 1 {
 			e.out = append(e.out, '\n')
 		}
 		e.member(c, true)
@@ -194,7 +194,7 @@ func (e *encoder) member(id int32, top bool) {
 	case jsonscan.Array:
 		arr = e.elementType(id)
 	}
-	if top && arr >= 0 && n.size > 1 {
+	if top && arr >= 0 && e.boxOf(n).size > 1 {
 		e.out = append(e.out, ':')
 		e.block(id, arr)
 		return
@@ -207,7 +207,7 @@ func (e *encoder) member(id int32, top bool) {
 // block writes array id with a row on each line.
 func (e *encoder) block(id, t int32) {
 	e.out = append(append(append(e.out, '['), e.records[t].name...), '\n')
-	for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
+	for c := e.first(id); c >= 0; c = e.next(c) {
 		if e.nodes[c].kind == jsonscan.Object && e.typeOf(c) == t {
 			e.row(c, e.records[t])
 		} else {
@@ -244,8 +244,8 @@ func (e *encoder) value(id, obj, arr int32) {
 		if e.sep = e.separator(id); e.sep == ' ' {
 			e.out = append(e.out, ' ')
 		}
-		for c := n.first; c >= 0; c = e.nodes[c].next {
-			if c != n.first {
+		for c := e.first(id); c >= 0; c = e.next(c) {
+			if c != id+1 {
 				e.out = append(e.out, e.sep)
 			}
 			e.member(c, false)
@@ -274,14 +274,14 @@ func (e *encoder) text(n *node) {
 }
 
 func (e *encoder) array(id, arr int32) {
-	first := e.nodes[id].first
+	first := e.first(id)
 	numbers := first >= 0
-	for c := first; c >= 0 && numbers; c = e.nodes[c].next {
+	for c := first; c >= 0 && numbers; c = e.next(c) {
 		numbers = e.nodes[c].kind == jsonscan.Number
 	}
 	if numbers { // commas: a comma and a minus sign are one token
 		e.out = append(e.out, '[')
-		for c := first; c >= 0; c = e.nodes[c].next {
+		for c := first; c >= 0; c = e.next(c) {
 			if c != first {
 				e.out = append(e.out, ',')
 			}
@@ -295,7 +295,7 @@ func (e *encoder) array(id, arr int32) {
 	if e.sep = e.separator(id); e.sep == ' ' {
 		e.out = append(e.out, ' ')
 	}
-	for c := first; c >= 0; c = e.nodes[c].next {
+	for c := first; c >= 0; c = e.next(c) {
 		if c != first && e.out[len(e.out)-1] != ')' {
 			e.out = append(e.out, e.sep)
 		}
@@ -311,10 +311,14 @@ func (e *encoder) array(id, arr int32) {
 
 // row writes the cells of object id, without the empty ones at the end.
 func (e *encoder) row(id int32, r *record) {
-	row := r.row(int(e.nodes[id].row))
+	row := r.row(int(e.boxOf(&e.nodes[id]).row))
 	keep, first := len(e.out), true
 	outer := e.sep
 	e.sep = r.sep
+	mask := bare // what says that a value is written as it stands
+	if r.sep == ' ' {
+		mask |= blanks
+	}
 	for c := range r.columns {
 		col := &r.columns[c]
 		if col.mode == modeFixed {
@@ -326,7 +330,18 @@ func (e *encoder) row(id int32, r *record) {
 		first = false
 		mark := len(e.out)
 		if col.mode == modePlain {
-			if row[c] >= 0 {
+			if row[c] < 0 {
+				continue
+			}
+			// Mostly it is a short text as it stands, for which this spares two calls.
+			n := &e.nodes[row[c]]
+			from, size := int(n.start), int(n.end-n.start)
+			if n.flags&mask == bare && size <= 16 && from+16 <= len(e.b) && mark+16 <= cap(e.out) {
+				src, dst := e.b[from:from+16], e.out[mark:mark+16]
+				binary.LittleEndian.PutUint64(dst, binary.LittleEndian.Uint64(src))
+				binary.LittleEndian.PutUint64(dst[8:], binary.LittleEndian.Uint64(src[8:]))
+				e.out = e.out[:mark+size]
+			} else {
 				e.value(row[c], col.obj, col.arr)
 			}
 		} else {

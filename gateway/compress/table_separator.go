@@ -37,6 +37,8 @@ func (e *encoder) separatorGain(id int32, before bool) int {
 	return 0
 }
 
+func startsWithLetter(s []byte) bool { return len(s) > 0 && isLetter(s[0]) }
+
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // separator is what stands between the members of object id, or the elements of
@@ -44,13 +46,14 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func (e *encoder) separator(id int32) byte {
 	gain := 0
 	n := &e.nodes[id]
-	for c := n.first; c >= 0; c = e.nodes[c].next {
+	first := e.first(id)
+	for c := first; c >= 0; c = e.next(c) {
 		if n.kind == jsonscan.Array {
-			gain += e.separatorGain(c, c != n.first)
+			gain += e.separatorGain(c, c != first)
 			continue
 		}
 		gain += e.separatorGain(c, false)
-		if m := &e.nodes[c]; c != n.first && m.keyEnd > m.keyStart && isLetter(e.b[m.keyStart]) {
+		if m := &e.nodes[c]; c != first && m.key > 0 && startsWithLetter(e.name(m)) {
 			gain += wordGain
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
@@ -12,28 +13,38 @@ import (
 // leastNodes is what a list of nodes starts with.
 const leastNodes = 64
 
-// treeLimit bounds the values of one document. A tree node takes 48 bytes, so this
+// treeLimit bounds the values of one document. A value takes 20 bytes, a container 36 more, so this
 // keeps the encoder under 200 MB whatever arrives; a larger document is answered as
 // minified JSON.
 const treeLimit = 2 << 20
 
-// node is one JSON value; the children of a container are linked by next. It holds
-// offsets instead of slices, so that a kept list of nodes has nothing to clear.
+// node is one JSON value; the children of a container follow it and are linked by next. It holds
+// numbers instead of pointers, so that a kept list of nodes has nothing to clear, and few: values are
+// walked several times. Those that tell where something is are relative, so that the nodes of a
+// value that is like the one before are nearly those of that one.
 type node struct {
-	start, end       uint32 // of the literal; of strings what stands between the quotes; of containers the whole text
-	keyStart, keyEnd uint32 // of members: what stands between the quotes; 0 for others
-	first            int32  // first child, -1
-	next             int32  // next sibling, -1
-	size             int32  // children
-	shape            int32  // of objects: index of the key sequence, -1 for none
-	row              int32  // of objects whose record is used: their row; until then the container that a value is in, 0 for the root
-	path             int32  // of containers: the number of the path to it
-	// twin is an earlier value at the same path, -1 for none known: the element before this
-	// one, or what stands at the same place of the twin of the container. It is what the
-	// reader guesses keys by, and spares numbering shapes and paths again.
-	twin  int32
+	start uint32 // of the text; of strings what stands between the quotes
+	end   uint32 // of the same; of containers their box
+	key   int32  // of members: the number of their key, otherwise 0
+	next  int32  // how many nodes further the next sibling is, 0 for none
 	kind  jsonscan.Kind
 	flags nodeFlags
+}
+
+// box is what is known of a container beside its node.
+type box struct {
+	id    int32  // the node
+	in    int32  // the container that it is in; 0 for the root
+	size  int32  // children
+	end   uint32 // of the text
+	tail  int32  // the last node in it, or its own
+	shape int32  // of objects: index of the key sequence, -1 for none
+	row   int32  // of objects whose record is used: their row
+	path  int32  // the number of the path to it
+	// twin is an earlier container at the same path, -1 for none known: the element before this
+	// one, or what stands at the same place of the twin of the container that this is in. It is what
+	// the reader guesses keys by, and spares numbering shapes and paths again.
+	twin int32
 }
 
 // nodeFlags are what the reader of a value saw on its way.
@@ -41,8 +52,9 @@ type nodeFlags uint8
 
 const (
 	escaped  nodeFlags = 1 << iota // the string has an escape
-	bare                           // the string may stand without quotes
+	bare                           // the value may stand without quotes: it is no container, and not every string
 	blanks                         // the string has a blank
+	filled                         // the container has children
 	twinKeys                       // the object has the keys of its twin, in its order
 	nests                          // there is a container in the container
 )
@@ -50,34 +62,64 @@ const (
 // plain says that n is a string without escapes.
 func (n *node) plain() bool { return n.kind == jsonscan.String && n.flags&escaped == 0 }
 
-// empty says that n is a container without children.
-func (n *node) empty() bool { return n.container() && n.size == 0 }
-
 func (n *node) container() bool { return n.kind == jsonscan.Object || n.kind == jsonscan.Array }
-
-// member says that n has a key.
-func (n *node) member() bool { return n.keyStart > 0 }
 
 // tree is a parsed document: nodes in document order, the root first.
 type tree struct {
 	nodes []node
+	boxes []box
+	keys  []key // the first is none
 	open  []frame
+	marks []jsonscan.Marks // none where making them would take longer than doing without
 	b     []byte
 }
 
+// key is what stands between the quotes of one.
+type key struct{ start, end uint32 }
+
 // frame is a container that is being read.
 type frame struct {
-	id, last int32 // the container, and its latest child, -1
+	id, box, last int32 // the container, and its latest child, -1
+	size          int32 // children until now
 	// like is the member of the twin that the next one is expected to be; of lists the
 	// element before, and at first that of the twin.
 	like int32
-	end  byte
-	same bool // all members until now are those of the twin
+	// credit is how many more elements that are read by the one before may turn out to be
+	// different: each that is not earns another try. See again.
+	credit int8
+	end    byte
+	same   bool // all members until now are those of the twin
 }
 
-// raw and name are the text of a value and its key.
-func (t *tree) raw(n *node) []byte  { return t.b[n.start:n.end] }
-func (t *tree) name(n *node) []byte { return t.b[n.keyStart:n.keyEnd] }
+// raw is the text of a value that is no container, name that of a key.
+func (t *tree) raw(n *node) []byte { return t.b[n.start:n.end] }
+
+func (t *tree) name(n *node) []byte {
+	k := t.keys[n.key]
+	return t.b[k.start:k.end]
+}
+
+// boxOf is that of container n.
+func (t *tree) boxOf(n *node) *box { return &t.boxes[n.end] }
+
+// first is the first child of the container id, -1: it has none.
+func (t *tree) first(id int32) int32 {
+	if t.nodes[id].flags&filled == 0 {
+		return -1
+	}
+	return id + 1
+}
+
+// next is the sibling after id, -1: there is none.
+func (t *tree) next(id int32) int32 {
+	if n := t.nodes[id].next; n > 0 {
+		return id + n
+	}
+	return -1
+}
+
+// size is how many children the container id has.
+func (t *tree) size(id int32) int32 { return t.boxOf(&t.nodes[id]).size }
 
 // ref returns the text another column may refer to: a number, or a string
 // without escapes that is not empty.
@@ -96,10 +138,21 @@ func (t *tree) build(b []byte) bool {
 	if len(b) > math.MaxInt32 {
 		return false
 	}
-	nodes, open := t.nodes[:0], t.open[:0]
-	i, twin := 0, int32(-1) // twin and the key are those of the value at i
-	keyStart, keyEnd := 0, 0
-	ok := false
+	if t.marks = t.marks[:0]; jsonscan.MarksAreFast() {
+		t.marks = jsonscan.AppendMarks(t.marks, b)
+	}
+	return t.read(firstCredit)
+}
+
+// read is build when the marks are made. Lists begin with that credit.
+func (t *tree) read(credit int8) (ok bool) {
+	b := t.b
+	nodes, boxes, open := t.nodes[:0], t.boxes[:0], t.open[:0]
+	t.keys = append(t.keys[:0], key{})
+	i, name, twin := 0, int32(0), int32(-1) // the key and the twin are those of the value at i
+	var n *node
+	f := new(frame) // the last of open, and none at first
+	f.last, f.like = -1, -1
 values:
 	for len(nodes) < treeLimit {
 		i = blank(b, i)
@@ -107,81 +160,88 @@ values:
 			break
 		}
 		id := int32(len(nodes))
-		if len(nodes) == cap(nodes) {
-			nodes = slices.Grow(nodes, max(len(nodes), leastNodes))
-		}
-		nodes = nodes[:id+1]
-		// Field by field: a literal would be made elsewhere first, and copied.
-		n := &nodes[id]
-		n.start, n.keyStart, n.keyEnd = uint32(i), uint32(keyStart), uint32(keyEnd)
-		n.first, n.next, n.size, n.shape, n.twin, n.flags = -1, -1, 0, -1, twin, 0
-		if len(open) > 0 {
-			f := &open[len(open)-1]
-			parent := &nodes[f.id]
-			parent.size++
-			n.row = f.id
-			if f.last < 0 {
-				parent.first = id
-			} else {
-				nodes[f.last].next = id
+		if f.credit > 0 && f.last >= 0 && b[i] == '{' && nodes[f.last].flags&filled != 0 && int(2*id-f.last) <= treeLimit {
+			t.nodes, t.boxes = nodes, boxes
+			end := t.again(f.last, i)
+			if nodes, boxes = t.nodes, t.boxes; end > 0 {
+				nodes[f.last].next = id - f.last
+				f.last, f.like = id, id
+				f.size++
+				f.credit = min(f.credit+1, mostCredit)
+				i = end
+				goto closed
 			}
-			f.last = id
-			if f.end == ']' {
-				f.like = id
-			}
+			f.credit--
 		}
+		nodes = extend(nodes)
+		if f.last >= 0 {
+			nodes[f.last].next = id - f.last
+		}
+		f.last = id
+		f.size++
+		if f.end == ']' {
+			f.like = id
+		}
+		n = &nodes[id]
+		n.start, n.key, n.next, n.flags = uint32(i), name, 0, 0
 		switch c := b[i]; c {
 		case '"':
-			end, seen := str(b, i+1)
+			end, flags := t.text(i + 1)
 			if end < 0 {
 				break values
 			}
-			n.kind, n.flags = jsonscan.String, stringFlags(b[i+1:end], seen)
+			n.kind, n.flags = jsonscan.String, flags
 			n.start, n.end = uint32(i+1), uint32(end)
 			i = end + 1
 		case '{', '[':
-			f := frame{id: id, last: -1, like: -1, end: c + 2} // } and ] are two behind
 			if n.kind = jsonscan.Object; c == '[' {
 				n.kind = jsonscan.Array
 			}
-			if twin >= 0 && nodes[twin].kind == n.kind {
-				f.like, f.same = nodes[twin].first, true
-			}
-			if open = append(open, f); len(open) > jsonscan.DefaultMaxDepth {
+			n.end = uint32(len(boxes))
+			boxes = extend(boxes)
+			x := &boxes[n.end]
+			x.id, x.in, x.size, x.shape, x.row, x.path, x.twin = id, f.id, 0, -1, 0, 0, -1
+			if open = extend(open); len(open) > jsonscan.DefaultMaxDepth {
 				break values
+			}
+			f = &open[len(open)-1]
+			f.id, f.box, f.last, f.size, f.like, f.end, f.same = id, int32(n.end), -1, 0, -1, c+2, false // } and ] are two behind
+			f.credit = 0
+			if c == '[' {
+				f.credit = credit
+			}
+			if twin >= 0 && nodes[twin].container() {
+				like := &nodes[twin]
+				if x.twin = int32(like.end); like.kind == n.kind {
+					f.same = true
+					if like.flags&filled != 0 {
+						f.like = twin + 1
+					}
+				}
 			}
 			i++
 		default:
-			n.kind = jsonscan.Number
-			switch c {
-			case 'n':
-				n.kind = jsonscan.Null
-			case 't', 'f':
-				n.kind = jsonscan.Bool
-			}
+			n.kind, n.flags = literalKind(c), bare
 			from := i
-			for i < len(b) && b[i] > ' ' && b[i] != ',' && b[i] != '}' && b[i] != ']' {
-				i++
-			}
-			if i == from {
+			if i = t.ends(i); i == from {
 				break values
 			}
 			n.end = uint32(i)
 		}
-		// What is closed here, and the key of the next value.
+	closed: // What is closed here, and the key of the next value.
 		for {
 			if len(open) == 0 {
 				ok = true
 				break values
 			}
-			f := &open[len(open)-1]
 			if f.like >= 0 && f.end == '}' && f.last >= 0 {
 				// Mostly the next member is that of the twin, with nothing between it and the last.
 				m := &nodes[f.like]
-				if k := int(m.keyEnd - m.keyStart); begins(b, i, m.keyStart, k) {
-					keyStart, keyEnd, twin = i+2, i+2+k, f.like
-					f.like = m.next
-					i = keyEnd + 2
+				k := t.keys[m.key]
+				if size := int(k.end - k.start); begins(b, i, k.start, size) {
+					name, twin = m.key, f.like
+					f.like = after(m, f.like)
+					i += size + 4
 					break
 				}
 			}
@@ -193,30 +253,39 @@ values:
 			}
 			if b[i] == f.end {
 				i++
-				p := &nodes[f.id]
-				p.end = uint32(i)
+				p, x := &nodes[f.id], &boxes[f.box]
+				x.end, x.size, x.tail = uint32(i), f.size, int32(len(nodes)-1)
+				if f.size > 0 {
+					p.flags |= filled
+				}
 				if f.same && f.like < 0 && f.end == '}' {
 					p.flags |= twinKeys
 				}
 				open = open[:len(open)-1]
+				if len(open) > 0 {
+					f = &open[len(open)-1]
+				}
 				continue
 			}
-			keyStart, keyEnd = 0, 0
-			twin = f.like
+			name, twin = 0, f.like
 			if f.end == '}' {
-				keyStart = i + 1
-				if twin = guess(b, keyStart, nodes, f.like); twin >= 0 {
+				i++
+				var end int
+				if twin = t.guess(i, nodes, f.like); twin >= 0 {
 					m := &nodes[twin]
-					keyEnd = keyStart + int(m.keyEnd-m.keyStart)
+					name = m.key
+					end = i + int(t.keys[name].end-t.keys[name].start)
 					f.same = f.same && twin == f.like
-					f.like = m.next
+					f.like = after(m, twin)
 				} else {
 					f.same = false
-					if keyEnd, _ = str(b, keyStart); keyEnd < 0 {
+					if end, _ = str(b, i); end < 0 {
 						break values
 					}
+					name = int32(len(t.keys))
+					t.keys = append(t.keys, key{uint32(i), uint32(end)})
 				}
-				if i = blank(b, keyEnd+1); i == len(b) || b[i] != ':' {
+				if i = blank(b, end+1); i == len(b) || b[i] != ':' {
 					break values
 				}
 				i++
@@ -224,8 +293,77 @@ values:
 			break
 		}
 	}
-	t.nodes, t.open = nodes, open
+	t.nodes, t.boxes, t.open = nodes, boxes, open
 	return ok
+}
+
+// after is the sibling after n, which is node id; -1: there is none.
+func after(n *node, id int32) int32 {
+	if n.next > 0 {
+		return id + n.next
+	}
+	return -1
+}
+
+// literalKind is that of a number, null, true or false, by its first byte.
+func literalKind(c byte) jsonscan.Kind {
+	switch c {
+	case 'n':
+		return jsonscan.Null
+	case 't', 'f':
+		return jsonscan.Bool
+	}
+	return jsonscan.Number
+}
+
+// ends returns where the number, null, true or false that begins at i ends.
+func (t *tree) ends(i int) int {
+	if w := i >> 6; w+1 < len(t.marks) {
+		at := uint(i) & 63
+		if m := t.marks[w].Ends>>at | t.marks[w+1].Ends<<1<<(63-at); m != 0 {
+			return i + bits.TrailingZeros64(m)
+		}
+	}
+	for b := t.b; i < len(b) && b[i] > ' ' && b[i] != ',' && b[i] != '}' && b[i] != ']'; {
+		i++
+	}
+	return i
+}
+
+// extend returns list with one more, which is whatever was there: a literal that is appended is made
+// elsewhere first, and copied before it has arrived there.
+func extend[T any](list []T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, max(len(list), leastNodes))
+	}
+	return list[:len(list)+1]
+}
+
+// text returns where the string whose content starts at i ends, and its flags; a negative end:
+// it does not.
+func (t *tree) text(i int) (end int, flags nodeFlags) {
+	if w := i >> 6; w+1 < len(t.marks) {
+		m, after, at := &t.marks[w], &t.marks[w+1], uint(i)&63
+		left := 63 - at
+		q := m.Quotes>>at | after.Quotes<<1<<left
+		n := bits.TrailingZeros64(q)
+		end = i + n
+		within := q&-q - 1 // the bits of the string; all where it is longer
+		if n < 64 && t.b[end] == '"' && (m.Special>>at|after.Special<<1<<left)&within == 0 {
+			if (m.Blanks>>at|after.Blanks<<1<<left)&within != 0 {
+				flags = blanks
+			}
+			if endsBare(t.b[i:end]) {
+				flags |= bare
+			}
+			return end, flags
+		}
+	}
+	end, seen := str(t.b, i)
+	if end < 0 {
+		return end, 0
+	}
+	return end, stringFlags(t.b[i:end], seen)
 }
 
 // blank returns where the white space of b from i on ends.
@@ -342,19 +480,19 @@ func begins(b []byte, i int, like uint32, k int) bool {
 const guessAhead = 8
 
 // guess returns the member among the next ones of the twin, from c on, whose key is the one
-// that starts at i of b; -1: it is none of them.
-func guess(b []byte, i int, nodes []node, c int32) int32 {
-	rest := b[min(i, len(b)):]
+// that starts at i; -1: it is none of them.
+func (t *tree) guess(i int, nodes []node, c int32) int32 {
+	rest := t.b[min(i, len(t.b)):]
 	for range guessAhead {
 		if c < 0 {
 			break
 		}
 		n := &nodes[c]
-		k := int(n.keyEnd - n.keyStart)
-		if k < len(rest) && rest[k] == '"' && string(rest[:k]) == string(b[n.keyStart:n.keyEnd]) {
+		name := t.name(n)
+		if k := len(name); k < len(rest) && rest[k] == '"' && string(rest[:k]) == string(name) {
 			return c
 		}
-		c = n.next
+		c = after(n, c)
 	}
 	return -1
 }

@@ -22,14 +22,15 @@ func TestTwins(t *testing.T) {
 		if !with.build(doc) || !without.build(doc) {
 			t.Fatalf("seed %d cannot be read: %.200s", seed, doc)
 		}
-		for i := range without.nodes {
-			n := &without.nodes[i]
+		for i := range without.boxes {
+			x := &without.boxes[i]
+			n := &without.nodes[x.id]
 			if n.flags&twinKeys != 0 {
 				guessed++
 			}
-			n.twin, n.flags = -1, n.flags&^twinKeys
+			x.twin, n.flags = -1, n.flags&^twinKeys
 		}
-		if !with.nodes[0].container() || with.nodes[0].size == 0 {
+		if with.nodes[0].flags&filled == 0 {
 			continue
 		}
 		a, b := with.document(), without.document()
@@ -39,6 +40,69 @@ func TestTwins(t *testing.T) {
 	}
 	if guessed < 2500 {
 		t.Errorf("the keys of only %d objects were guessed", guessed)
+	}
+}
+
+// sameTree fails where two readers of a document see different values.
+func sameTree(t *testing.T, got, want *tree) {
+	t.Helper()
+	if len(got.nodes) != len(want.nodes) || len(got.boxes) != len(want.boxes) {
+		t.Fatalf("%d values in %d containers, want %d in %d: %.500s", len(got.nodes), len(got.boxes), len(want.nodes), len(want.boxes), want.b)
+	}
+	for i := range want.nodes {
+		x, y := &got.nodes[i], &want.nodes[i]
+		same := x.start == y.start && x.end == y.end && x.kind == y.kind && x.next == y.next && x.flags&^twinKeys == y.flags&^twinKeys
+		if same && x.container() {
+			a, b := got.boxOf(x), want.boxOf(y)
+			same = a.id == b.id && a.in == b.in && a.size == b.size && a.end == b.end && a.tail == b.tail
+		}
+		if !same || string(got.name(x)) != string(want.name(y)) {
+			t.Fatalf("value %d is %+v, want %+v, of %.500s", i, *x, *y, want.b)
+		}
+	}
+}
+
+// TestAgain: an object that is read by the one before it is what it is when it is read by itself,
+// with the marks of vector instructions and without.
+func TestAgain(t *testing.T) {
+	read := func(doc []byte, credit int8, marks bool) *tree {
+		tr := &tree{b: doc}
+		if marks {
+			tr.marks = jsonscan.AppendMarks(nil, doc)
+		}
+		if !tr.read(credit) {
+			t.Fatalf("cannot be read: %.500s", doc)
+		}
+		return tr
+	}
+	check := func(doc []byte) {
+		t.Helper()
+		want := read(doc, 0, false)
+		sameTree(t, read(doc, firstCredit, false), want)
+		sameTree(t, read(doc, firstCredit, true), want)
+	}
+	for seed := range uint64(1000) {
+		g := newGenerator(seed)
+		doc := g.document()
+		check(doc)
+		check(jsonscan.AppendMinified(nil, doc))
+		check(g.uniform())
+	}
+	// What stands between two values is compared to its last byte, of any length, at the end of
+	// the document too.
+	values := []string{`1`, `-2.5e3`, `true`, `null`, `""`, `"a"`, `"a b"`, `"a\"b"`, `"x)"`, `[]`, `{}`, `[1]`, `{"k":1}`, `"` + strings.Repeat("long ", 20) + `"`}
+	for n := range 24 {
+		name := strings.Repeat("n", n)
+		for _, first := range values {
+			for _, second := range values {
+				check([]byte(`[{"` + name + `":` + first + `,"m":{"o":[` + first + `]}},{"` + name + `":` + second + `,"m":{"o":[` + second + `]}},{"` + name + `":` + second + `}]`))
+				check([]byte(`[{"` + name + `": ` + first + `},{"` + name + `":` + second + ` },{"` + name + `":` + second + `}]`))
+			}
+		}
+		for at := range name {
+			other := name[:at] + "m" + name[at+1:]
+			check([]byte(`[{"` + name + `":1,"` + other + `":"2"},{"` + other + `":1,"` + name + `":"2"},{"` + name + `":1,"` + name + `":"2"}]`))
+		}
 	}
 }
 

@@ -34,68 +34,66 @@ func (r *record) row(i int) []int32 { return r.cells[i*len(r.keys) : (i+1)*len(r
 // sequence; objects without members or with a key twice get none. Shapes of objects that stand at
 // the same path become one record: optional members are columns with missing cells.
 func (e *encoder) shapes() {
-	for i := range e.nodes {
-		n := &e.nodes[i]
-		if !n.container() {
-			continue
-		}
-		n.path = 0
+	for i := range e.boxes {
+		x := &e.boxes[i]
+		n := &e.nodes[x.id]
+		x.path = 0
 		if i > 0 {
-			in := &e.nodes[n.row]
+			in := &e.nodes[x.in]
 			in.flags |= nests
-			n.path = e.step(in.path, n)
+			x.path = e.step(e.boxOf(in).path, x)
 		}
-		if n.kind != jsonscan.Object || n.size == 0 || n.size > maxColumns {
+		if n.kind != jsonscan.Object || x.size == 0 || x.size > maxColumns {
 			continue
 		}
 		if n.flags&twinKeys != 0 {
-			n.shape = e.nodes[n.twin].shape
+			x.shape = e.boxes[x.twin].shape
 		} else {
-			n.shape = e.shapeOf(n)
+			x.shape = e.shapeOf(x.id)
 		}
-		if n.shape < 0 {
+		if x.shape < 0 {
 			continue
 		}
-		r := e.records[e.root(n.shape)]
-		r.instances = append(r.instances, int32(i))
-		for int(n.path) >= len(e.last) {
+		r := e.records[e.root(x.shape)]
+		r.instances = append(r.instances, x.id)
+		for int(x.path) >= len(e.last) {
 			e.last = append(e.last, -1)
 		}
-		if last := e.last[n.path]; last >= 0 && last != n.shape {
-			e.union(last, n.shape)
+		if last := e.last[x.path]; last >= 0 && last != x.shape {
+			e.union(last, x.shape)
 		}
-		e.last[n.path] = n.shape
+		e.last[x.path] = x.shape
 	}
 }
 
-// shapeOf returns the shape of the keys of n, -1 for none.
-func (e *encoder) shapeOf(n *node) int32 {
+// shapeOf returns the shape of the keys of object id, -1 for none.
+func (e *encoder) shapeOf(id int32) int32 {
 	seq := e.scratch[:0]
-	for c := n.first; c >= 0; c = e.nodes[c].next {
+	for c := e.first(id); c >= 0; c = e.next(c) {
 		seq = append(append(seq, e.name(&e.nodes[c])...), 0)
 	}
 	e.scratch = seq
 	q, fresh := e.sequences.follow(seq)
 	if fresh {
-		e.shape = append(e.shape, e.newShape(n))
+		e.shape = append(e.shape, e.newShape(id))
 	}
 	return e.shape[q]
 }
 
-// newShape makes a record of the keys of n; -1 when one is there twice.
-func (e *encoder) newShape(n *node) int32 {
+// newShape makes a record of the keys of object id; -1 when one is there twice.
+func (e *encoder) newShape(id int32) int32 {
 	if len(e.records) >= maxShapes {
 		return -1
 	}
 	e.names.reset()
-	for c := n.first; c >= 0; c = e.nodes[c].next {
+	for c := e.first(id); c >= 0; c = e.next(c) {
 		if _, fresh := e.names.number(e.name(&e.nodes[c])); !fresh {
 			return -1
 		}
 	}
 	s := int32(len(e.records))
 	r := e.record()
-	for c := n.first; c >= 0; c = e.nodes[c].next {
+	for c := e.first(id); c >= 0; c = e.next(c) {
 		r.keys = append(r.keys, e.name(&e.nodes[c]))
 	}
 	e.parent = append(e.parent, s)
@@ -111,13 +109,13 @@ func (e *encoder) root(s int32) int32 {
 	return s
 }
 
-// step returns the number of the path that continues path with n.
-func (e *encoder) step(path int32, n *node) int32 {
-	if n.twin >= 0 && e.nodes[n.twin].container() {
-		return e.nodes[n.twin].path
+// step returns the number of the path that continues path with x.
+func (e *encoder) step(path int32, x *box) int32 {
+	if x.twin >= 0 {
+		return e.boxes[x.twin].path
 	}
 	e.scratch = append(e.scratch[:0], byte(path), byte(path>>8), byte(path>>16), byte(path>>24))
-	if n.member() {
+	if n := &e.nodes[x.id]; n.key > 0 {
 		e.scratch = append(append(e.scratch, '.'), e.name(n)...)
 	}
 	p, _ := e.paths.follow(e.scratch)
@@ -171,8 +169,7 @@ func (e *encoder) mergeKeys(a, b [][]byte) [][]byte {
 	return e.merged
 }
 
-// fill lays the members of each instance out in columns, and sums the lengths of each
-// column and its containers up.
+// fill lays the members of each instance out in columns, and sums up what decides about each.
 func (e *encoder) fill(r *record) {
 	width := len(r.keys)
 	n := width * len(r.instances)
@@ -184,51 +181,81 @@ func (e *encoder) fill(r *record) {
 		}
 	}
 	for i, id := range r.instances {
-		o := &e.nodes[id]
-		o.row = int32(i)
+		x := e.boxOf(&e.nodes[id])
+		x.row = int32(i)
 		row := r.row(i)
-		var at []int32
-		if r.mixed {
-			at = e.layout(r, o)
+		if !r.mixed {
+			c := id + 1
+			for k := range row { // as many as there are members
+				row[k] = c
+				e.count(&r.columns[k], c)
+				c += e.nodes[c].next
+			}
+			continue
 		}
-		for c, k := o.first, 0; c >= 0; k++ {
-			p := k
-			if r.mixed {
-				p = int(at[k])
-			}
-			row[p] = c
-			m, col := &e.nodes[c], &r.columns[p]
-			col.size += int(m.end - m.start)
-			col.present++
-			if m.container() {
-				col.containers++
-			}
-			c = m.next
+		at := e.layout(r, x)
+		for c, k := id+1, 0; c >= 0; c, k = e.next(c), k+1 { // there are members, or there was no shape
+			row[at[k]] = c
+			e.count(&r.columns[at[k]], c)
 		}
 	}
 }
 
-// layout returns the columns of the members of o in r, by the shape of o. It is made once
+// count adds value id to what is known of its column.
+func (e *encoder) count(col *column, id int32) {
+	n := &e.nodes[id]
+	col.present++
+	if n.container() {
+		col.size += int(e.boxOf(n).end - n.start)
+		col.containers++
+		if n.flags&filled != 0 {
+			return
+		}
+	} else {
+		col.size += int(n.end - n.start)
+	}
+	if n.plain() {
+		col.strings++
+	}
+	switch gain := e.separatorGain(id, true); {
+	case gain > 0:
+		col.words++
+	case gain < 0:
+		col.blanks++
+	}
+	// A value is of use only where most rows have it, so a majority vote finds it:
+	// rows with it outvote all others, and counting needs no table of the values.
+	switch col.voters++; {
+	case col.votes == 0:
+		col.konst, col.votes = id, 1
+	case e.same(col.konst, id):
+		col.votes++
+	default:
+		col.votes--
+	}
+}
+
+// layout returns the columns of the members of object x in r, by its shape. It is made once
 // for a shape.
-func (e *encoder) layout(r *record, o *node) []int32 {
-	if from := e.laid[o.shape]; from > 0 {
+func (e *encoder) layout(r *record, x *box) []int32 {
+	if from := e.laid[x.shape]; from > 0 {
 		return e.layouts[from-1:]
 	}
-	e.laid[o.shape] = int32(len(e.layouts)) + 1
+	e.laid[x.shape] = int32(len(e.layouts)) + 1
 	p := int32(0)
-	for c := o.first; c >= 0; c = e.nodes[c].next {
+	for c := x.id + 1; c >= 0; c = e.next(c) {
 		for !bytes.Equal(r.keys[p], e.name(&e.nodes[c])) {
 			p++
 		}
 		e.layouts = append(e.layouts, p)
 		p++
 	}
-	return e.layouts[e.laid[o.shape]-1:]
+	return e.layouts[e.laid[x.shape]-1:]
 }
 
 // typeOf returns the record whose rows hold object id, or -1.
 func (e *encoder) typeOf(id int32) int32 {
-	s := e.nodes[id].shape
+	s := e.boxOf(&e.nodes[id]).shape
 	if s < 0 {
 		return -1
 	}
@@ -250,7 +277,7 @@ func (e *encoder) elementType(id int32) int32 {
 }
 
 func (e *encoder) countElements(id int32) {
-	for c := e.nodes[id].first; c >= 0; c = e.nodes[c].next {
+	for c := e.first(id); c >= 0; c = e.next(c) {
 		switch e.nodes[c].kind {
 		case jsonscan.Object:
 			if t := e.typeOf(c); t >= 0 {

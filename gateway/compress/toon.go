@@ -92,8 +92,8 @@ func (w *toonWriter) line(depth int) {
 
 // object writes the members, one a line.
 func (w *toonWriter) object(id int32, depth int) {
-	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
-		if c != w.nodes[id].first || depth > 0 {
+	for c := w.first(id); c >= 0; c = w.next(c) {
+		if c != w.first(id) || depth > 0 {
 			w.line(depth)
 		}
 		w.member(c, depth)
@@ -112,7 +112,7 @@ func (w *toonWriter) member(id int32, depth int) {
 			return
 		}
 		w.out = append(w.out, ':')
-		if n.size > 0 {
+		if w.size(id) > 0 {
 			w.object(id, depth+1)
 		}
 	case jsonscan.Array:
@@ -126,8 +126,7 @@ func (w *toonWriter) member(id int32, depth int) {
 // array writes from the bracket on. tables says that the tabular form may stand
 // here; root that there is no key before.
 func (w *toonWriter) array(id int32, depth int, tables, root bool) {
-	n := &w.nodes[id]
-	if n.size == 0 {
+	if w.size(id) == 0 {
 		switch {
 		case root:
 			w.out = append(w.out, "[]"...)
@@ -139,15 +138,15 @@ func (w *toonWriter) array(id int32, depth int, tables, root bool) {
 		}
 		return
 	}
-	w.header(n.size, false)
+	w.header(w.size(id), false)
 	scalars := true
-	for c := n.first; c >= 0 && scalars; c = w.nodes[c].next {
+	for c := w.first(id); c >= 0 && scalars; c = w.next(c) {
 		scalars = !w.nodes[c].container()
 	}
 	if scalars {
 		w.out = append(w.out, ": "...)
-		for c := n.first; c >= 0; c = w.nodes[c].next {
-			if c != n.first {
+		for c := w.first(id); c >= 0; c = w.next(c) {
+			if c != w.first(id) {
 				w.out = append(w.out, w.delimiter)
 			}
 			w.scalar(c, w.delimiter)
@@ -158,7 +157,7 @@ func (w *toonWriter) array(id int32, depth int, tables, root bool) {
 		if f := w.uniform(w.children(id)); f != nil {
 			w.fields(f)
 			w.out = append(w.out, ':')
-			for c := n.first; c >= 0; c = w.nodes[c].next {
+			for c := w.first(id); c >= 0; c = w.next(c) {
 				w.line(depth + 1)
 				w.cells(c, f, true)
 			}
@@ -166,7 +165,7 @@ func (w *toonWriter) array(id int32, depth int, tables, root bool) {
 		}
 	}
 	w.out = append(w.out, ':')
-	for c := n.first; c >= 0; c = w.nodes[c].next {
+	for c := w.first(id); c >= 0; c = w.next(c) {
 		w.line(depth + 1)
 		w.item(c, depth+1)
 	}
@@ -176,14 +175,14 @@ func (w *toonWriter) array(id int32, depth int, tables, root bool) {
 func (w *toonWriter) item(id int32, depth int) {
 	n := &w.nodes[id]
 	w.out = append(w.out, '-')
-	if n.kind == jsonscan.Object && n.size == 0 {
+	if n.kind == jsonscan.Object && w.size(id) == 0 {
 		return
 	}
 	w.out = append(w.out, ' ')
 	switch n.kind {
 	case jsonscan.Object:
-		for c := n.first; c >= 0; c = w.nodes[c].next {
-			if c != n.first {
+		for c := w.first(id); c >= 0; c = w.next(c) {
+			if c != w.first(id) {
 				w.line(depth + 1)
 			}
 			w.member(c, depth+1)
@@ -241,17 +240,17 @@ func (w *toonWriter) cells(id int32, list []field, first bool) {
 // keyed returns the columns of an object whose members are uniform objects; nil
 // when it is none (§9.5).
 func (w *toonWriter) keyed(id int32) []field {
-	if w.nodes[id].size < 2 || w.twice(id) {
+	if w.size(id) < 2 || w.twice(id) {
 		return nil
 	}
 	return w.uniform(w.children(id))
 }
 
 func (w *toonWriter) keyedObject(id int32, f []field, depth int) {
-	w.header(w.nodes[id].size, true)
+	w.header(w.size(id), true)
 	w.fields(f)
 	w.out = append(w.out, ':')
-	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
+	for c := w.first(id); c >= 0; c = w.next(c) {
 		w.line(depth + 1)
 		w.key(w.name(&w.nodes[c]))
 		w.out = append(w.out, ": "...)
@@ -260,8 +259,8 @@ func (w *toonWriter) keyedObject(id int32, f []field, depth int) {
 }
 
 func (w *toonWriter) children(id int32) []int32 {
-	list := make([]int32, 0, w.nodes[id].size)
-	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
+	list := make([]int32, 0, w.size(id))
+	for c := w.first(id); c >= 0; c = w.next(c) {
 		list = append(list, c)
 	}
 	return list
@@ -270,15 +269,14 @@ func (w *toonWriter) children(id int32) []int32 {
 // uniform returns the columns of objects with one set of keys whose columns are
 // scalars or, in turn, uniform objects (§9.3); nil when they are not.
 func (w *toonWriter) uniform(list []int32) []field {
-	first := &w.nodes[list[0]]
 	for _, id := range list {
-		if n := &w.nodes[id]; n.kind != jsonscan.Object || n.size == 0 || n.size != first.size || n.size > maxColumns || w.twice(id) {
+		if n := &w.nodes[id]; n.kind != jsonscan.Object || w.size(id) == 0 || w.size(id) != w.size(list[0]) || w.size(id) > maxColumns || w.twice(id) {
 			return nil
 		}
 	}
 	var out []field
 	column := make([]int32, len(list))
-	for k := first.first; k >= 0; k = w.nodes[k].next {
+	for k := w.first(list[0]); k >= 0; k = w.next(k) {
 		f := field{key: w.name(&w.nodes[k])}
 		objects := 0
 		for i, id := range list {
@@ -308,7 +306,7 @@ func (w *toonWriter) uniform(list []int32) []field {
 // get finds the member of object id; objects mostly have their keys in one order,
 // so this is cheap for tables. -1: none.
 func (w *toonWriter) get(id int32, key []byte) int32 {
-	for c := w.nodes[id].first; c >= 0; c = w.nodes[c].next {
+	for c := w.first(id); c >= 0; c = w.next(c) {
 		if bytes.Equal(w.name(&w.nodes[c]), key) {
 			return c
 		}
@@ -318,10 +316,9 @@ func (w *toonWriter) get(id int32, key []byte) int32 {
 
 // twice reports whether an object has a key twice.
 func (w *toonWriter) twice(id int32) bool {
-	n := &w.nodes[id]
-	if n.size <= 16 {
-		for a := n.first; a >= 0; a = w.nodes[a].next {
-			for b := w.nodes[a].next; b >= 0; b = w.nodes[b].next {
+	if w.size(id) <= 16 {
+		for a := w.first(id); a >= 0; a = w.next(a) {
+			for b := w.next(a); b >= 0; b = w.next(b) {
 				if bytes.Equal(w.name(&w.nodes[a]), w.name(&w.nodes[b])) {
 					return true
 				}
@@ -329,8 +326,8 @@ func (w *toonWriter) twice(id int32) bool {
 		}
 		return false
 	}
-	seen := make(map[string]bool, n.size)
-	for c := n.first; c >= 0; c = w.nodes[c].next {
+	seen := make(map[string]bool, w.size(id))
+	for c := w.first(id); c >= 0; c = w.next(c) {
 		if seen[string(w.name(&w.nodes[c]))] {
 			return true
 		}
