@@ -24,9 +24,11 @@ const (
 )
 
 // Run gives memory back when the start is over, and from time to time until ctx ends: what
-// is free of the heap, and the pages of the program. It waits while the process is busy.
-func Run(ctx context.Context) {
+// forget lets go of, what is free of the heap, and the pages of the program. It waits while the
+// process is busy.
+func Run(ctx context.Context, forget func()) {
 	run(ctx, func() {
+		forget()
 		debug.FreeOSMemory()
 		ReleaseProgram()
 	})

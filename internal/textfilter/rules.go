@@ -3,7 +3,7 @@ package textfilter
 import (
 	"regexp"
 	"slices"
-	"sync"
+	"sync/atomic"
 )
 
 // Kind is what a sentence wants of a model.
@@ -33,10 +33,29 @@ type rule struct {
 	foreign bool
 }
 
-// lazily compiles an expression when it is first used: all of them take 20 ms and 3 MB, which
-// most commands never need.
+// compiled are the expressions that lazily made.
+var compiled []*atomic.Pointer[regexp.Regexp]
+
+// lazily compiles an expression when it is first used, and again after [Forget]: all of them take
+// 20 ms and 3 MB, which most commands never need, and nodes only to read a specification.
 func lazily(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+	p := new(atomic.Pointer[regexp.Regexp])
+	compiled = append(compiled, p)
+	return func() *regexp.Regexp {
+		re := p.Load()
+		if re == nil {
+			re = regexp.MustCompile(expr)
+			p.Store(re)
+		}
+		return re
+	}
+}
+
+// Forget gives the memory of the expressions back. It is safe while they are used.
+func Forget() {
+	for _, p := range compiled {
+		p.Store(nil)
+	}
 }
 
 func newRule(kind Kind, expr string, need ...string) rule {

@@ -32,6 +32,7 @@ import (
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/safehttp"
 	"github.com/sluicegate/sluice/internal/secrets"
+	"github.com/sluicegate/sluice/internal/textfilter"
 	"github.com/sluicegate/sluice/internal/tlsfiles"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -116,7 +117,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.runPlain(gctx, g)
 	if n.o.GiveBack {
-		g.Go(func() error { resident.Run(gctx); return nil })
+		g.Go(func() error { resident.Run(gctx, textfilter.Forget); return nil })
 	}
 	if n.edge != nil {
 		n.edge.run(gctx, g)
