@@ -73,7 +73,11 @@ ELSEWHERE  = cmd/sluice/e2e=$(TAGS) deploy/helm/test
 TWICE      = ./cmd/sluice ./cmd/sluice/sim ./gateway/credentials ./plugins/enginepool
 .PHONY: test
 test: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run all tests with the race detector
-	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run $(if $(filter true,$(CI)),-strict) -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(TWICE) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
+	@GORACE=atexit_sleep_ms=10 go run ./cmd/sluice-test run $(if $(filter true,$(CI)),-strict) -benchmarks -tests .ci/tests -quarantine .ci/quarantine -skips .ci/skips -elsewhere '$(ELSEWHERE)' -- $(VET) $(AT_ONCE) -timeout=15m $(TWICE) -- $(VET) $(AT_ONCE) $(RACE) -timeout=15m $(PKG)
+
+.PHONY: tests
+tests: ## write .ci/tests, how many tests each package has
+	go run ./cmd/sluice-test tests .ci/tests ./...
 
 .PHONY: flaky
 flaky: $(E2E)/.ready $(E2E_PYTHON)/.ready $(CONSOLE)/node_modules/.ready ## run each package 20 times (the end-to-end tests 3 times) on a loaded machine; goes on where it was interrupted

@@ -481,7 +481,7 @@ func (s *Server) routes() {
 			},
 			Servers: []*huma.Server{{URL: "http://127.0.0.1:7301", Description: "The admin listener of a node on this machine; --admin-listen and --admin-public-url choose another."}},
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				Schemas: schemas.of,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", BearerFormat: "slu_…", Description: "An API token."},
 					"session": {Type: "apiKey", In: "cookie", Name: front.SessionCookie, Description: "The session of a browser, for requests of the console's own pages. Over https its name is " + front.HostPrefix + front.SessionCookie + "."},
@@ -496,11 +496,7 @@ func (s *Server) routes() {
 		DefaultFormat: "application/json",
 	}
 	config.Transformers = []huma.Transformer{front.ExplainBody(config.Components.Schemas)}
-	s.api = humago.New(s.front.Mux, config)
-	for _, register := range operations {
-		register(s)
-	}
-	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
+	s.register(config)
 
 	browser := &pages.Room{Front: s.front, Logins: s.logins, Notify: s.notify, OpenID: s.openID, Sessions: s.sessions}
 	health := &front.Health{Front: s.front, Publisher: s.o.Publisher, Ready: s.o.Ready, Metrics: s.o.Metrics, Guard: s.o.GuardMetrics}
@@ -540,6 +536,26 @@ func (s *Server) routes() {
 			s.serveConsole(w, r)
 		}
 	})
+}
+
+// schemas are those of the API of every server in this process: they depend on types only, and
+// to make them takes most of the time that a server takes to start. Nothing is written to them
+// once a server was registered, since all have the same operations.
+var schemas = struct {
+	sync.Mutex // of a server that registers
+
+	of huma.Registry
+}{of: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)}
+
+// register makes the API of the operations.
+func (s *Server) register(config huma.Config) {
+	schemas.Lock()
+	defer schemas.Unlock()
+	s.api = humago.New(s.front.Mux, config)
+	for _, register := range operations {
+		register(s)
+	}
+	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
 }
 
 func (s *Server) now() time.Time { return s.o.Store.Now() }

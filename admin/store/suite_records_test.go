@@ -443,7 +443,11 @@ func testRollback(t *testing.T, h harness) {
 	}
 	check("an error")
 	func() {
-		defer func() { _ = recover() }()
+		defer func() {
+			if v := recover(); v != "boom" {
+				t.Errorf("the panic became %v", v)
+			}
+		}()
 		_ = w.Update(t.Context(), func(tx *store.Tx) error { _ = write(tx); panic("boom") })
 	}()
 	check("a panic")

@@ -106,6 +106,8 @@ func suite(t *testing.T, h harness) {
 	f("administrators", testAdministrators)
 	f("access of a toolset", testAccess)
 	f("members", testMembers)
+	f("join tokens", testJoinTokens)
+	f("saved edges", testSavedEdges)
 	f("sessions", testSessions)
 	f("login links", testLoginLinks)
 	f("passkeys", testPasskeys)

@@ -61,18 +61,25 @@ func (g *gate) notRun(ctx context.Context, groups [][]string, r *result) ([]stri
 		}
 	}
 	for _, p := range packages {
-		names, silent, err := p.tests()
+		d, err := p.declared()
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
+		for _, name := range d.benchmarks {
+			if g.benchmarks && !r.begun[test{p.ImportPath, name}] {
+				faults = append(faults, p.ImportPath+" "+name+": no go command ran this benchmark")
+			}
+		}
+		for _, name := range d.tests {
 			t := test{p.ImportPath, name}
 			skips := slices.ContainsFunc(r.skips, func(s skipped) bool { return s.test == t })
 			switch {
-			case slices.Contains(silent, name):
+			case slices.Contains(d.silent, name):
 				faults = append(faults, t.String()+": go test compiles it only: it has no comment with its output")
 			case !r.tests[t]:
 				faults = append(faults, t.String()+": no go command ran it: does TestMain leave it out, or is its file built without the race detector only?")
+			case slices.Contains(d.loops, name) && !parts[t] && !skips:
+				faults = append(faults, t.String()+": its parts are the rows of a table, and none ran: is the table empty?")
 			case strings.HasPrefix(name, "Fuzz") && !parts[t] && !skips:
 				faults = append(faults, t.String()+": has no seed, so that go test runs nothing of it: f.Add, or a file in testdata/fuzz")
 			}
@@ -114,9 +121,17 @@ func (g *gate) list(ctx context.Context, patterns []string, flags ...string) ([]
 	}
 }
 
-// tests returns the names of the tests, fuzz tests and examples that go test runs here,
-// and, silent, those of examples that it compiles only.
-func (p *testFiles) tests() (names, silent []string, err error) {
+// A declared is what the test files of a package declare.
+type declared struct {
+	tests      []string // tests, fuzz tests and examples that go test runs here
+	silent     []string // examples of tests that it compiles only
+	benchmarks []string // that go test -bench runs here
+	loops      []string // tests whose parts are the rows of a table
+	tagged     int      // tests and benchmarks of files with other build tags
+}
+
+// declared reads the test files of a package.
+func (p *testFiles) declared() (out declared, err error) {
 	plain, race := build.Default, build.Default
 	race.BuildTags = append(slices.Clone(race.BuildTags), "race")
 	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles, p.IgnoredGoFiles) {
@@ -124,50 +139,89 @@ func (p *testFiles) tests() (names, silent []string, err error) {
 			continue
 		}
 		here, err := plain.MatchFile(p.Dir, file)
-		if err == nil && !here {
-			here, err = race.MatchFile(p.Dir, file)
-		}
 		if err != nil {
-			return nil, nil, err
+			return declared{}, err
 		}
-		if !here {
-			continue
+		raced, err := race.MatchFile(p.Dir, file)
+		if err != nil {
+			return declared{}, err
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
-			return nil, nil, err
+			return declared{}, err
 		}
-		in, quiet := testsIn(f)
-		names, silent = append(names, in...), append(silent, quiet...)
+		d := declaredIn(f)
+		if !here && !raced {
+			out.tagged += len(d.tests) + len(d.benchmarks)
+			continue
+		}
+		out.tests, out.silent, out.loops = append(out.tests, d.tests...), append(out.silent, d.silent...), append(out.loops, d.loops...)
+		if here { // benchmarks say nothing with the race detector
+			out.benchmarks = append(out.benchmarks, d.benchmarks...)
+		}
 	}
-	return names, silent, nil
+	return out, nil
 }
 
-// testsIn returns the tests of one file, as tests does of a package.
-func testsIn(f *ast.File) (names, silent []string) {
+// declaredIn returns what one file declares.
+func declaredIn(f *ast.File) (out declared) {
 	for _, d := range f.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest(fn) {
-			names = append(names, fn.Name.Name)
+		fn, ok := d.(*ast.FuncDecl)
+		switch {
+		case !ok || fn.Recv != nil:
+		case isTest(fn):
+			out.tests = append(out.tests, fn.Name.Name)
+			if loops(fn) {
+				out.loops = append(out.loops, fn.Name.Name)
+			}
+		case isNamed(fn, "Benchmark", "B"):
+			out.benchmarks = append(out.benchmarks, fn.Name.Name)
 		}
 	}
 	for _, e := range doc.Examples(f) {
-		names = append(names, "Example"+e.Name)
+		out.tests = append(out.tests, "Example"+e.Name)
 		if e.Output == "" && !e.EmptyOutput {
-			silent = append(silent, "Example"+e.Name)
+			out.silent = append(out.silent, "Example"+e.Name)
 		}
 	}
-	return names, silent
+	return out
+}
+
+// loops reports whether a test has nothing but parts, one for each row of a table: a range
+// statement that calls its Run, in no other
+// statement.
+func loops(fn *ast.FuncDecl) bool {
+	if fn.Body == nil || len(fn.Type.Params.List[0].Names) != 1 {
+		return false
+	}
+	t := fn.Type.Params.List[0].Names[0].Name
+	for _, s := range fn.Body.List {
+		r, ok := s.(*ast.RangeStmt)
+		if !ok {
+			continue
+		}
+		for _, s := range r.Body.List {
+			x, ok := s.(*ast.ExprStmt)
+			if !ok {
+				continue
+			}
+			if call, ok := x.X.(*ast.CallExpr); ok && isSelector(call.Fun, t, "Run") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isTest reports whether go test takes the function for a test or a fuzz test.
-func isTest(f *ast.FuncDecl) bool {
-	rest, ok := strings.CutPrefix(f.Name.Name, "Test")
-	want := "T"
+func isTest(f *ast.FuncDecl) bool { return isNamed(f, "Test", "T") || isNamed(f, "Fuzz", "F") }
+
+// isNamed reports whether the name of a function begins with a word, as go test reads it, and
+// its parameter is a pointer to a type of package testing.
+func isNamed(f *ast.FuncDecl, prefix, want string) bool {
+	rest, ok := strings.CutPrefix(f.Name.Name, prefix)
 	if !ok {
-		if rest, ok = strings.CutPrefix(f.Name.Name, "Fuzz"); !ok {
-			return false
-		}
-		want = "F"
+		return false
 	}
 	if first, _ := utf8.DecodeRuneInString(rest); unicode.IsLower(first) || len(f.Type.Params.List) != 1 {
 		return false

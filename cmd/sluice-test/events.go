@@ -26,6 +26,7 @@ type result struct {
 	passed, failed int
 	skips          []skipped
 	tests          map[test]bool    // that ended
+	begun          map[test]bool    // and those that began, and benchmarks
 	took           map[test]float64 // seconds, of tests without parts of tests
 	packages       map[string]bool
 	badPackages    int
@@ -54,7 +55,7 @@ type running struct {
 
 // read prints the events of in as plain "go test" does, and returns what they say.
 func read(in io.Reader, out io.Writer) (*result, error) {
-	r := &result{tests: map[test]bool{}, packages: map[string]bool{}, took: map[test]float64{}, said: map[test]string{}}
+	r := &result{tests: map[test]bool{}, begun: map[test]bool{}, packages: map[string]bool{}, took: map[test]float64{}, said: map[test]string{}}
 	pkgs := map[string]*running{}
 	lines := bufio.NewReader(in)
 	for {
@@ -99,6 +100,7 @@ func (r *result) ofTest(e event, p *running, out io.Writer) {
 	switch e.Action {
 	case "run":
 		p.begun++
+		r.begun[t] = true
 		p.tests[e.Test] = &strings.Builder{}
 	case "output":
 		if said == nil { // after the end of the test
@@ -133,6 +135,9 @@ func (r *result) ofTest(e event, p *running, out io.Writer) {
 			if !strings.Contains(e.Test, "/") {
 				p.failed = append(p.failed, e.Test)
 			}
+			if isBenchmark(e.Test) {
+				r.certain = append(r.certain, t.String()+": failed"+below(complaint(text)))
+			}
 		}
 	}
 }
@@ -155,6 +160,7 @@ func (r *result) ofPackage(e event, p *running, out io.Writer) bool {
 		r.certain = append(r.certain, e.Package+": "+fmt.Sprintf(format, args...))
 	}
 	before := len(r.certain)
+	r.endBenchmarks(e, p, out)
 	if n := len(p.tests); n > 0 {
 		bad("%d tests began and did not end, %s first: a crash, a signal or os.Exit", n, slices.Sorted(maps.Keys(p.tests))[0])
 		r.printRunning(e.Package, p, out)
@@ -179,10 +185,31 @@ func (r *result) ofPackage(e event, p *running, out io.Writer) bool {
 		r.badPackages++
 	}
 	for _, name := range p.failed {
-		r.doubtful = append(r.doubtful, test{e.Package, name})
+		if !isBenchmark(name) { // these are certain
+			r.doubtful = append(r.doubtful, test{e.Package, name})
+		}
 	}
 	return true
 }
+
+// endBenchmarks ends those of a package that ended: no event says that one went well. Of
+// those of a package that failed a crash may be the reason.
+func (r *result) endBenchmarks(e event, p *running, out io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
+		if !isBenchmark(name) {
+			continue
+		}
+		if said := p.tests[name].String(); e.Action == "fail" {
+			fmt.Fprint(out, said)
+			if why := grave(said); why != "" {
+				r.certain = append(r.certain, e.Package+" "+name+": "+why)
+			}
+		}
+		delete(p.tests, name)
+	}
+}
+
+func isBenchmark(name string) bool { return strings.HasPrefix(name, "Benchmark") }
 
 func (r *result) printRunning(pkg string, p *running, out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.tests)) {

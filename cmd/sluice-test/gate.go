@@ -25,20 +25,30 @@ type gate struct {
 	quarantine []quarantined
 	skips      []skip
 	elsewhere  elsewhere
+	counts     map[string]counts // of tests by package; nil: they are not compared
+	benchmarks bool              // run each benchmark once
 }
 
 // run runs "go test -json" with each group of arguments. It returns nil when every
 // test passed, or failed where the quarantine allows it.
 func (g *gate) run(ctx context.Context, groups [][]string) error {
 	var faults []string
-	all := &result{tests: map[test]bool{}, took: map[test]float64{}, packages: map[string]bool{}}
+	all := &result{tests: map[test]bool{}, begun: map[test]bool{}, took: map[test]float64{}, packages: map[string]bool{}}
 	for _, q := range g.quarantine {
 		fmt.Fprintf(g.out, "quarantined, %d days left: %s %s: %s\n", q.left, q.pkg, q.test, q.reason)
+	}
+	if err := g.chosen(groups); err != nil {
+		return err
+	}
+	benchmarks, err := g.look(ctx, groups)
+	if err != nil {
+		return err
 	}
 	planned, err := g.plan(ctx, groups)
 	if err != nil {
 		return err
 	}
+	planned = append(planned, benchmarks...)
 	before, err := g.tree(ctx)
 	if err != nil {
 		return err
@@ -52,10 +62,11 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 		all.failed += r.failed
 		all.skips = append(all.skips, r.skips...)
 		maps.Copy(all.tests, r.tests)
+		maps.Copy(all.begun, r.begun)
 		maps.Copy(all.took, r.took)
 		maps.Copy(all.packages, r.packages)
 		faults = append(faults, r.certain...)
-		if r.passed+r.failed+len(r.skips) == 0 {
+		if r.passed+r.failed+len(r.skips) == 0 && !slices.Contains(args, benchmarkFlag) {
 			faults = append(faults, "no test ran: go test "+strings.Join(args, " "))
 		}
 		switch {
@@ -91,6 +102,62 @@ func (g *gate) run(ctx context.Context, groups [][]string) error {
 		return errors.New("the run failed:\n  " + strings.Join(slices.Compact(faults), "\n  "))
 	}
 	return nil
+}
+
+// chosen refuses a group that chooses its tests, with CI=true: what it leaves out nobody sees.
+func (g *gate) chosen(groups [][]string) error {
+	for _, args := range groups {
+		for _, a := range args {
+			name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
+			if g.strict && strings.HasPrefix(a, "-") && slices.Contains(choosing, strings.TrimPrefix(name, "test.")) {
+				return fmt.Errorf("%s leaves tests out: with CI=true all run", a)
+			}
+		}
+	}
+	return nil
+}
+
+// choosing are flags of go test with which some tests do not run, or none does.
+var choosing = []string{"run", "skip", "short", "list", "failfast", "c", "n", "exec", "o", "overlay", "toolexec", "modfile", "C"}
+
+// benchmarkFlag runs all benchmarks.
+const benchmarkFlag = "-bench=."
+
+// look reads the packages that groups name, before a test runs: it compares the numbers
+// of their tests with the list, and returns the group that runs each benchmark once.
+func (g *gate) look(ctx context.Context, groups [][]string) ([][]string, error) {
+	if g.counts == nil && !g.benchmarks {
+		return nil, nil
+	}
+	var all, plain []string
+	for _, args := range groups {
+		flags, patterns := flagsOf(args)
+		all = append(all, patterns...)
+		plain = flags
+	}
+	packages, err := g.list(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.judgeCounts(packages, slices.Contains(all, "./...")); err != nil || !g.benchmarks {
+		return nil, err
+	}
+	plain = slices.DeleteFunc(slices.Clone(plain), func(f string) bool { return strings.Contains(f, "-race") })
+	plain = append(plain, "-run=^$", benchmarkFlag, "-benchtime=1x")
+	named := len(plain)
+	for i := range packages {
+		d, err := packages[i].declared()
+		if err != nil {
+			return nil, err
+		}
+		if len(d.benchmarks) > 0 {
+			plain = append(plain, packages[i].ImportPath)
+		}
+	}
+	if len(plain) == named {
+		return nil, nil
+	}
+	return [][]string{plain}, nil
 }
 
 // printSlowest prints which tests take long: what a run that takes too long is shortened by.

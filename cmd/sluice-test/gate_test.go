@@ -20,6 +20,8 @@ import (
 //	quarantine: an entry of the quarantine; DATE is the day of the commit
 //	skips: an entry of the list of skips
 //	elsewhere: directories with tests that other commands run
+//	tests: a line of the list of numbers of tests
+//	benchmarks
 //	fails: what the error has; without such a line the run passes
 //	spares: what the error does not have
 //	prints: what the output has
@@ -46,7 +48,7 @@ func TestGate(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			today := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
-			var args, fails, spares, prints, quarantine, skips []string
+			var args, fails, spares, prints, quarantine, skips, tests []string
 			for line := range strings.Lines(string(a.Comment)) {
 				what, rest, _ := strings.Cut(strings.TrimSpace(line), ": ")
 				switch what {
@@ -60,6 +62,10 @@ func TestGate(t *testing.T) {
 					skips = append(skips, rest)
 				case "elsewhere":
 					g.elsewhere = parseElsewhere(rest)
+				case "tests":
+					tests = append(tests, rest)
+				case "benchmarks":
+					g.benchmarks = true
 				case "fails":
 					fails = append(fails, rest)
 				case "spares":
@@ -77,6 +83,11 @@ func TestGate(t *testing.T) {
 			}
 			if g.skips, err = readSkips(write(t, lists+"/skips", strings.Join(skips, "\n"))); err != nil {
 				t.Fatal(err)
+			}
+			if tests != nil {
+				if g.counts, err = readCounts(write(t, lists+"/tests", strings.Join(tests, "\n"))); err != nil {
+					t.Fatal(err)
+				}
 			}
 			err = g.run(t.Context(), groups(append([]string{"-vet=off"}, args...))) // a second less for each
 			said := ""
@@ -152,6 +163,32 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
+func TestCounts(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		if c, err := readCounts(write(t, t.TempDir()+"/c", text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want an error with %q", text, c, err, want)
+		}
+	}
+	f("m/a 1 2", ":1: 4 words are needed")
+	f("m/a 1 2 many", `"many" is no number`)
+	f("m/a -1 2 3", `"-1" is no number`)
+	f("m/a 1 2 3\nm/a 1 2 3", ":2: m/a stands here twice")
+
+	dir := t.TempDir()
+	write(t, dir+"/go.mod", "module m\n\ngo 1.26\n")
+	write(t, dir+"/a_test.go", "package m\nimport \"testing\"\nfunc TestA(t *testing.T) {}\nfunc ExampleB() {}\nfunc BenchmarkC(b *testing.B) {}\nfunc Benchmarks(b *testing.B) {}\n")
+	write(t, dir+"/b_test.go", "//go:build other\n\npackage m\nimport \"testing\"\nfunc TestB(t *testing.T) {}\n")
+	write(t, dir+"/none/none.go", "package none\n")
+	list := dir + "/list"
+	if err := writeCounts(t.Context(), &gate{dir: dir}, list, []string{"./..."}); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := readCounts(list); err != nil || len(c) != 1 || c["m"] != (counts{2, 1, 1}) {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
 // TestLists keeps the lists of the project readable, and its commit dated.
 func TestLists(t *testing.T) {
 	now, err := commitDate(t.Context(), "")
@@ -160,6 +197,9 @@ func TestLists(t *testing.T) {
 	}
 	if _, err := readQuarantine("../../.ci/quarantine", now); err != nil {
 		t.Error(err)
+	}
+	if c, err := readCounts("../../.ci/tests"); err != nil || len(c) < 100 {
+		t.Error(len(c), err)
 	}
 	if l, err := readSkips("../../.ci/skips"); err != nil || len(l) == 0 {
 		t.Error(l, err)

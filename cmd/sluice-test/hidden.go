@@ -35,11 +35,11 @@ func parseElsewhere(s string) elsewhere {
 func (g *gate) hidden(ctx context.Context, packages []testFiles) ([]string, error) {
 	built, fuzzed := map[string]bool{}, map[test]bool{} // files; directories and fuzz tests
 	for _, p := range packages {
-		names, _, err := p.tests()
+		d, err := p.declared()
 		if err != nil {
 			return nil, err
 		}
-		for _, n := range names {
+		for _, n := range d.tests {
 			fuzzed[test{p.Dir, n}] = true
 		}
 		for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {

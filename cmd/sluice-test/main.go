@@ -20,7 +20,7 @@ func main() { tool.Main("sluice-test", command) }
 
 func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: sluice-test run|flaky|platforms")
+		return errors.New("usage: sluice-test run|tests|flaky|platforms")
 	}
 	flags := flag.NewFlagSet("sluice-test "+args[0], flag.ContinueOnError)
 	switch args[0] {
@@ -30,10 +30,18 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		quarantine := flags.String("quarantine", "", "`FILE` of tests that may fail now and then")
 		other := flags.String("elsewhere", "", "`DIR=TAG,TAG DIR`: directories with tests that other commands run, with these build tags or as modules")
 		skips := flags.String("skips", "", "`FILE` of tests that may skip with CI=true")
+		tests := flags.String("tests", "", "`FILE` with the numbers of tests of the packages, which are compared")
+		flags.BoolVar(&g.benchmarks, "benchmarks", false, "run each benchmark once, too")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
 		g.elsewhere = parseElsewhere(*other)
+		if *tests != "" {
+			var err error
+			if g.counts, err = readCounts(*tests); err != nil {
+				return err
+			}
+		}
 		now, err := commitDate(ctx, "")
 		if err != nil {
 			return err
@@ -56,6 +64,11 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			}
 		}
 		return g.run(ctx, groups(flags.Args()))
+	case "tests":
+		if len(args) < 3 {
+			return errors.New("usage: sluice-test tests FILE PACKAGES")
+		}
+		return writeCounts(ctx, &gate{}, args[1], args[2:])
 	case "flaky":
 		f := flaky{out: stdout}
 		flags.StringVar(&f.dir, "dir", "bin/flaky", "`DIRECTORY` of the state, the test binaries and the output of failed runs")
@@ -74,7 +87,7 @@ func command(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		}
 		return checkPlatforms(ctx, "", strings.Fields(*list), flags.Args(), stdout)
 	}
-	return fmt.Errorf("no command %s: run, flaky or platforms", args[0])
+	return fmt.Errorf("no command %s: run, tests, flaky or platforms", args[0])
 }
 
 // groups splits arguments at "--": each group is one go command.

@@ -179,7 +179,7 @@ func (p *testFiles) kind() (k kind, err error) {
 		if err != nil { // go test says what is wrong with it
 			return kind{}, nil //nolint:nilerr // see above
 		}
-		names, _ := testsIn(f)
+		names := declaredIn(f).tests
 		ofTests := strings.HasSuffix(file, "_test.go")
 		if inPlain && !inRace && ofTests {
 			k.without = append(k.without, names...)

@@ -41,11 +41,12 @@ func tricks(name string, text []byte) []string {
 }
 
 // tricky matches what tricks needs to find something, so that few files must be parsed.
-var tricky = regexp.MustCompile(`"-?\.?test[."]|os\.Args\b|flag\.(CommandLine|Set\()|[^*]testing\.[TF]\b|testing\.(M\b|Testing)|\) Test\w+\(|"CI"|go:norace|runtime\.Race|\bcgo\b|import "C"`)
+var tricky = regexp.MustCompile(`"-?\.?test[."]|os\.Args\b|flag\.(CommandLine|Set\()|[^*]testing\.[TF]\b|testing\.(M\b|Testing)|\) Test\w+\(|"CI"|go:norace|runtime\.Race|\bcgo\b|import "C"|\brecover\(\)`)
 
 const (
 	decides      = "it decides which tests run"
 	asks         = "it asks whether it is tested: users get code that no test ran"
+	swallows     = "recover without a look at what it returns: a test that panics passes"
 	otherWithCgo = "depends on cgo: the race detector compiles with it, and users get what is compiled without"
 )
 
@@ -78,13 +79,24 @@ func (t *tricksOf) node(n ast.Node) {
 			t.add(n, "the flag "+s+": "+decides)
 		}
 	case *ast.AssignStmt:
-		for _, to := range n.Lhs {
+		for i, to := range n.Lhs {
+			if blank, ok := to.(*ast.Ident); ok && t.tests && blank.Name == "_" && i < len(n.Rhs) && isRecover(n.Rhs[i]) {
+				t.add(n, swallows)
+			}
 			if i, ok := to.(*ast.IndexExpr); ok {
 				to = i.X
 			}
 			if t.tests && isSelector(to, "os", "Args") {
 				t.add(n, "os.Args is set: "+decides)
 			}
+		}
+	case *ast.ExprStmt:
+		if t.tests && isRecover(n.X) {
+			t.add(n, swallows)
+		}
+	case *ast.DeferStmt:
+		if t.tests && isRecover(n.Call) {
+			t.add(n, swallows)
 		}
 	case *ast.UnaryExpr:
 		if t.tests && n.Op == token.AND && isSelector(n.X, "os", "Args") {
@@ -147,6 +159,16 @@ func (t *tricksOf) main(fn *ast.FuncDecl) {
 	if runs > 1 {
 		t.add(fn, "TestMain runs the tests more than once, until they pass")
 	}
+}
+
+// isRecover reports whether e is recover().
+func isRecover(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	name, ok := call.Fun.(*ast.Ident)
+	return ok && name.Name == "recover"
 }
 
 // isSelector reports whether e is x.name.

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		fake(os.Args[2], os.Args[3:])
 		os.Exit(0)
 	}
+	hears := make(chan os.Signal, 1) // starts the goroutine that stays, which go test -fuzz starts otherwise
+	signal.Notify(hears, os.Interrupt)
+	signal.Stop(hears)
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	for range 200 {

@@ -60,7 +60,7 @@ func describeProperties(api *huma.OpenAPI) {
 			p := s.Properties[property]
 			rows := slices.Concat(words[name+"."+property], words[property])
 			for i := range rows {
-				if p.Description == "" {
+				if p.Description == "" && rows[i].description != "" { // servers share what they have described
 					p.Description = rows[i].description
 				}
 			}

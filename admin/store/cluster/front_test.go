@@ -138,6 +138,12 @@ func TestFailOver(t *testing.T) {
 	if res, text := two.do(t, "GET", "/livez", ""); res.StatusCode != http.StatusOK || text != "ok\n" {
 		t.Errorf("/livez: %s %s", res.Status, text)
 	}
+	if res, text := two.do(t, "POST", "/readyz", ""); res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "GET, HEAD" || text != "" {
+		t.Errorf("POST /readyz: %s %v %s", res.Status, res.Header, text)
+	}
+	if got := res.Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("what is refused while nobody leads may be kept: %q", got)
+	}
 	d.leads(t, one, api("one"))
 	for _, m := range []*member{two, three} {
 		until(t, "it follows one", func() bool { return m.Ready() == nil })

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluicegate/sluice/admin"
+	"github.com/sluicegate/sluice/admin/catalog"
 	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/admin/change"
 	"github.com/sluicegate/sluice/admin/change/view"
@@ -129,7 +130,7 @@ func openPlane(w *world, dir string) (p *plane, err error) {
 	}
 	p.srv, err = admin.New(ctx, admin.Options{
 		Store: p.st, Keyring: ring, Publisher: p.pub, Fetcher: noFetcher{}, GatewayURL: "https://gateway.example", Registry: p.backend,
-		Hosts: []string{controlHost}, Closed: true,
+		Hosts: []string{controlHost}, Closed: true, Catalog: builtIn(),
 	})
 	if err != nil {
 		return nil, err
@@ -194,6 +195,16 @@ func (p *plane) api(method, path string, in, out any) (status int, err error) {
 	}
 	return rec.Code, err
 }
+
+// builtIn is the catalog of every control plane: nobody changes it here, and reading it
+// takes as long as opening a database.
+var builtIn = sync.OnceValue(func() *catalog.Room {
+	c, err := catalog.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
 
 type noFetcher struct{}
 

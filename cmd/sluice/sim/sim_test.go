@@ -16,7 +16,7 @@ import (
 
 var (
 	seeds   = flag.Uint64("sim.seeds", perRace(5, 50), "how many seeds TestSimulation runs")
-	first   = flag.Uint64("sim.first", 1, "the first of them")
+	first   = flag.Uint64("sim.first", 1, "the first of them, and of those of TestSeedRepeats")
 	procs   = flag.Uint64("sim.procs", 1, "processes that share them: a simulation uses one processor")
 	trace   = flag.Bool("sim.trace", false, "print the trace of each")
 	defects = flag.Bool("sim.defects", false, "run TestDefects, which builds the simulation once for each defect")
@@ -48,8 +48,8 @@ func rootDir(t *testing.T) string {
 // turns, and memory is collected rarely.
 func alone(t *testing.T) {
 	t.Helper()
-	n, gc := runtime.GOMAXPROCS(1), debug.SetGCPercent(400)
-	t.Cleanup(func() { runtime.GOMAXPROCS(n); debug.SetGCPercent(gc) })
+	n, gc, memory := runtime.GOMAXPROCS(1), debug.SetGCPercent(800), debug.SetMemoryLimit(1<<30)
+	t.Cleanup(func() { runtime.GOMAXPROCS(n); debug.SetGCPercent(gc); debug.SetMemoryLimit(memory) })
 }
 
 // TestSimulation runs seeds. One that fails prints its trace, and is replayed with
@@ -110,7 +110,7 @@ func TestSeedRepeats(t *testing.T) {
 	alone(t)
 	root := rootDir(t)
 	tmpl := newTemplate(t, root)
-	for seed := uint64(1); seed <= *repeat; seed++ {
+	for seed := *first; seed < *first+*repeat; seed++ {
 		one, two := simulate(t, tmpl, root, seed), simulate(t, tmpl, root, seed)
 		if one.hash == two.hash {
 			continue
