@@ -249,7 +249,14 @@ func (n *edgeNode) operations() http.Handler {
 	live := func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, false, false) }
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /healthz", live)
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, n.ready(n.mayReadMetrics(r)), r.URL.Query().Has("verbose"), n.mayReadMetrics(r)) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		verbose := r.URL.Query().Has("verbose")
+		if n.mayReadMetrics(r) {
+			answer(w, n.ready(true), verbose, true)
+			return
+		}
+		answer(w, n.ready(false), verbose, false)
+	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		if !n.mayReadMetrics(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="metrics"`)

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestFaultsOfEdgeNames(t *testing.T) {
 		}
 		n := &edgeNode{Node: new(Node), ln: ln}
 		n.o.Edge.MetricsToken = secrets.New(tt.token)
-		r := httptest.NewRequest("GET", "/readyz?verbose", nil)
+		r := httptest.NewRequest(http.MethodGet, "/readyz?verbose", http.NoBody)
 		r.Header.Set("Authorization", tt.sent)
 		if got := fault(fails, n.mayReadMetrics(r)); (got == fails.Error()) != tt.named {
 			t.Errorf("%s, token %q, sent %q: %s", tt.listen, tt.token, tt.sent, got)
