@@ -17,6 +17,7 @@ var asides = []rule{
 
 	// Whose directions go first.
 	newRule(Override, `\b(?:directions|instructions|requests|orders|guidance|advice)\b[^.]{0,40}\b(?:takes? precedence|prevails?|goes? first|comes? first|has priority|have priority|wins?|counts? more)\b[^.]{0,12}\b(?:over|than|before)\b[^.]{0,12}\bwhat (?:was|has been|you were) (?:asked|said|told|agreed)\b`, "what was", "what has been", "what you were"),
+	//nolint:misspell // Spanish
 	foreignRule(`\b(?:auftrag|anweisung|anweisungen|hinweise?)\b[^.]{0,24}\b(?:geht|gehen|hat|haben)\b[^.]{0,30}(?:\bvor\b|vorrang)[^.]{0,30}\b(?:vorher|zuvor|bisher|besprochen)\b|\b(?:consignes|instructions|indications)\b[^.]{0,30}\b(?:priment|l'emportent|passent avant)\b|\b(?:indicaciones|instrucciones|órdenes)\b[^.]{0,30}\b(?:prevalecen|tienen prioridad|van antes)\b|(?:指示|指令|要求)(?:优先于|優先於|高于|高於)(?:之前|此前|用户|用戶)`,
 		"auftrag", "anweisung", "hinweis", "priment", "emportent", "passent avant", "prevalecen", "prioridad", "van antes", "优先", "優先", "高于", "高於"),
 
