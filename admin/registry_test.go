@@ -240,6 +240,12 @@ func (w *world) enrolEdge(joinBody string) *edgeClient {
 	}
 	in.Signature = ed25519.Sign(private, in.Signed())
 	e := &edgeClient{w: w, seal: seal, id: want[registry.EdgeIdentity](w, w.do("POST", registry.EdgeEnrolPath, in), 200)}
+	other, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	in.SignKey = other
+	in.Signature = ed25519.Sign(private, in.Signed())
 	want[front.Problem](w, w.do("POST", registry.EdgeEnrolPath, in), 401) // used up
 	return e
 }

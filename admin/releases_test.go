@@ -160,8 +160,11 @@ func TestOtherRecordsBesideARegistry(t *testing.T) {
 		}
 	}
 	w.open()
-	if err := w.pub.Stopped(""); err == nil || !strings.Contains(err.Error(), "europe") {
+	if err := w.pub.Stopped(""); err == nil || !strings.Contains(err.Error(), "it lists 1 toolsets") || strings.Contains(err.Error(), "europe") {
 		t.Errorf("empty records: %v", err)
+	}
+	if a := w.do("GET", "/readyz?verbose", nil); !strings.Contains(a.body, "[!]publishing publishing is stopped") || strings.Contains(a.body, "europe") {
+		t.Errorf("readyz: %s", a.body)
 	}
 	if _, err := w.pub.Release(t.Context()); err == nil {
 		t.Error("an empty release was published over a full one")

@@ -114,8 +114,7 @@ func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 	ctx := req.Context()
 	jt, err := r.o.Store.JoinTokenByHash(ctx, access.HashToken(join))
 	if err != nil {
-		r.o.Log.LogAttrs(ctx, slog.LevelWarn, "enrolment refused", slog.String("client", request.Of(ctx).IP), slog.Any("error", err))
-		return err
+		return r.refused(ctx, err)
 	}
 	labels, err := jt.Labels()
 	if err != nil {
@@ -136,6 +135,9 @@ func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 		rec.After = store.JSON(map[string]any{"name": row.Name, "labels": labels, "group": row.Group})
 		return tx.Audit(ctx, rec)
 	})
+	if problem.Is(err, problem.Unauthenticated) { // used up
+		return r.refused(ctx, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -145,6 +147,12 @@ func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 		r.o.Log.LogAttrs(ctx, slog.LevelWarn, "the release of a new edge cannot be made yet", slog.String("edge", row.ID), slog.String("group", row.Group), slog.Any("error", err))
 	}
 	return request.WriteJSON(w, r.identity(row, token, labels))
+}
+
+// refused logs that somebody was not enrolled.
+func (r *Room) refused(ctx context.Context, err error) error {
+	r.o.Log.LogAttrs(ctx, slog.LevelWarn, "enrolment refused", slog.String("client", request.Of(ctx).IP), slog.Any("error", err))
+	return err
 }
 
 func (r *Room) identity(row *store.Edge, token secrets.Secret, labels store.Labels) registry.EdgeIdentity {

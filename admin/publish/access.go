@@ -35,7 +35,7 @@ func (p *Publisher) verifyAccess(ctx context.Context, t registry.ReleaseToolset)
 	if t.Access == "" {
 		return nil
 	}
-	a, err := p.opts.Store.Pull(ctx, t.Repository, t.Access, oci.KindAccess)
+	a, err := p.pull(ctx, t.Repository, t.Access, oci.KindAccess)
 	if err != nil {
 		return fmt.Errorf("access document: %w", err)
 	}

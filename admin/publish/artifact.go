@@ -229,7 +229,7 @@ func (p *Publisher) verify(ctx context.Context, current *registry.Release, tools
 }
 
 func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset) error {
-	a, err := p.opts.Store.Pull(ctx, t.Repository, t.Bundle, oci.KindToolset)
+	a, err := p.pull(ctx, t.Repository, t.Bundle, oci.KindToolset)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (p *Publisher) verifyToolset(ctx context.Context, t registry.ReleaseToolset
 		return err
 	}
 	for _, c := range bundle.Connectors {
-		a, err := p.opts.Store.Pull(ctx, c.Repository, c.Manifest, oci.KindPlugin)
+		a, err := p.pull(ctx, c.Repository, c.Manifest, oci.KindPlugin)
 		if err != nil {
 			return fmt.Errorf("connector %s: %w", c.Name, err)
 		}

@@ -40,7 +40,19 @@ func (p *Publisher) Content(ctx context.Context, repository string, bundle regis
 // ReadContent reads what a bundle needs from a registry, and so checks that it is there
 // and whole.
 func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle registry.Digest) (*Content, error) {
-	a, err := st.Pull(ctx, repository, bundle, oci.KindToolset)
+	return readContent(ctx, st, repository, bundle, func(context.Context, string, *oci.Artifact) error { return nil })
+}
+
+// readContent is [ReadContent]; each gets every artifact that was read.
+func readContent(ctx context.Context, st *oci.Store, repository string, bundle registry.Digest, each func(ctx context.Context, repository string, a *oci.Artifact) error) (*Content, error) {
+	pull := func(repository string, d registry.Digest, kind oci.Kind) (*oci.Artifact, error) {
+		a, err := st.Pull(ctx, repository, d, kind)
+		if err == nil {
+			err = each(ctx, repository, a)
+		}
+		return a, err
+	}
+	a, err := pull(repository, bundle, oci.KindToolset)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +63,7 @@ func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle r
 	c := &Content{Digests: digests(a)}
 	for i := range t.Connectors {
 		ref := &t.Connectors[i]
-		module, err := st.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		module, err := pull(ref.Repository, ref.Manifest, oci.KindPlugin)
 		if err != nil {
 			return nil, fmt.Errorf("connector %s: %w", ref.Name, err)
 		}
@@ -70,7 +82,7 @@ func ReadContent(ctx context.Context, st *oci.Store, repository string, bundle r
 		}
 	}
 	for _, ref := range t.Plugins {
-		module, err := st.Pull(ctx, ref.Repository, ref.Manifest, oci.KindPlugin)
+		module, err := pull(ref.Repository, ref.Manifest, oci.KindPlugin)
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s: %w", ref.Name, err)
 		}

@@ -3,6 +3,8 @@ package publish_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"github.com/sluicegate/sluice/admin/publish"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 // marked is records that note releases, as the store does.
@@ -86,6 +89,9 @@ func TestLostRelease(t *testing.T) {
 		"manifest changed":     {func(dir string, d, _ registry.Digest) error { return rewrite(blob(dir, d), "{}") }, 4},
 		"manifest is gone":     {func(dir string, d, _ registry.Digest) error { return os.Remove(blob(dir, d)) }, 4},
 		"envelope changed":     {func(dir string, _, l registry.Digest) error { return rewrite(blob(dir, l), "{}") }, 4},
+		"repository is gone": {func(dir string, _, _ registry.Digest) error {
+			return os.RemoveAll(filepath.Join(dir, "repositories", "releases"))
+		}, 4},
 		"tag and number are gone": {func(dir string, _, _ registry.Digest) error {
 			return errors.Join(os.Remove(tag(dir, "latest")), os.Remove(tag(dir, "1.3")))
 		}, 4},
@@ -114,12 +120,15 @@ func TestLostReleaseIsNotGuessed(t *testing.T) {
 		"the records are older": func(dir string, newest, _ registry.Digest) error {
 			return errors.Join(os.WriteFile(tag(dir, "1.4"), []byte(newest), 0o600), os.Remove(blob(dir, newest)))
 		},
+		"the records are older, and the tag is gone": func(dir string, newest, _ registry.Digest) error {
+			return errors.Join(os.WriteFile(tag(dir, "1.4"), []byte(newest), 0o600), os.Remove(tag(dir, "latest")))
+		},
 		"nothing is left": func(dir string, newest, _ registry.Digest) error {
 			return errors.Join(os.Remove(blob(dir, newest)), os.Remove(tag(dir, "1.2")), os.Remove(tag(dir, "1.1")))
 		},
 	} {
 		_, p, err := damagedRegistry(t, damage)
-		if damaged := registry.Damage(err); p != nil && p.Current() != nil || damaged == nil || !strings.Contains(damaged.Detail, "read the newest release") {
+		if damaged := registry.Damage(err); p != nil && p.Current() != nil || damaged == nil || !strings.Contains(damaged.Detail, "releases/default") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -128,12 +137,16 @@ func TestLostReleaseIsNotGuessed(t *testing.T) {
 // TestMaxLost: as many numbers without a release are passed over, and not one more.
 func TestMaxLost(t *testing.T) {
 	for lost, found := range map[uint64]bool{publish.MaxLost - 1: true, publish.MaxLost: false} {
-		store, rec := openStore(t, t.TempDir()), &marked{}
+		dir, rec := t.TempDir(), &marked{}
+		store := openStore(t, dir)
 		newPublisher(t, store, newKey(t), rec, nil)
 		rec.revision += lost
-		a, n, err := publish.Kept(t.Context(), store, rec, "default")
-		if err != nil || (a != nil) != found || found && n != lost {
-			t.Errorf("%d lost: %v, %d, %v", lost, a, n, err)
+		if err := os.Remove(tag(dir, "latest")); err != nil {
+			t.Fatal(err)
+		}
+		got, err := publish.LookUp(t.Context(), store, rec, "default")
+		if err != nil || (got.Artifact != nil) != found || found && got.Lost != lost || got.Cause == nil {
+			t.Errorf("%d lost: %+v, %v", lost, got, err)
 		}
 	}
 }
@@ -181,5 +194,111 @@ func TestInspect(t *testing.T) {
 		if err := inspect(); err != nil {
 			t.Errorf("%s is mended: %v", d.Short(), err)
 		}
+	}
+}
+
+// TestInspectSays: a newest release that cannot be put back is damage too.
+func TestInspectSays(t *testing.T) {
+	dir := t.TempDir()
+	p := newPublisher(t, openStore(t, dir), newKey(t), &marked{}, nil)
+	if err := os.RemoveAll(filepath.Join(dir, "repositories")); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Damaged(); err == nil || !strings.Contains(err.Error(), "newest release") || strings.Contains(err.Error(), dir) {
+		t.Errorf("said: %v", err)
+	}
+}
+
+// TestInspectMends: what others get by the name of a repository, and the configuration, are not
+// read by a pull, and are there again after a look.
+func TestInspectMends(t *testing.T) {
+	for name, damage := range map[string]func(dir string, newest, config registry.Digest) error{
+		"index of the workspace": func(dir string, _, _ registry.Digest) error {
+			return os.RemoveAll(filepath.Join(dir, "repositories", "acme"))
+		},
+		"index of all": func(dir string, _, _ registry.Digest) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "repositories", "acme")), os.RemoveAll(filepath.Join(dir, "repositories", "releases")))
+		},
+		"tag of the release": func(dir string, _, _ registry.Digest) error { return os.Remove(tag(dir, "latest")) },
+		"release": func(dir string, d, _ registry.Digest) error {
+			return errors.Join(os.Remove(blob(dir, d)), os.WriteFile(blob(dir, d), []byte("{}"), 0o600))
+		},
+		"media types": func(dir string, _, _ registry.Digest) error {
+			files, err := filepath.Glob(filepath.Join(dir, "repositories", "acme", "*", "*", "_manifests", "*"))
+			for _, f := range files {
+				err = errors.Join(err, os.WriteFile(f, nil, 0o600))
+			}
+			return err
+		},
+		"configuration": func(dir string, _, c registry.Digest) error {
+			return errors.Join(os.Remove(blob(dir, c)), os.WriteFile(blob(dir, c), []byte("x"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, rec := t.TempDir(), &marked{}
+			store := openStore(t, dir)
+			p := newPublisher(t, store, newKey(t), rec, nil)
+			ref := connector(t, store, "things", "one")
+			rec.live = []registry.ReleaseToolset{bundle(t, p, toolset("things", "Things", ref))}
+			r, err := p.Release(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			newest, err := store.Resolve(t.Context(), oci.ReleaseRepository("default"), oci.TagLatest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			module, err := store.Pull(t.Context(), ref.Repository, ref.Manifest, oci.KindPlugin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := damage(dir, newest, registry.DigestOf(module.Config())); err != nil {
+				t.Fatal(err)
+			}
+			served := func() (faults []string) {
+				files, err := server.Open(server.Options{Dir: dir})
+				if err != nil {
+					t.Fatal(err)
+				}
+				handler, err := server.NewHandler(server.HandlerOptions{Store: files, Authorize: func(*http.Request, string, server.Action) error { return nil }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := httptest.NewServer(handler)
+				defer h.Close()
+				for _, path := range []string{
+					oci.ReleaseRepository("default") + "/manifests/latest",
+					rec.live[0].Repository + "/manifests/" + string(rec.live[0].Bundle),
+					ref.Repository + "/manifests/" + string(ref.Manifest),
+					ref.Repository + "/blobs/" + string(ref.Digest),
+					ref.Repository + "/blobs/" + string(registry.DigestOf(module.Config())),
+				} {
+					res, err := http.Get(h.URL + "/v2/" + path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_ = res.Body.Close()
+					if res.StatusCode != http.StatusOK || strings.Contains(path, "/manifests/") && !strings.Contains(res.Header.Get("Content-Type"), "manifest") {
+						faults = append(faults, path)
+					}
+				}
+				return faults
+			}
+			if len(served()) == 0 {
+				t.Fatal("the damage does not show")
+			}
+			if err := p.Inspect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if faults := served(); len(faults) > 0 || p.Damaged() != nil {
+				t.Errorf("not served after a look: %v; %v", faults, errors.Unwrap(p.Damaged()))
+			}
+			if again, err := p.Release(t.Context()); err != nil || again.Digest() != r.Digest() {
+				t.Errorf("released again: %v", err)
+			}
+		})
 	}
 }

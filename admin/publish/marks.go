@@ -27,12 +27,16 @@ type MarkedRecords interface {
 	Unknown(ctx context.Context, toolsets []registry.ReleaseToolset) ([]string, error)
 }
 
-// maxNamed is how many toolsets an error names.
+// maxNamed is how many toolsets the log names.
 const maxNamed = 5
 
 // mark is the newest release that the records noted; the zero mark: none.
 func (p *Publisher) mark(ctx context.Context, group string) (epoch, revision uint64, err error) {
-	marks, ok := p.opts.Records.(MarkedRecords)
+	return markOf(ctx, p.opts.Records, group)
+}
+
+func markOf(ctx context.Context, r Records, group string) (epoch, revision uint64, err error) {
+	marks, ok := r.(MarkedRecords)
 	if !ok {
 		return 0, 0, nil
 	}
@@ -61,7 +65,7 @@ func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Rele
 		return err
 	}
 	r := newest.Release()
-	var why string
+	var why, listed string
 	switch {
 	case epoch == 0:
 		unknown, err := marks.Unknown(ctx, r.Toolsets)
@@ -71,7 +75,9 @@ func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Rele
 		if len(unknown) == 0 {
 			return marks.MarkRelease(ctx, group, r.Epoch, r.Revision)
 		}
-		why = "it lists toolsets that the records do not know, or only at an older revision: " + names(unknown)
+		// Their names are for the log: every member reads this error, and they are of all workspaces.
+		listed = names(unknown)
+		why = fmt.Sprintf("it lists %d toolsets that the records do not know, or only at an older revision", len(unknown))
 	case epoch < r.Epoch || epoch == r.Epoch && revision < r.Revision:
 		why = fmt.Sprintf("the newest that the records know is %d.%d", epoch, revision)
 	default:
@@ -82,7 +88,7 @@ func (p *Publisher) compare(ctx context.Context, group string, newest *sign.Rele
 	p.mu.Lock()
 	p.stopped[group] = stop
 	p.mu.Unlock()
-	p.log.LogAttrs(ctx, slog.LevelError, "publishing is stopped, the records are older than the newest release", slog.String("group", group), slog.Any("error", stop))
+	p.log.LogAttrs(ctx, slog.LevelError, "publishing is stopped, the records are older than the newest release", slog.String("group", group), slog.String("toolsets", listed), slog.Any("error", stop))
 	return nil
 }
 

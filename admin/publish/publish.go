@@ -140,9 +140,18 @@ func New(ctx context.Context, opts Options) (*Publisher, error) {
 
 // open reads the newest release of a group, or signs its first.
 func (p *Publisher) open(ctx context.Context, group string) error {
-	newest, err := p.newest(ctx, group)
-	if errors.Is(err, registry.ErrNotFound) && newest == "" {
-		_, err = p.make(ctx, group, nil, 1)
+	found, err := p.newest(ctx, group)
+	if err == nil && !found {
+		var live []registry.ReleaseToolset
+		if p.hasLost(group) { // its edges have one: an empty release would take their toolsets away
+			if live, err = p.opts.Records.Live(ctx, group); err != nil {
+				return fmt.Errorf("list the live toolsets: %w", err)
+			}
+			if err := p.verify(ctx, &registry.Release{}, live); err != nil {
+				return err
+			}
+		}
+		_, err = p.make(ctx, group, live, 1)
 	}
 	if err == nil && p.hasLost(group) {
 		p.replaceLost(ctx, group)
@@ -174,27 +183,26 @@ func (p *Publisher) parser(group string) *registry.ReleaseParser {
 	return r
 }
 
-// newest loads the release the tag points at. The digest is empty when there is
-// no such tag.
-func (p *Publisher) newest(ctx context.Context, group string) (registry.Digest, error) {
-	a, d, err := p.find(ctx, group)
-	if err != nil {
-		return d, err
+// newest loads the newest release that the registry has, if there is one.
+func (p *Publisher) newest(ctx context.Context, group string) (found bool, err error) {
+	a, err := p.find(ctx, group)
+	if err != nil || a == nil {
+		return false, err
 	}
 	trust, err := sign.NewTrust(p.Trusted(), registry.UseRelease)
 	if err != nil {
-		return d, err
+		return false, err
 	}
 	r, err := sign.VerifyRelease(a.Layer(), trust)
 	if err != nil {
-		return d, problem.New(problem.InvalidRelease, "the newest release was not signed with this control plane's release key").
+		return false, problem.New(problem.InvalidRelease, "the newest release was not signed with this control plane's release key").
 			Because(err).Fix("put the key file back that belongs to this data directory, or restore from a backup")
 	}
 	if err := p.compare(ctx, group, r); err != nil {
-		return d, err
+		return false, err
 	}
 	p.slot(group).CompareAndSwap(nil, r) // a release made meanwhile is newer
-	return d, nil
+	return true, nil
 }
 
 // KeysChanged reports whether the release key was replaced since the newest release,
@@ -278,7 +286,11 @@ func (p *Publisher) Latest(ctx context.Context, group string) (*sign.Release, er
 	if !registry.ValidSlug(group) {
 		return nil, fmt.Errorf("publish: group %.80q is not a slug", group)
 	}
-	if _, err := p.newest(ctx, group); err != nil {
+	found, err := p.newest(ctx, group)
+	if err == nil && !found {
+		err = fmt.Errorf("the newest release of %s: %w", group, registry.ErrNotFound)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return p.Newest(group), nil

@@ -158,34 +158,50 @@ func (t *Tx) RevokeJoinToken(ctx context.Context, id string) error {
 	return nil
 }
 
-// JoinTokenByHash finds a valid join token in any workspace. It fails with
-// [problem.Unauthenticated].
+// JoinTokenByHash finds a join token in any workspace that is valid, or was used up: [Tx.Enrol]
+// knows by whom. It fails with [problem.Unauthenticated].
 func (s *Store) JoinTokenByHash(ctx context.Context, hash []byte) (*JoinToken, error) {
 	row := new(JoinToken)
 	err := s.read.NewSelect().Model(row).Where("hash = ?", hash).Scan(ctx)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("looking a join token up: %w", err)
 	}
-	if err != nil || !row.RevokedAt.IsZero() || !row.ExpiresAt.IsZero() && !s.now().Before(row.ExpiresAt.Time) ||
-		row.MaxUses > 0 && row.Uses >= row.MaxUses {
-		return nil, problem.New(problem.Unauthenticated, "the join token is not known, was used up, has expired or was revoked").
-			Fix("make a new one: sluice edge token")
+	if err != nil || !row.RevokedAt.IsZero() || !row.ExpiresAt.IsZero() && !s.now().Before(row.ExpiresAt.Time) {
+		return nil, noJoinToken()
 	}
 	return row, nil
 }
 
-// Enrol writes a new edge and counts the use of its join token, which another
-// node may have used up meanwhile: [problem.Unauthenticated].
+func noJoinToken() error {
+	return problem.New(problem.Unauthenticated, "the join token is not known, was used up, has expired or was revoked").
+		Fix("make a new one: sluice edge token")
+}
+
+// Enrol writes a new edge and counts the use of its join token, which may be used up:
+// [problem.Unauthenticated]. An edge with the same keys, name and labels that has not said
+// anything yet lost the answer: it gets the token of row, and row is that edge then.
 func (t *Tx) Enrol(ctx context.Context, join string, row *Edge) error {
+	var same []Edge
+	err := t.from(&same).Where("sign_key = ? AND seal_key = ?", row.SignKey, row.SealKey).Where("name = ? AND labels = ?", row.Name, row.LabelText).
+		Where("all_workspaces = ?", row.AllWorkspaces).Where("revoked_at = 0 AND renewed_at = 0 AND seen_at = created_at").OrderExpr("id").Limit(1).Scan(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for the edge that joins: %w", err)
+	}
+	if len(same) > 0 {
+		same[0].TokenHash, same[0].TokenExpires = row.TokenHash, row.TokenExpires
+		*row = same[0]
+		return t.SaveEdge(ctx, row)
+	}
 	n, err := affected(t.updateOf((*JoinToken)(nil)).Set("uses = uses + 1").Where("id = ?", join).Where("revoked_at = 0").
 		Where("max_uses = 0 OR uses < max_uses").Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("using join token %s: %w", join, err)
 	}
 	if n == 0 {
-		return problem.New(problem.Unauthenticated, "the join token was used up meanwhile").Fix("make a new one: sluice edge token")
+		return noJoinToken()
 	}
-	row.ID, row.CreatedAt, row.SeenAt = t.NewID("edge"), Time{Time: t.Now()}, Time{Time: t.Now()}
+	now := Time{Time: t.Now()}
+	row.ID, row.CreatedAt, row.SeenAt = t.NewID("edge"), now, now
 	if _, err := t.insert(row).Exec(ctx); err != nil {
 		return fmt.Errorf("writing edge %s: %w", row.ID, err)
 	}

@@ -47,12 +47,12 @@ func identityAnswer(change func(*registry.EdgeIdentity)) *registry.EdgeIdentity 
 // enrolled writes the identity of a node that is enrolled.
 func enrolled(t *testing.T, dir string) *identity {
 	t.Helper()
-	id, _, err := newIdentity("https://control.example", "e", "1", secrets.New("join"))
+	id, err := newIdentity("https://control.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	id.take(identityAnswer(func(*registry.EdgeIdentity) {}), time.Now())
-	if err := id.write(dir, atomicfile.OS); err != nil {
+	if err := id.write(dir, fileIdentity, atomicfile.OS); err != nil {
 		t.Fatal(err)
 	}
 	return id

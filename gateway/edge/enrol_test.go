@@ -1,10 +1,12 @@
 package edge_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -93,6 +95,101 @@ func TestEnrol(t *testing.T) {
 	}
 	if _, err := edge.OpenRemote(edge.RemoteOptions{ControlPlane: "https://elsewhere.example", Dir: dir, Client: p.client()}); err == nil {
 		t.Fatal("the identity was accepted for another control plane")
+	}
+}
+
+// lossy delivers requests and loses the answers of the first ones.
+type lossy struct {
+	http.RoundTripper
+	lose int
+}
+
+func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err == nil && l.lose > 0 {
+		l.lose--
+		_ = resp.Body.Close()
+		return nil, errors.New("the answer was lost")
+	}
+	return resp, err
+}
+
+// A node whose enrolment was answered, and which did not get the answer, is the same edge when it asks
+// again, also after a restart. Nobody else gets in with its token, nor with its request once it was heard of.
+func TestEnrolAnswerLost(t *testing.T) {
+	p := newPlane(t)
+	token, dir := p.join(`{"labels":{"region":"eu"}}`), filepath.Join(t.TempDir(), "cache")
+	var sent []byte
+	p.set(func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == registry.EdgeEnrolPath && len(sent) == 0 {
+			sent, _ = io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(sent))
+		}
+		return false
+	})
+	remote := func(dir, name string, lose int) *edge.Remote {
+		client := p.client()
+		client.Transport = &lossy{client.Transport, lose}
+		r, err := edge.OpenRemote(edge.RemoteOptions{
+			ControlPlane: "https://" + p.addr, Dir: dir, Name: name, Client: client, JoinToken: func() (secrets.Secret, error) { return token, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	lost := remote(dir, "far", 2)
+	for range 2 {
+		if err := lost.Enrol(t.Context()); err == nil || !strings.Contains(err.Error(), "lost") {
+			t.Fatal(err)
+		}
+	}
+	for _, stranger := range []*edge.Remote{remote(t.TempDir(), "far", 0), remote(dir, "another-name", 0)} {
+		if err := stranger.Enrol(t.Context()); err == nil || !strings.Contains(err.Error(), "used up") {
+			t.Errorf("somebody else with the token: %v", err)
+		}
+	}
+	again := remote(dir, "far", 0)
+	if err := again.Enrol(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Release(t.Context(), ""); err != nil {
+		t.Errorf("its release: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "joining.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the keys are there twice: %v", err)
+	}
+	code, list := p.api("GET", "/v1/edges", "")
+	if code != http.StatusOK || strings.Count(string(list), `"id":"edge_`) != 1 || !strings.Contains(string(list), again.Edge()) {
+		t.Errorf("edges: %d %s", code, list)
+	}
+	// The request of somebody who recorded it, after the edge has spoken.
+	e := p.enrol(dir, secrets.Secret{})
+	e.until("ready", func(s edge.Status) bool { return s.Ready })
+	if err := e.remote.Report(t.Context(), registry.EdgeStatus{}); err != nil {
+		t.Fatal(err)
+	}
+	e.stop()
+	resp, err := p.client().Post("https://"+p.addr+registry.EdgeEnrolPath, "application/json", bytes.NewReader(sent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a recorded request: %d", resp.StatusCode)
+	}
+}
+
+// Keys of another control plane, or a file that is damaged, are not joined with.
+func TestEnrolKeysOfAnother(t *testing.T) {
+	for name, text := range map[string]string{"damaged": "{", "empty": "{}", "elsewhere": `{"controlPlane":"https://elsewhere.example"}`} {
+		p, dir := newPlane(t), t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "joining.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e := p.enrol(dir, p.join(`{"allWorkspaces":true}`)); e.remote.Edge() == "" {
+			t.Errorf("%s: not enrolled", name)
+		}
 	}
 }
 

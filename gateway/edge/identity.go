@@ -20,6 +20,10 @@ import (
 // mode 0600.
 const fileIdentity = "identity.json"
 
+// fileJoining holds the keys of a node that has asked to be enrolled, until it is: when the
+// answer is lost, the control plane knows it by them.
+const fileJoining = "joining.json"
+
 const maxIdentityBytes = 256 << 10 // 64 trusted keys have under 64 KiB
 
 // identity is the content of fileIdentity. Keys are made on the node and never
@@ -55,11 +59,8 @@ func readIdentity(dir string) (*identity, error) {
 		return nil, err
 	}
 	i := new(identity)
-	if err = json.Unmarshal(b, i); err == nil && (i.Edge == "" || len(i.SignSeed) != ed25519.SeedSize || !registry.ValidSlug(i.Group)) {
+	if err = i.parse(b); err == nil && (i.Edge == "" || !registry.ValidSlug(i.Group)) {
 		err = errors.New("a field is missing")
-	}
-	if err == nil {
-		_, err = i.sealKey()
 	}
 	if err != nil {
 		return nil, problem.New(problem.InvalidArgument, "the identity of this edge cannot be read").At(path, 0, 0, "").
@@ -68,25 +69,62 @@ func readIdentity(dir string) (*identity, error) {
 	return i, nil
 }
 
-func (i *identity) write(dir string, sys atomicfile.System) error {
+func (i *identity) parse(b []byte) error {
+	err := json.Unmarshal(b, i)
+	if err == nil && len(i.SignSeed) != ed25519.SeedSize {
+		err = errors.New("a field is missing")
+	}
+	if err == nil {
+		_, err = i.sealKey()
+	}
+	return err
+}
+
+func (i *identity) write(dir, name string, sys atomicfile.System) error {
 	b, err := json.Marshal(i)
 	if err != nil {
 		return fmt.Errorf("encode the identity: %w", err)
 	}
-	return atomicfile.WriteOn(sys, filepath.Join(dir, fileIdentity), b, 0o600)
+	return atomicfile.WriteOn(sys, filepath.Join(dir, name), b, 0o600)
 }
 
-// newIdentity makes the node's keys and the enrolment that shows them.
-func newIdentity(controlPlane, name, version string, join secrets.Secret) (*identity, *registry.EdgeEnrolment, error) {
+// newIdentity makes the node's keys.
+func newIdentity(controlPlane string) (*identity, error) {
 	seal, err := secrets.NewSealKey()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the key of this edge: %w", err)
+		return nil, fmt.Errorf("make the key of this edge: %w", err)
 	}
-	e := &registry.EdgeEnrolment{JoinToken: secrets.Wire{Secret: join}, Name: name, Version: version, SealKey: seal.Public(), SignKey: public}
+	return &identity{ControlPlane: controlPlane, SealKey: seal.Bytes(), SignSeed: private.Seed()}, nil
+}
+
+// joining is the identity that a node asks to be enrolled with: that of the try before, whose
+// answer may have been lost, or a new one, which is on disk before anybody sees its keys.
+func joining(dir, controlPlane string, sys atomicfile.System) (*identity, error) {
+	i := new(identity)
+	if b, err := readFile(filepath.Join(dir, fileJoining), maxIdentityBytes); err == nil && i.parse(b) == nil && i.ControlPlane == controlPlane {
+		return i, nil
+	}
+	i, err := newIdentity(controlPlane)
+	if err != nil {
+		return nil, err
+	}
+	return i, i.write(dir, fileJoining, sys)
+}
+
+// enrolment shows the keys of an identity that is not enrolled yet.
+func (i *identity) enrolment(name, version string, join secrets.Secret) (*registry.EdgeEnrolment, error) {
+	seal, err := i.sealKey()
+	if err != nil {
+		return nil, err
+	}
+	private := ed25519.NewKeyFromSeed(i.SignSeed)
+	e := &registry.EdgeEnrolment{
+		JoinToken: secrets.Wire{Secret: join}, Name: name, Version: version, SealKey: seal.Public(), SignKey: private[ed25519.SeedSize:],
+	}
 	e.Signature = ed25519.Sign(private, e.Signed())
-	return &identity{ControlPlane: controlPlane, SealKey: seal.Bytes(), SignSeed: private.Seed()}, e, nil
+	return e, nil
 }

@@ -109,7 +109,7 @@ func TestTokenLivesToItsHalf(t *testing.T) {
 		id := enrolled(t, dir)
 		id.Obtained = time.Unix(1e9, 0).UTC()
 		id.Expires = id.Obtained.Add(time.Hour)
-		if err := id.write(dir, atomicfile.OS); err != nil {
+		if err := id.write(dir, fileIdentity, atomicfile.OS); err != nil {
 			t.Fatal(err)
 		}
 		now := id.Obtained.Add(after)

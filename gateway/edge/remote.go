@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -156,7 +157,7 @@ func (r *Remote) Fault() error {
 func (r *Remote) set(id *identity) error {
 	err := atomicfile.MkdirAll(r.opts.System, r.opts.Dir, 0o700)
 	if err == nil {
-		err = id.write(r.opts.Dir, r.opts.System)
+		err = id.write(r.opts.Dir, fileIdentity, r.opts.System)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +166,8 @@ func (r *Remote) set(id *identity) error {
 }
 
 // Enrol makes the node's keys and shows them to the control plane with the join
-// token, unless the node is enrolled already. Its errors are those of one try.
+// token, unless the node is enrolled already. Its errors are those of one try; the next one
+// has the same keys, so that a token which is good once is good for one node.
 func (r *Remote) Enrol(ctx context.Context) error {
 	if r.Enrolled() {
 		return nil
@@ -182,7 +184,11 @@ func (r *Remote) Enrol(ctx context.Context) error {
 	if err := atomicfile.MkdirAll(r.opts.System, r.opts.Dir, 0o700); err != nil {
 		return err
 	}
-	id, request, err := newIdentity(r.base, r.opts.Name, r.opts.Version, join)
+	id, err := joining(r.opts.Dir, r.base, r.opts.System)
+	if err != nil {
+		return fmt.Errorf("keep the keys of this edge: %w", err)
+	}
+	request, err := id.enrolment(r.opts.Name, r.opts.Version, join)
 	if err != nil {
 		return err
 	}
@@ -199,6 +205,9 @@ func (r *Remote) Enrol(ctx context.Context) error {
 	id.take(&answer, r.opts.Now())
 	if err := r.set(id); err != nil {
 		return fmt.Errorf("keep the identity of this edge: %w", err)
+	}
+	if err := atomicfile.Remove(r.opts.System, filepath.Join(r.opts.Dir, fileJoining)); err != nil {
+		r.log.LogAttrs(ctx, slog.LevelWarn, "the keys of the enrolment stay on disk a second time", slog.Any("error", err))
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "enrolled", slog.String("edge", id.Edge), slog.String("group", id.Group))
 	return nil

@@ -199,4 +199,4 @@ var rules = append([]rule{
 
 	// Words that nobody writes backwards or shifted by thirteen letters but to hide them.
 	newRule(Encoded, `\b(?:snoitcurtsni|noitcurtsni|erongi|tpmorp metsys|sdrowssap|terces|vafgehpgvbaf?|vtaber|qvfertneq|flfgrz cebzcg|cnffjbeqf?|frperg)\b`, "noitcurtsni", "snoitcurtsni", "erongi", "tpmorp", "sdrowssap", "terces", "vafgehpgvba", "vtaber", "qvfertneq", "cebzcg", "cnffjbeq", "frperg"),
-}, slices.Concat(languages, conduct, intent)...)
+}, slices.Concat(languages, conduct, intent, asides)...)

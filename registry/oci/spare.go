@@ -23,6 +23,30 @@ func (s *Store) heal(ctx context.Context, repository string, d registry.Digest, 
 	return a, nil
 }
 
+// Holder is a Backend that fetches content by its digest alone, whatever repository has it, and
+// can say what others get who ask by the name of a repository.
+type Holder interface {
+	// Holds reports whether a repository has a manifest and blobs. It does not read them.
+	Holds(ctx context.Context, repository string, manifest registry.Digest, blobs ...registry.Digest) (bool, error)
+}
+
+// Mend pushes an artifact that was pulled from a repository again where the registry lost what
+// [Store.Pull] does not need: the repository's index, or the configuration of the artifact.
+func (s *Store) Mend(ctx context.Context, repository string, a *Artifact) (mended bool, err error) {
+	config := registry.DigestOf(a.config)
+	b, err := s.backend.FetchBlob(ctx, repository, config, int64(len(a.config)))
+	whole := err == nil && config.Matches(b)
+	if h, ok := s.backend.(Holder); ok && whole {
+		if whole, err = h.Holds(ctx, repository, a.manifestDigest, config, a.layerDigest); err != nil {
+			return false, err
+		}
+	}
+	if whole {
+		return false, nil
+	}
+	return true, s.Push(ctx, repository, "", a)
+}
+
 // fetcher is the part of a Backend that an artifact is pulled with.
 type fetcher interface {
 	FetchBlob(ctx context.Context, repository string, d registry.Digest, limit int64) ([]byte, error)

@@ -107,10 +107,20 @@ func (f *Files) remove(path string) error {
 
 func (f *Files) write(path string, data []byte) error {
 	path = filepath.Join(f.dir, path)
-	if err := f.ensure(filepath.Dir(path)); err != nil {
-		return err
+	put := func() error {
+		if err := f.ensure(filepath.Dir(path)); err != nil {
+			return err
+		}
+		return atomicfile.WriteOn(f.sys, path, data, 0o600)
 	}
-	return atomicfile.WriteOn(f.sys, path, data, 0o600)
+	err := put()
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed a directory that this process made
+		f.mu.Lock()
+		clear(f.made)
+		f.mu.Unlock()
+		err = put()
+	}
+	return err
 }
 
 func (f *Files) read(path, what string) ([]byte, error) {

@@ -103,6 +103,23 @@ func (s *Store) FetchManifest(ctx context.Context, _ string, d registry.Digest, 
 	return s.content.Fetch(ctx, d, limit)
 }
 
+// Holds implements oci.Holder: whether remote callers find the manifest and the blobs in the repository.
+func (s *Store) Holds(ctx context.Context, repository string, manifest registry.Digest, blobs ...registry.Digest) (bool, error) {
+	mediaType, err := s.index.MediaType(ctx, repository, manifest)
+	if errors.Is(err, registry.ErrNotFound) || err == nil && !manifestType(mediaType) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, d := range blobs {
+		if has, err := s.index.HasBlob(ctx, repository, d); err != nil || !has {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // PutBlob stores content and then links it into the repository.
 func (s *Store) PutBlob(ctx context.Context, repository string, d registry.Digest, b []byte) error {
 	if !registry.ValidRepository(repository) {
@@ -227,9 +244,7 @@ func readManifest(b []byte, mediaType string) (*anyManifest, error) {
 	fail := func(format string, args ...any) (*anyManifest, error) {
 		return nil, problem.New(problem.InvalidArgument, format, args...)
 	}
-	switch mediaType {
-	case typeManifest, typeIndex, typeDockerManifest, typeDockerList:
-	default:
+	if !manifestType(mediaType) {
 		return fail("the media type %.120q is not a manifest's", mediaType)
 	}
 	var m anyManifest
@@ -252,6 +267,14 @@ func readManifest(b []byte, mediaType string) (*anyManifest, error) {
 		}
 	}
 	return &m, nil
+}
+
+func manifestType(mediaType string) bool {
+	switch mediaType {
+	case typeManifest, typeIndex, typeDockerManifest, typeDockerList:
+		return true
+	}
+	return false
 }
 
 // optional returns the references that may be missing.

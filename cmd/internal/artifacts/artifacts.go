@@ -15,6 +15,7 @@ import (
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/external"
 	"github.com/sluicegate/sluice/registry/oci"
 	"github.com/sluicegate/sluice/registry/server"
@@ -33,6 +34,14 @@ type Registry struct {
 
 	Files    *server.Store // the embedded registry. nil: it is elsewhere
 	external *external.Registry
+}
+
+// Holds implements [oci.Holder]. A registry elsewhere fetches by the name of the repository.
+func (x *Registry) Holds(ctx context.Context, repository string, manifest registry.Digest, blobs ...registry.Digest) (bool, error) {
+	if x.Files == nil {
+		return true, nil
+	}
+	return x.Files.Holds(ctx, repository, manifest, blobs...)
 }
 
 // Poll is how often a node looks for releases in it; 0: as often as can be.

@@ -196,7 +196,7 @@ func (n *edgeNode) enrol(ctx context.Context) error {
 
 // ready says why calls cannot be served; a control plane that is gone is no
 // reason.
-func (n *edgeNode) ready() error {
+func (n *edgeNode) ready(named bool) error {
 	if !n.enrolled.Load() {
 		return problem.New(problem.Unavailable, "the edge is not enrolled yet")
 	}
@@ -204,7 +204,7 @@ func (n *edgeNode) ready() error {
 		return err
 	}
 	if err := n.vault.Missing(); err != nil {
-		return err
+		return errors.New(fault(err, named))
 	}
 	return n.gateway.Ready()
 }
@@ -212,7 +212,7 @@ func (n *edgeNode) ready() error {
 // operations serves what orchestrators and scrapers ask.
 func (n *edgeNode) operations() http.Handler {
 	mux := http.NewServeMux()
-	answer := func(w http.ResponseWriter, err error, verbose bool) {
+	answer := func(w http.ResponseWriter, err error, verbose, named bool) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		text := "ok\n"
@@ -237,7 +237,7 @@ func (n *edgeNode) operations() http.Handler {
 				err  error
 			}{{"following", s.Following}, {"token", n.remote.Fault()}, {"cache", s.Cache}, {"credentials", n.vault.Fault()}, {"certificates", certificates}, {"shared state", shared}, {"usage", n.spool.Fault()}} {
 				if part.err != nil {
-					text += part.name + ": " + part.err.Error() + "\n"
+					text += part.name + ": " + fault(part.err, named) + "\n"
 				}
 			}
 			if s.Expired {
@@ -246,10 +246,17 @@ func (n *edgeNode) operations() http.Handler {
 		}
 		_, _ = io.WriteString(w, text) // the client is gone when this fails
 	}
-	live := func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, false) }
+	live := func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, false, false) }
 	mux.HandleFunc("GET /livez", live)
 	mux.HandleFunc("GET /healthz", live)
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, n.ready(), r.URL.Query().Has("verbose")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		verbose := r.URL.Query().Has("verbose")
+		if n.mayReadMetrics(r) {
+			answer(w, n.ready(true), verbose, true)
+			return
+		}
+		answer(w, n.ready(false), verbose, false)
+	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		if !n.mayReadMetrics(r) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="metrics"`)
@@ -260,6 +267,14 @@ func (n *edgeNode) operations() http.Handler {
 		promtext.WritePage(w, n.writeMetrics()...)
 	})
 	return mux
+}
+
+// fault is what is wrong, for who may read the metrics: they name toolsets too.
+func fault(err error, named bool) string {
+	if !named {
+		return "the log of this edge says what is wrong, and so does this page to whoever may read /metrics"
+	}
+	return err.Error()
 }
 
 // mayReadMetrics reports whether a request has the token of /metrics. Without one the

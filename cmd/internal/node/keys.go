@@ -199,12 +199,9 @@ func (c *control) guardRegistry(ctx context.Context, artifacts *oci.Store) error
 	if err != nil || !used {
 		return err
 	}
-	_, err = artifacts.Resolve(ctx, oci.ReleaseRepository(publish.DefaultGroup), oci.TagLatest)
-	if !errors.Is(err, registry.ErrNotFound) {
-		return nil // whoever reads the release says what is wrong with it
-	}
-	if kept, _, err := publish.Kept(ctx, artifacts, c.store, publish.DefaultGroup); err != nil || kept != nil {
-		return err // the tag alone was lost
+	found, err := publish.LookUp(ctx, artifacts, c.store, publish.DefaultGroup)
+	if err != nil || found.Artifact != nil {
+		return nil //nolint:nilerr // whoever reads the release says what is wrong with it
 	}
 	return problem.New(problem.Conflict, "the records have toolsets, and the registry holds no release").At(c.path(datadir.Registry), 0, 0, "").
 		Fix("put the registry's directory back, or restore a backup: sluice restore FILE")
