@@ -42,10 +42,10 @@ func TestPages(t *testing.T) {
 		{"errors", `{"errors":[{"reason":"quotaExceeded","domain":"usage","help":"https://console.cloud.google.com/apis/x"}]}`, ""},
 		{"list of tickets", `{"tickets":[{"id":1,"url":"https://acme.zendesk.com/api/v2/tickets/1.json","via":{"source":{"from":{"id":2,"url":"https://acme.zendesk.com/api/v2/tickets/2.json"}}}}]}`, "tickets.via.source.from.url"},
 		{"attachments", `{"a":{"b":{"c":[{"id":"1","filename":"a.jpg","url":"https://v5.files.example/v3/u/a.jpg"}],"d":[{"id":"1","url":"https://v5.files.example/v3/u/a.jpg"}],"image":{"url":"https://api.x.example/1.jpg"}}}}`, "a.b.d.url"},
-		{"target of a hook", `{"a":{"b":{"c":{"id":1,"target_url":"https://api.acme.example/in","request_url":"https://api.acme.example/in","pull_request_url":"https://api.acme.example/v1/pulls/1"}}}}`, "a.b.c.pull_request_url"},
+		{"target of a hook", `{"a":{"b":{"c":{"id":1,"target_url":"https://api.acme.example/in","request_url":"https://api.acme.example/in","parent_request_url":"https://api.acme.example/v1/pulls/1"}}}}`, "a.b.c.parent_request_url"},
 		{"icons", `{"icon":"10d","a":{"icon":{"type":"emoji","emoji":"x"},"b":{"icon":"https://pages.example/i.png","icons":{"image_48":"https://pages.example/i.png","emoji":":x:"}}}}`, "a.icon.type a.b.icon a.b.icons.image_48"},
 		{"build to install", `{"buildId":"1","installUrl":"https://builds.example/api/0/files/1/?format=apk","downloadCount":0,"checksUrl":"https://builds.example/api/0/checks/1"}`, "checksUrl"},
-		{"a host for each customer", `{"id":1,"login":"https://{yourDomain}/home/app/1","events_url":"https://{yourDomain}/api/v1/users","detail_url":"https://acme.example/home/{page}","list_url":"https://acme.example{/step}"}`, "events_url detail_url list_url"},
+		{"a host for each customer", `{"id":1,"login":"https://{yourDomain}/home/app/1","events_url":"https://{yourDomain}/api/v1/users","detail_url":"https://acme.example/home/{page}","list_url":"https://acme.example{/step}"}`, "events_url list_url"},
 		{"factor", `{"id":"f","_links":{"qrcode":{"href":"https://acme.example/api/v1/users/1/factors/f/qr/x","type":"image/png"},"authorize":{"href":"https://acme.example/oauth2/v1/authorize?idp=1"},"metadata":{"href":"https://acme.example/api/v1/apps/1/sso/saml/metadata","type":"application/xml"},"poll":{"href":"https://acme.example/api/v1/users/1/factors/f/poll","hints":{"allow":["POST"]}}}}`, "_links.poll"},
 		{"issuer", `{"iss":"https://api.acme.example","aud":"x","sub":"https://api.acme.example/users/1"}`, ""},
 		{
