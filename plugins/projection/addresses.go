@@ -26,7 +26,7 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 	if a.resource == "attribute" {
 		return bareNames // JSON:API has the address of the object beside its attributes
 	}
-	some := a.depth < 2 || !a.many || !recognized(members) // what the answer is of, or no thing of the API
+	some := a.depth < 2 || !a.many || !recognized(members) || !w.part(a.resource) // what the answer is of, or no thing of the API
 	for _, m := range members {
 		if slices.Contains(linkNames, m.Name) {
 			return nil // the better ones are there
@@ -45,6 +45,22 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 		return thingNames
 	}
 	return bareNames
+}
+
+// holdsBare tells that a schema declares a bare address, here or below.
+func (w *walk) holdsBare(s *operation.Schema, depth int) bool {
+	for range maxDepth {
+		if s == nil || s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	if s == nil || depth > maxIdentifierDepth {
+		return depth > maxIdentifierDepth
+	}
+	return s.Additional != nil && w.holdsBare(s.Additional, depth+1) || slices.ContainsFunc(w.members(nil, s, maxDepth-1), func(p operation.Property) bool {
+		return slices.Contains(thingNames, fold(p.Name)) || !leaf(p.Schema) && w.holdsBare(p.Schema, depth+1)
+	})
 }
 
 // recognized tells that one of the members tells an object from others of its kind, so that

@@ -382,7 +382,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		return &n.Fields[i]
 	}
-	added := map[string]int{}
+	added, bareInside := map[string]int{}, false
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
 			continue
@@ -419,6 +419,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		case f.Drop:
 			reasons[m.Name] = why
 		case !f.KeepURL && !f.NoPages && f.Node == n.Rest && !suffixed(m.Name):
+			bareInside = bareInside || w.holdsBare(m.Schema, 0)
 			continue
 		case f.KeepURL, f.NoPages:
 		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
@@ -450,6 +451,9 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	if !special {
 		return w.plain(a)
+	}
+	if a.depth > 0 && n.Rest == w.rest(a) && !bareInside {
+		n.Rest = w.unsaid() // things that it has but does not declare are not known to be the API's
 	}
 	w.count++
 	w.why[n], w.kept[n] = reasons, kept

@@ -58,7 +58,8 @@ func TestDefault(t *testing.T) {
 		}
 	}
 	integer := &operation.Schema{Type: operation.TypeInteger}
-	deep := func(s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop("c", s)))))) }
+	of := func(name string, s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop(name, s)))))) }
+	deep := func(s *operation.Schema) *operation.Schema { return of("c", s) }
 	user := obj(prop("id", integer), prop("site", str("uri")), prop("avatar_url", str("")), prop("name", str("")))
 	issue := obj(prop("id", integer), prop("title", str("")), prop("url", str("uri")), prop("user", user), prop("pageRef", str("uri")))
 
@@ -105,10 +106,12 @@ func TestDefault(t *testing.T) {
 		`{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg"}]}]}`)
 	f("/mails", obj(prop("id", integer), prop("attachments", arr(obj(prop("id", integer), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))))),
 		`{"id":1,"attachments":[{"id":2,"object":"file","url":"https://api.x/v1/2"}]}`, `{"id":1,"attachments":[{"id":2,"url":"https://api.x/v1/2"}]}`)
-	// The address of a thing stays where its schema declares none, but not beside one that it declares, nor deeper inside.
+	// The address of a thing stays where its schema declares none, but not beside one that it declares.
 	f("/hits", obj(prop("hits", arr(obj(prop("objectID", str("")))))), `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`, `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`)
 	f("/hits", obj(prop("hits", arr(obj(prop("objectID", str("")), prop("page_url", str("")))))), `{"hits":[{"objectID":"1","url":"https://api.x/v1/1"}]}`, `{"hits":[{"objectID":"1"}]}`)
-	f("/hits", arr(deep(obj(prop("id", integer), prop("name", str(""))))), `[{"a":{"b":{"c":{"id":1,"url":"https://api.x/v1/1"}}}}]`, `[{"a":{"b":{"c":{"id":1}}}}]`)
+	// What is called after no part of the API is none of its things, declared or not.
+	f("/hits", arr(of("flaw", obj(prop("id", integer), prop("url", str(""))))), `[{"a":{"b":{"flaw":{"id":1,"url":"https://api.x/v1/1"}}}}]`, `[{"a":{"b":{"flaw":{"id":1,"url":"https://api.x/v1/1"}}}}]`)
+	f("/hits", obj(prop("result", obj(prop("id", integer), prop("hit_url", str("")), prop("sales_url", str(""))))), `{"result":{"id":1,"sheets":[{"id":2,"url":"https://api.x/v1/1","self":"https://api.x/v1/1"}]}}`, `{"result":{"id":1,"sheets":[{"id":2,"url":"https://api.x/v1/1"}]}}`)
 	// So does one that its name says people ask for, wherever, and one that a body of the API has.
 	f("/hits", deep(obj(prop("id", integer))), `{"a":{"b":{"c":{"id":1,"recording_url":"https://api.x/v1/1","doc@odata.mediaReadLink":"https://api.x/v1/2","xbes_url":"https://api.x/v1/3"}}}}`, `{"a":{"b":{"c":{"id":1,"recording_url":"https://api.x/v1/1","doc@odata.mediaReadLink":"https://api.x/v1/2"}}}}`)
 	f("/calls", deep(obj(prop("id", integer))), `{"a":{"b":{"c":{"id":1,"whispers_url":"https://api.x/v1/1","hook_avatar_url":"https://api.x/v1/2"}}}}`, `{"a":{"b":{"c":{"id":1,"whispers_url":"https://api.x/v1/1"}}}}`)
@@ -150,9 +153,9 @@ func TestDefault(t *testing.T) {
 	// what has an id or a name it is, in a list, where the API has it.
 	f("/rows", deep(obj(prop("label", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","url":"https://api.y/v1/go"}}}}`)
 	f("/rows", deep(obj(prop("label", str("")), prop("href", str("")))), `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"label":"Open","href":"https://api.y/v1/go"}}}}`)
-	f("/rows", arr(deep(obj(prop("name", str("")), prop("url", str(""))))), `[{"a":{"b":{"c":{"name":"Open","url":"https://api.y/v1/go"}}}}]`, `[{"a":{"b":{"c":{"name":"Open"}}}}]`)
+	f("/rows", arr(of("key", obj(prop("name", str("")), prop("url", str(""))))), `[{"a":{"b":{"key":{"name":"Open","url":"https://api.y/v1/go"}}}}]`, `[{"a":{"b":{"key":{"name":"Open"}}}}]`)
 	f("/rows", deep(obj(prop("status_code", integer), prop("url", str("")))), `{"a":{"b":{"c":{"status_code":5,"url":"https://api.y/v1/go"}}}}`, `{"a":{"b":{"c":{"status_code":5,"url":"https://api.y/v1/go"}}}}`)
-	f("/rows", arr(deep(obj(prop("code", str("")), prop("url", str(""))))), `[{"a":{"b":{"c":{"code":"x","url":"https://api.y/v1/go"}}}}]`, `[{"a":{"b":{"c":{"code":"x"}}}}]`)
+	f("/rows", arr(of("key", obj(prop("code", str("")), prop("url", str(""))))), `[{"a":{"b":{"key":{"code":"x","url":"https://api.y/v1/go"}}}}]`, `[{"a":{"b":{"key":{"code":"x"}}}}]`)
 	f("/rows", deep(obj(prop("id", integer), prop("format", str("")), prop("url", str("")))), `{"a":{"b":{"c":{"id":1,"format":"CSV","url":"https://api.y/v1/rows"}}}}`, `{"a":{"b":{"c":{"id":1,"format":"CSV","url":"https://api.y/v1/rows"}}}}`)
 	// Of an object of which its schema says nothing more, too, and of what is below a stored one.
 	f("/rows", deep(&operation.Schema{Type: operation.TypeObject}), `{"a":{"b":{"c":{"d":{"id":1,"URL":"https://api.y/v1/go","edit_link":"https://api.y/v1/e"}}}}}`, `{"a":{"b":{"c":{"d":{"id":1,"URL":"https://api.y/v1/go"}}}}}`)
