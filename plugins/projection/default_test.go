@@ -58,7 +58,9 @@ func TestDefault(t *testing.T) {
 		}
 	}
 	integer := &operation.Schema{Type: operation.TypeInteger}
-	of := func(name string, s *operation.Schema) *operation.Schema { return obj(prop("a", obj(prop("b", obj(prop(name, s)))))) }
+	of := func(name string, s *operation.Schema) *operation.Schema {
+		return obj(prop("a", obj(prop("b", obj(prop(name, s))))))
+	}
 	deep := func(s *operation.Schema) *operation.Schema { return of("c", s) }
 	user := obj(prop("id", integer), prop("site", str("uri")), prop("avatar_url", str("")), prop("name", str("")))
 	issue := obj(prop("id", integer), prop("title", str("")), prop("url", str("uri")), prop("user", user), prop("pageRef", str("uri")))
