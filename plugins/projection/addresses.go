@@ -108,13 +108,13 @@ func (w *walk) page(m operation.Property) bool {
 // sales_url is (the engine keeps those of one by itself): one that is called after a part of the
 // API (comments_url) leads to what a tool gives, but that of what was just made may be all that
 // it is for.
-func (w *walk) given(m operation.Property) bool {
+func (w *walk) given(m operation.Property, a at) bool {
 	all := words(m.Name)
 	last := len(all) - 1
 	if engine.Own(m.Name) || !calledAddress(m, all) {
 		return false
 	}
-	return w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) || !slices.ContainsFunc(all[:last], func(word string) bool {
+	return w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) || !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
 		_, way := wayWords[word]
 		_, part := w.api.parts[Singular(word)]
 		return way || part
@@ -129,6 +129,18 @@ func calledAddress(m operation.Property, all []string) bool {
 	}
 	_, address := addressWords[strings.TrimRight(all[len(all)-1], "0123456789")]
 	return address
+}
+
+// crowded tells that an object has more than one such address: it leads around in an API, as
+// those of GitHub do, though the specification has not all that they lead to.
+func crowded(members []operation.Property) bool {
+	n := 0
+	for _, m := range members {
+		if !engine.Own(m.Name) && calledAddress(m, words(m.Name)) {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // refers tells that the address that a text may hold stands for another thing, as an

@@ -104,6 +104,7 @@ type at struct {
 	resource string // singular name of what the object is: the member it hangs on
 	places   bool   // it is inside an object that is made of places to go
 	many     bool   // it is one of a list
+	crowded  bool   // more than one of its members are addresses of many things
 }
 
 // place names a node: what it keeps depends on the schema and on these.
@@ -382,6 +383,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		return &n.Fields[i]
 	}
+	a.crowded = crowded(members)
 	added, bareInside := map[string]int{}, false
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
@@ -517,7 +519,7 @@ func (w *walk) taken(m operation.Property) *engine.Node {
 // member decides on a declared member of an object. bare: names under which its address is all that it is.
 func (w *walk) member(m operation.Property, a at, united bool, bare []string) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
-	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || w.given(m) || slices.Contains(bare, fold(m.Name))) {
+	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || w.given(m, a) || slices.Contains(bare, fold(m.Name))) {
 		f.KeepURL = true
 		return f, ""
 	}

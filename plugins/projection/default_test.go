@@ -170,7 +170,7 @@ func TestDefault(t *testing.T) {
 	// An address with a name of its own is what an answer gives, declared or not, however deep and
 	// beside however many others: not one that leads to what a tool gives, but for that of what was
 	// just made.
-	link := obj(prop("id", integer), prop("rescue_link", str("")), prop("keys_url", str("")), prop("sales_url", str("")), prop("deep", obj(prop("a", obj(prop("b", obj(prop("rescue_link", str("")))))))))
+	link := obj(prop("id", integer), prop("rescue_link", str("")), prop("sales_url", str("")), prop("deep", obj(prop("a", obj(prop("b", obj(prop("rescue_link", str("")))))))))
 	in := `{"id":1,"rescue_link":"https://api.x/v1/r","keys_url":"https://api.x/v1/keys","sales_url":"https://api.x/v1/s","page_url":"https://api.x/v1/p","lakes_url":"https://api.x/v1/l",` +
 		`"lake_url":"https://api.x/v1/l","deep":{"a":{"b":{"rescue_link":"https://api.x/v1/r","undeclared":{"selfUrl":"https://api.x/v1/b","fishUri":"https://api.x/v1/f"}}}}}`
 	out := `{"id":1,"rescue_link":"https://api.x/v1/r","sales_url":"https://api.x/v1/s","lake_url":"https://api.x/v1/l","deep":{"a":{"b":{"rescue_link":"https://api.x/v1/r","undeclared":{"fishUri":"https://api.x/v1/f"}}}}}`
