@@ -30,7 +30,7 @@ type Paging struct {
 // The names of parameters by what they do, in the order of preference, folded to
 // lower case without _ and -.
 var (
-	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "pageafter", "page[after]", "page[cursor]", "scrollid", "$skiptoken", "bookmark", "resumptiontoken"}
+	cursorNames = []string{"cursor", "pagetoken", "nexttoken", "nextcursor", "nextpagetoken", "continuationtoken", "continue", "startcursor", "pagecursor", "marker", "after", "aftercursor", "pageafter", "page[after]", "page[cursor]", "scrollid", "$skiptoken", "bookmark", "resumptiontoken"}
 	pageNames   = []string{"page", "pagenumber", "pageno", "page[number]", "pageindex", "p"}
 	offsetNames = []string{"offset", "startat", "startindex", "skip", "$skip", "start", "page[offset]"}
 	afterNames  = []string{"startingafter"}
@@ -369,12 +369,20 @@ func (n *noted) read(v jsonscan.Value, depth int) {
 }
 
 func (n *noted) scalar(name string, m jsonscan.Value) {
-	if of, is := strings.CutPrefix(name, "next"); is && n.named[of] != "" && n.plain(m) {
+	of, next := strings.CutPrefix(name, "next")
+	switch {
+	case next && n.named[of] != "" && n.plain(m):
 		n.arg, n.value = n.named[of], m
+		return
+	case n.named[name] != "" && goesOn(name) && n.plain(m): // the argument's own name: after_cursor
+		n.arg, n.value = n.named[name], m
+		return
+	case next && m.Kind() == jsonscan.String && slices.ContainsFunc(linkEnds[:], func(end string) bool { return strings.HasSuffix(of, end) }):
+		n.setLink(m)
 		return
 	}
 	switch name {
-	case "next", "nexturl", "nextpageurl", "nextpageuri", "odata.nextlink", "nextlink", "nextpage":
+	case "next", "nextpage", "odata.nextlink":
 		if m.Kind() == jsonscan.String {
 			n.setLink(m)
 		}
@@ -384,7 +392,7 @@ func (n *noted) scalar(name string, m jsonscan.Value) {
 		} else if m.EqualText("") && name != "cursor" && name != "after" && name != "bookmark" {
 			n.more = no
 		}
-	case "hasmore", "hasnextpage", "hasnext", "moreavailable", "incomplete", "istruncated":
+	case "hasmore", "hasnextpage", "hasnext", "moreavailable", "moredataavailable", "hasmoreitems", "morerecords", "incomplete", "istruncated":
 		if b, ok := m.Bool(); ok {
 			if n.more = no; b {
 				n.more = yes
@@ -405,6 +413,15 @@ func (n *noted) scalar(name string, m jsonscan.Value) {
 			n.total = max(n.total, t)
 		}
 	}
+}
+
+// linkEnds are ends of names, behind next, of an address of the next page.
+var linkEnds = [...]string{"url", "uri", "link", "href"}
+
+// goesOn tells that what an answer has under the name of an argument is where the next page
+// begins: not of a cursor that leads back, or to this page.
+func goesOn(name string) bool {
+	return strings.HasPrefix(name, "after") && holds(name, cursorWords)
 }
 
 // plain tells that a value is no address of a page, and not empty.

@@ -32,6 +32,9 @@ func TestNextArguments(t *testing.T) {
 		{"page", "", "", `{"items":[1],"next_page":"https://api.example/x?page=4"}`, `{}`, `"page":4`},
 		{"offset", "", "", `{"items":[1],"nextOffset":20}`, `{}`, `"offset":20`},
 		{"bookmark", "", "", `{"items":[1],"bookmark":"b"}`, `{}`, `"bookmark":"b"`},
+		{"page,order", "", "", `{"items":[1],"meta":{"next_page_link":"https://api.example/x?order=asc&page=2","previous_page_link":"https://api.example/x?page=0"}}`, `{}`, `"page":2`},
+		{"after_cursor", "", "", `{"items":[1],"meta":{"after_cursor":"c2","before_cursor":"c0"}}`, `{"after_cursor":"c1"}`, `"after_cursor":"c2"`},
+		{"after_cursor", "", "", `{"items":[1],"after_cursor":null}`, `{"after_cursor":"c1"}`, ``},
 		// By a list of links, or in a wrapper.
 		{"_getpages,_getpagesoffset", "", "", `{"entry":[1],"link":[{"relation":"self","url":"https://f.example/r4?a=1"},{"relation":"next","url":"https://f.example/r4?_getpages=g&_getpagesoffset=2"}]}`, `{}`, `"_getpages":"g","_getpagesoffset":"2"`},
 		{"page", "", "", `{"items":[1],"links":[{"rel":"next","href":"https://api.example/x?page=2"}]}`, `{}`, `"page":2`},
@@ -46,6 +49,9 @@ func TestNextArguments(t *testing.T) {
 		// Of a search whose arguments are in the body.
 		{"", "page_token,query", "", `{"items":[1],"next_page_token":"t"}`, `{"query":"a"}`, `"page_token":"t"`},
 		{"", "start_cursor", "", `{"results":[1],"has_more":true,"next_cursor":"c"}`, `{}`, `"start_cursor":"c"`},
+		{"", "after_cursor,before_cursor,query", "", `{"items":[1],"before_cursor":"b","after_cursor":"c"}`, `{}`, `"after_cursor":"c"`},
+		{"", "after_cursor,limit", "", `{"items":[1],"paging":{"cursors":{"afterCursor":"c"}}}`, `{"after_cursor":"c"}`, ``},
+		{"", "before_cursor", "", `{"items":[1],"before_cursor":"b"}`, `{}`, ``},
 		{"", "query", "", `{"items":[1],"next_page_token":"t"}`, `{}`, ``},
 		{"q,limit", "", link("page=2"), `[1]`, `{}`, ``},
 	} {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -169,7 +170,7 @@ const AskedWords = `
 	join jpeg jpg json jwks
 	label license location log login logo logout logs long
 	m3u8 manifest manual media meet meeting metadata mp3 mp4 mpd
-	namespace notification
+	namespace next notification
 	oauth ogg openapi original
 	pay payment pdf permalink permanent photo picture play playback player png policy poll polling portal poster presigned preview privacy proof public put
 	qr qrcode
@@ -183,15 +184,41 @@ const AskedWords = `
 	zip zipball zpl
 `
 
+// wayWords are words of names that lead around in an API.
+var wayWords = strings.Fields("api association avatar collection curies edit favicon first gravatar icon index last list navigation odata page parent prev previous related resource self up")
+
+// A said is what the name of an address says of it.
+type said int
+
+const (
+	saysNothing said = iota
+	saysOwn          // which one it is, and not that it leads around in an API
+	saysAsked        // that people ask for it
+)
+
 // Asked tells whether a name has a word that says that its address is what people ask for:
 // recording_url, answerUrl. Words end at what is no letter or digit and in front of
 // capitals: PDFUrl has two.
-func Asked[T string | []byte](name T) bool {
+func Asked[T string | []byte](name T) bool { return nameSays(name) == saysAsked }
+
+// Own tells whether a name says more than that it is an address, and leads to no other part of
+// an API: agent_url, and not url, selfUrl or comments_url. An asked one is its own, too.
+func Own[T string | []byte](name T) bool { return nameSays(name) != saysNothing }
+
+func nameSays[T string | []byte](name T) said {
 	var memory [askedBytes]byte
 	word, size := memory[:0], 0 // of the word, and how long it is
+	count, way := 0, false
+	many, before := false, false // the word that ended last is that of many; the one before it
 	ends := func() bool {
+		if size == 0 {
+			return false
+		}
 		_, ok := askedWords[string(word)]
 		ok = ok && size <= askedBytes
+		way = way || size <= askedBytes && slices.Contains(wayWords, string(word))
+		before, many = many, size <= askedBytes && plural(word)
+		count++
 		word, size = memory[:0], 0
 		return ok
 	}
@@ -201,7 +228,7 @@ func Asked[T string | []byte](name T) bool {
 		upper, lower := c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= 0x80
 		small := i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
 		if (!upper && !lower || upper && (!capital || small)) && ends() {
-			return true
+			return saysAsked
 		}
 		if capital = upper; upper {
 			c |= 0x20
@@ -212,5 +239,17 @@ func Asked[T string | []byte](name T) bool {
 			}
 		}
 	}
-	return ends()
+	switch {
+	case ends():
+		return saysAsked
+	case count > 1 && !way && !before:
+		return saysOwn
+	}
+	return saysNothing
+}
+
+// plural tells whether a word is that of many: events, and not status, access or sms.
+func plural(word []byte) bool {
+	n := len(word)
+	return n >= 4 && word[n-1] == 's' && word[n-2] != 's' && word[n-2] != 'u' && word[n-2] != 'i'
 }

@@ -130,7 +130,7 @@ static const char *const asked_words[26] = {
   ['j' - 'a'] = "join jpeg jpg json jwks",
   ['l' - 'a'] = "label license location log login logo logout logs long",
   ['m' - 'a'] = "m3u8 manifest manual media meet meeting metadata mp3 mp4 mpd",
-  ['n' - 'a'] = "namespace notification",
+  ['n' - 'a'] = "namespace next notification",
   ['o' - 'a'] = "oauth ogg openapi original",
   ['p' - 'a'] = "pay payment pdf permalink permanent photo picture play playback player png policy poll polling portal poster presigned preview privacy proof public put",
   ['q' - 'a'] = "qr qrcode",
@@ -184,18 +184,46 @@ static int asked_word(const u8 *word, u32 n) {
   return 0;
 }
 
-// asked_name tells whether a name has a word that says that its address is what people ask for.
-NOINLINE int asked_name(const u8 *name, u32 n) {
+enum { SAYS_NOTHING = 0, SAYS_OWN = 1, SAYS_ASKED = 2 };
+
+// Words of names that lead around in an API, as in address.go.
+static const char *const way_words = "api association avatar collection curies edit favicon first gravatar icon index last list navigation odata page parent prev previous related resource self up";
+
+static int way_word(const u8 *word, u32 n) {
+  for (const char *w = way_words; *w; w++) {
+    u32 i = 0;
+    while (i < n && w[i] == (char)word[i]) i++;
+    if (i == n && (!w[n] || w[n] == ' ')) return 1;
+    while (*w && *w != ' ') w++;
+    if (!*w) break;
+  }
+  return 0;
+}
+
+// plural tells whether a word is that of many: events, and not status, access or sms.
+static int plural(const u8 *word, u32 n) {
+  if (n < 4 || n > MAX_ASKED || word[n - 1] != 's') return 0;
+  u8 c = word[n - 2];
+  return c != 's' && c != 'u' && c != 'i';
+}
+
+// name_says tells whether a name has a word that says that its address is what people ask for,
+// and else whether it is more than that of an address and leads to no other part of an API.
+NOINLINE u32 name_says(const u8 *name, u32 n) {
   u8 word[MAX_ASKED];
-  u32 size = 0;
+  u32 size = 0, count = 0, way = 0, many = 0, before = 0; // many: the word that ended last is; before: the one before it
   if (!asked_ready) asked_prepare();
   int capital = 0;
-  for (u32 i = 0; i < n; i++) {
-    u8 c = name[i];
+  for (u32 i = 0; i <= n; i++) {
+    u8 c = i < n ? name[i] : '_';
     int upper = (u8)(c - 'A') < 26, lower = (u8)(c - 'a') < 26 || (u8)(c - '0') < 10 || c >= 0x80;
     int small = i + 1 < n && (u8)(name[i + 1] - 'a') < 26;
-    if ((!upper && !lower) || (upper && (!capital || small))) {
-      if (asked_word(word, size)) return 1;
+    if (((!upper && !lower) || (upper && (!capital || small))) && size) {
+      if (asked_word(word, size)) return SAYS_ASKED;
+      way |= size <= MAX_ASKED && way_word(word, size);
+      before = many;
+      many = plural(word, size);
+      count++;
       size = 0;
     }
     if ((capital = upper)) c |= 0x20;
@@ -204,7 +232,7 @@ NOINLINE int asked_name(const u8 *name, u32 n) {
       size++;
     }
   }
-  return asked_word(word, size);
+  return count > 1 && !way && !before ? SAYS_OWN : SAYS_NOTHING;
 }
 
 // for_programs tells whether the URL from s to e, which is_url accepted, is one that

@@ -142,7 +142,10 @@ func (n *Node) member(name string) (child *Node, kept bool, spared Rules) {
 	if n.DropRest || n.suffixed(name) {
 		return nil, false, 0
 	}
-	return n.Rest, true, 0
+	if n.keepsAsked() && Own(name) {
+		spared = DropURL
+	}
+	return n.Rest, true, spared
 }
 
 // Member tells whether n keeps a member called name, as far as the name decides,

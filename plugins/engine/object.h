@@ -84,7 +84,7 @@ NOINLINE Guess *look_up(i32 node, Guess *g, Guess *own, u32 *length, u32 *escape
     if (f->len & ENTRY_EXEMPT) g->by = 0;
     g->index = (u16)(f - (const Entry *)(tab + n->entries));
   } else if (g->child != DROP && x && x->suffixes && drop_suffix(x, name, bytes)) g->child = ENDING;
-  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && (!address_name(name, bytes) || (g->by & KEEP_ASKED && asked_name(name, bytes)))) g->by &= ~DROP_URL;
+  if ((g->by & (KEEP_PAGES | ONLY_NAMED)) == (KEEP_PAGES | ONLY_NAMED) && (!address_name(name, bytes) || (g->by & KEEP_ASKED && name_says(name, bytes) >= (f ? SAYS_ASKED : SAYS_OWN)))) g->by &= ~DROP_URL;
   p = gap(q + 1);
   return g;
 }

@@ -192,11 +192,12 @@ func (r *run) object(node int) bool {
 		if escaped {
 			name = appendDecoded(buf[:0], name, MaxName)
 		}
-		child, exempt, byName, rules := n.rest, false, false, n.rules
+		child, exempt, byName, rules, asked := n.rest, false, false, n.rules, saysOwn
 		var told entryView
 		if i := r.t.find(&n, name); i >= 0 {
 			e := r.t.entry(&n, i)
 			told = e
+			asked = saysAsked
 			if child, exempt = e.child, e.exempt; e.url {
 				rules &^= DropURL
 			}
@@ -214,7 +215,7 @@ func (r *run) object(node int) bool {
 		} else if child != childDrop && x.suffixes > 0 && r.t.dropSuffix(&x, name) {
 			child, byName = childDrop, true
 		}
-		if rules&(KeepPages|OnlyNamed) == KeepPages|OnlyNamed && (!addressName(name) || rules&KeepAsked != 0 && Asked(name)) {
+		if rules&(KeepPages|OnlyNamed) == KeepPages|OnlyNamed && (!addressName(name) || rules&KeepAsked != 0 && nameSays(name) >= asked) {
 			rules &^= DropURL
 		}
 		address := byName && n.rules&KeepLone != 0 && first && r.dropped(DropURL)

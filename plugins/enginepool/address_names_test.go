@@ -24,21 +24,28 @@ func TestAddressNames(t *testing.T) {
 }
 
 // TestAskedNames keeps the address of an API under a name with a word that says that people
-// ask for it, and under no other, in both implementations.
+// ask for it, or that says which it is, and under no other, in both implementations.
 func TestAskedNames(t *testing.T) {
 	names := map[string]bool{
-		"url": true, "item_url": true, "reports_url": true, "xlog_url": true, "logx_url": true, "LOgUrl": true, "2fa_url": true, "éa_url": true,
+		"url": true, "items_url": true, "reports_url": true, "xlogs_url": true, "LOGURL": true, "2fas_url": true, "__url": true, "Self": true,
+		"item_url": false, "logxUrl": false, "LOgUrl": false, "2fa_url": false, "éa_url": false, "items_list_count_url": true, "items_in_url": false, "deleteUrl": false, "self_item_url": true,
+		"address_url": false, "corpus_url": false, "axis_url": false, "sms_url": false, "item_self": true, "item@odata.editLink": true, "ITEMSUrl": true, "MYitemsURL": true,
+		strings.Repeat("n", 15) + "s_url": true, strings.Repeat("n", 16) + "s_url": false, strings.Repeat("n_", 250) + "url": false,
 		"recording_url": false, "answerUrl": false, "PDFUrl": false, "invoicePDFUrl": false, "log.href": false, "a:log:url": false, `l\u006fg_url`: false, "Content@odata.mediaReadLink": false,
-		"é log url": false, "élog_url": true, "a_waytoolongawordforthis_url": true, "mp4Url": false, "mp_4_url": true,
+		"é log url": false, "élog_url": false, "a_waytoolongawordforthis_url": false, "mp4Url": false, "mp_4_url": false,
 	}
 	count := 0
 	for w := range strings.FieldsSeq(engine.AskedWords) {
 		count++
 		names["x_"+w+"_url"], names[w+"Url"], names["my"+strings.ToUpper(w[:1])+w[1:]+"URL"] = false, false, false
-		names[w+"s0_url"], names["x"+w+"_url"], names[w[:len(w)-1]+"0_url"] = true, true, true
+		names["self_"+w+"s0_url"], names["self_x"+w+"_url"], names["self_"+w[:len(w)-1]+"0_url"] = true, true, true
 	}
 	if count < 200 {
 		t.Errorf("%d words", count)
+	}
+	for w := range strings.FieldsSeq("api association avatar collection curies edit favicon first gravatar icon index last list navigation odata page parent prev previous related resource self up") {
+		names["item_"+w+"_url"], names[w+"ItemUrl"] = true, true
+		names["item_"+w+"x_url"] = false
 	}
 	namesDropped(t, engine.OnlyNamed|engine.KeepAsked, names)
 }

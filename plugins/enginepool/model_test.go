@@ -140,7 +140,7 @@ func (m *model) write(dst []byte, t *tree, n *engine.Node, outer bool) []byte {
 				} else {
 					child = n.Rest
 				}
-				if rules&(engine.KeepPages|engine.OnlyNamed) == engine.KeepPages|engine.OnlyNamed && (len(name) > engine.MaxName || !addressName.MatchString(name) || rules&engine.KeepAsked != 0 && asked(name)) {
+				if rules&(engine.KeepPages|engine.OnlyNamed) == engine.KeepPages|engine.OnlyNamed && (len(name) > engine.MaxName || !addressName.MatchString(name) || rules&engine.KeepAsked != 0 && (asked(name) || f == nil && own(name))) {
 					rules &^= engine.DropURL
 				}
 				if !exempt && m.dropped(v, rules) {
@@ -248,9 +248,22 @@ func asked(name string) bool {
 	return false
 }
 
+// own tells whether a name says which address it is, as docs/response-programs.md has it.
+func own(name string) bool {
+	all := strings.FieldsFunc(acronym.ReplaceAllString(camel.ReplaceAllString(name, "$1 $2"), "$1 $2"), func(c rune) bool { return c < 0x80 && !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	n := len(all)
+	if n < 2 {
+		return false
+	}
+	before := strings.ToLower(all[n-2])
+	many := len(before) >= 4 && len(before) <= 16 && strings.HasSuffix(before, "s") && !strings.Contains("sui", before[len(before)-2:len(before)-1])
+	return !many && !slices.ContainsFunc(all, ways.MatchString)
+}
+
 // What docs/response-programs.md says of addresses that programs follow, as patterns.
 var (
 	addressName = regexp.MustCompile(`(?s)([Uu][Rr][LlIi][Ss]?|[Ii][Rr][Ii]|[Hh][Rr][Ee][Ff][Ss]?|[Ll][Ii][Nn][Kk][Ss]?|[Ss][Ee][Ll][Ff]|[Rr][Ee][Ff]|@[Ii][Dd]|[Ff][Ii][Rr][Ss][Tt]|[Ll][Aa][Ss][Tt]|[Pp][Rr][Ee][Vv]([Ii][Oo][Uu][Ss])?|[Pp][Aa][Rr][Ee][Nn][Tt]|[Aa][Vv][Aa][Tt][Aa][Rr]|[Ii][Cc][Oo][Nn])$`)
+	ways        = regexp.MustCompile(`(?i)^(api|association|avatar|collection|curies|edit|favicon|first|gravatar|icon|index|last|list|navigation|odata|page|parent|prev|previous|related|resource|self|up)$`)
 	camel       = regexp.MustCompile(`([^A-Z])([A-Z])`)
 	acronym     = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
 	template    = regexp.MustCompile(`^https?://[^/?#]*[/?#]([^{}]*[{}])`)

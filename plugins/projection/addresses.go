@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/operation"
 )
 
@@ -25,7 +26,7 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 	if a.resource == "attribute" {
 		return bareNames // JSON:API has the address of the object beside its attributes
 	}
-	some := a.depth < 2 || !recognized(members) // what the answer is of, or no thing of the API
+	some := a.depth < 2 || !a.many || !recognized(members) || !w.part(a.resource) // what the answer is of, or no thing of the API
 	for _, m := range members {
 		if slices.Contains(linkNames, m.Name) {
 			return nil // the better ones are there
@@ -44,6 +45,22 @@ func (w *walk) bare(members []operation.Property, a at) []string {
 		return thingNames
 	}
 	return bareNames
+}
+
+// holdsBare tells that a schema declares a bare address, here or below.
+func (w *walk) holdsBare(s *operation.Schema, depth int) bool {
+	for range maxDepth {
+		if s == nil || s.Items == nil {
+			break
+		}
+		s = s.Items
+	}
+	if s == nil || depth > maxIdentifierDepth {
+		return depth > maxIdentifierDepth
+	}
+	return s.Additional != nil && w.holdsBare(s.Additional, depth+1) || slices.ContainsFunc(w.members(nil, s, maxDepth-1), func(p operation.Property) bool {
+		return slices.Contains(thingNames, fold(p.Name)) || !leaf(p.Schema) && w.holdsBare(p.Schema, depth+1)
+	})
 }
 
 // recognized tells that one of the members tells an object from others of its kind, so that
@@ -87,21 +104,18 @@ func (w *walk) page(m operation.Property) bool {
 	return !address && !picture(all)
 }
 
-// given tells that a text near the top is an address with a name of its own, as
-// recovery_link is: one that is called after a part of the API (comments_url) leads to what
-// a tool gives, but that of what was just made (agreement_url) may be all that it is for.
+// given tells that a text is an address with a name of its own that is that of many, as
+// sales_url is (the engine keeps those of one by itself): one that is called after a part of the
+// API (comments_url) leads to what a tool gives, but that of what was just made may be all that
+// it is for.
 func (w *walk) given(m operation.Property, a at) bool {
 	all := words(m.Name)
 	last := len(all) - 1
-	if a.depth >= givenDepth || !calledAddress(m, all) {
+	if engine.Own(m.Name) || !calledAddress(m, all) {
 		return false
 	}
-	if w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) {
-		return true // its own, however many lead around
-	}
-	return !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
+	return w.writes && fold(strings.Join(all[:last], "")) == fold(w.base) || !a.crowded && !slices.ContainsFunc(all[:last], func(word string) bool {
 		_, way := wayWords[word]
-		way = way && !(w.writes && word == "delete") // who made it is told once how to take it back
 		_, part := w.api.parts[Singular(word)]
 		return way || part
 	})
@@ -117,18 +131,16 @@ func calledAddress(m operation.Property, all []string) bool {
 	return address
 }
 
-// crowded tells that an object has more members that are called addresses than are given.
-func crowded(members []operation.Property, many bool) bool {
-	n, most := 0, maxGivenAlone
-	if many {
-		most = maxGiven
-	}
+// crowded tells that an object has more than one such address: it leads around in an API, as
+// those of GitHub do, though the specification has not all that they lead to.
+func crowded(members []operation.Property) bool {
+	n := 0
 	for _, m := range members {
-		if calledAddress(m, words(m.Name)) {
+		if !engine.Own(m.Name) && calledAddress(m, words(m.Name)) {
 			n++
 		}
 	}
-	return n > most
+	return n > 1
 }
 
 // refers tells that the address that a text may hold stands for another thing, as an

@@ -17,14 +17,6 @@ const (
 	// maxNodes: a node takes about 1 KB, so a program stays under about 400 KB in the
 	// worst case, below what the engine takes; the usual one has 5 KB.
 	maxNodes = 400
-	// givenDepth: objects inside each other in which an address with a name of its own is
-	// what the answer gives: the thing, wrapped and listed.
-	givenDepth = 3
-	// maxGiven: an object of a list with more addresses of that kind leads around in an API, as
-	// those of GitHub do, though the specification has not all that they lead to.
-	maxGiven = 3
-	// maxGivenAlone: the same of a thing that is not in a list, where each costs once.
-	maxGivenAlone = 8
 	// maxAddresses: names of parameters that every object of an answer is searched
 	// for, beyond what its schema declares.
 	maxAddresses = 64
@@ -111,8 +103,8 @@ type at struct {
 	depth    int
 	resource string // singular name of what the object is: the member it hangs on
 	places   bool   // it is inside an object that is made of places to go
-	crowded  bool   // more of its members are called addresses than it is to give
 	many     bool   // it is one of a list
+	crowded  bool   // more than one of its members are addresses of many things
 }
 
 // place names a node: what it keeps depends on the schema and on these.
@@ -391,8 +383,8 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		}
 		return &n.Fields[i]
 	}
-	a.crowded = crowded(members, a.many)
-	added := map[string]int{}
+	a.crowded = crowded(members)
+	added, bareInside := map[string]int{}, false
 	for _, m := range members {
 		if len(m.Name) > engine.MaxName || len(n.Fields) >= engine.MaxFields {
 			continue
@@ -423,17 +415,19 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			}
 			continue
 		}
-		f, why := w.member(m, a, own, united, bare)
+		f, why := w.member(m, a, united, bare)
 		f.KeepURL = f.KeepURL || inside
 		switch {
 		case f.Drop:
 			reasons[m.Name] = why
 		case !f.KeepURL && !f.NoPages && f.Node == n.Rest && !suffixed(m.Name):
+			bareInside = bareInside || w.holdsBare(m.Schema, 0)
 			continue
 		case f.KeepURL, f.NoPages:
 		case leaf(m.Schema) && (!suffixed(m.Name) || m.Schema.Type&operation.TypeString != 0):
 			continue // as its value says
 		}
+		f.KeepURL = f.KeepURL || !f.Drop && !f.NoPages && engine.Own(m.Name) // as the engine keeps it where no field has the name
 		special, kept[m.Name] = true, f.KeepURL
 		if by {
 			*change(i) = f
@@ -442,7 +436,7 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		added[m.Name] = len(n.Fields)
 		n.Fields, shared = append(n.Fields, f), false
 	}
-	if len(bare) > 0 && !stored && a.depth < 2 && len(n.Fields)+len(openNames) <= engine.MaxFields && !slices.ContainsFunc(members, addressed) { // the address that it has but does not declare
+	if len(bare) > 0 && !stored && len(n.Fields)+len(openNames) <= engine.MaxFields && !slices.ContainsFunc(members, addressed) { // the address that it has but does not declare
 		for _, name := range openNames {
 			if _, by := w.byName[name]; !by {
 				change(0)
@@ -459,6 +453,9 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 	}
 	if !special {
 		return w.plain(a)
+	}
+	if a.depth > 0 && n.Rest == w.rest(a) && !bareInside {
+		n.Rest = w.unsaid() // things that it has but does not declare are not known to be the API's
 	}
 	w.count++
 	w.why[n], w.kept[n] = reasons, kept
@@ -519,21 +516,20 @@ func (w *walk) taken(m operation.Property) *engine.Node {
 	return &engine.Node{Fields: taken, DropRest: true, Rules: engine.DropNull | engine.DropEmpty}
 }
 
-// member decides on a declared member of an object. own: the object has an identifier;
-// bare: names under which its address is all that it is.
-func (w *walk) member(m operation.Property, a at, own, united bool, bare []string) (engine.Field, string) {
+// member decides on a declared member of an object. bare: names under which its address is all that it is.
+func (w *walk) member(m operation.Property, a at, united bool, bare []string) (engine.Field, string) {
 	f, s := engine.Field{Name: m.Name}, m.Schema
 	if w.mayBeAddress(s) && (w.identifies(a, m.Name, operation.TypeString) || w.api.sets(a.resource, m.Name) || w.page(m) || w.given(m, a) || slices.Contains(bare, fold(m.Name))) {
 		f.KeepURL = true
 		return f, ""
 	}
-	if why := w.left(m, a, united, own); why != "" {
+	if why := w.left(m, a, united); why != "" {
 		if !leaf(s) {
 			if f.Node = w.taken(m); f.Node != nil {
 				return f, ""
 			}
 		}
-		f.Drop, f.Told = true, told(m.Name) || s.Format == "uri-reference"
+		f.Drop, f.Told = true, told(m.Name)
 		return f, why
 	}
 	if leaf(s) {
@@ -559,15 +555,10 @@ func (w *walk) identifies(a at, name string, t operation.Type) bool {
 }
 
 // left gives the reason to leave a declared member out, "" to keep it.
-func (w *walk) left(m operation.Property, a at, united, own bool) string {
+func (w *walk) left(m operation.Property, a at, united bool) string {
 	s := m.Schema
 	if s == nil || Essential(m.Name) || slices.Contains(nextNames, m.Name) || slices.Contains(linkNames, m.Name) || w.identifies(a, m.Name, anyType) {
 		return ""
-	}
-	for _, r := range rules.formats {
-		if own && s.Format == r.format && leaf(s) {
-			return r.why
-		}
 	}
 	for _, word := range words(m.Name) {
 		for _, r := range rules.words {

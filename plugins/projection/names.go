@@ -154,7 +154,7 @@ func (x Index) sent() []string {
 	var out []string
 	for _, n := range slices.Sorted(maps.Keys(x.given)) {
 		all := words(n)
-		if len(all) < 2 || engine.Asked(n) || suffixed(n) || !addressed(operation.Property{Name: n}) {
+		if len(all) < 2 || engine.Own(n) || suffixed(n) || !addressed(operation.Property{Name: n}) {
 			continue
 		}
 		if out = append(out, n); len(out) == maxAddresses {

@@ -23,9 +23,6 @@ var rules = struct {
 	suffixes []suffixRule
 	// words apply to declared members one of whose words is among these.
 	words []wordRule
-	// formats apply to members of resources with an identifier whose schema has one of
-	// these string formats; rules by value see absolute addresses only.
-	formats []formatRule
 	// schemas apply to declared members by what their schema says.
 	schemas []schemaRule
 	// numbers name members whose arrays of numbers are cut.
@@ -96,10 +93,6 @@ var rules = struct {
 		{"favicon", "a picture for a page", false},
 		{"gravatar", "the picture of a person", true},
 	},
-	formats: []formatRule{
-		{"uri-template", "a pattern of addresses for programs that follow links"},
-		{"uri-reference", "a relative address, meaningless without the one it was fetched from"},
-	},
 	schemas: []schemaRule{
 		{isConstant, "the specification allows this one value, which says what kind of thing it is"},
 	},
@@ -135,7 +128,6 @@ type (
 		word, why string
 		all       bool // also what is not an address
 	}
-	formatRule struct{ format, why string }
 )
 
 type schemaRule struct {
@@ -268,11 +260,8 @@ var iconNames = []string{"icon", "icons"}
 var iconTexts = []string{"emoji", "name", "text", "title", "label", "alt", "description", "hash", "dhash"}
 
 // undescribedNames are names of addresses that stay in answers that no schema describes,
-// beside those with a word that says so (engine.AskedWords).
-var undescribedNames = append(strings.Fields(`url uri link URL URI Url Uri Link @href request_url requestUrl cancel_url cancelUrl retry_url retryUrl`), placed()...)
-
-// placedWords are of names of addresses that people go to or take data from, wherever those are.
-var placedWords = strings.Fields(`access apply buy purchase deep ticket voucher coupon rsvp reserve manage geojson kml gpx dump sample trailer boarding_pass explorer pod offer quote order_page remote upstream mirror oa read open listen donate`)
+// beside those that say which address it is (engine.Own).
+var undescribedNames = strings.Fields(`url uri link URL URI Url Uri Link @href`)
 
 // undescribedRels are relations of hypermedia that stay in such answers, beside pageRels. Of a
 // described one the words of its names tell.
@@ -289,18 +278,6 @@ var undescribedRels = spellings(strings.Fields(`webhook webhook_url webhookUrl c
 	accept_url acceptUrl recovery_link reset_url resetUrl targetLink thumbnailLink shareUrl labelUrl publicUrl logoUrl checkoutUrl hostedUrl login_uri successUrl returnUrl cancelUrl
 	download_location location_uri metadata_url metadata_uri canonical_url retry_url @href
 	results_url files_url runbook_url details_url export_uri report_uri checkout_uri payment_uri invoice_uri receipt_uri tracking_uri status_uri recording_uri preview_uri playback_url final_url`))
-
-// placed are the names of such addresses: access_url, accessUrl, accessURL, access_link, accessLink.
-func placed() []string {
-	out := []string{"deeplink"}
-	for _, word := range placedWords {
-		for _, name := range spellings([]string{word + "_url", word + "_link"}) {
-			out = append(out, name, strings.Replace(name, "Url", "URL", 1))
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
 
 // spellings adds camelCase to names in snake_case.
 func spellings(names []string) []string {
