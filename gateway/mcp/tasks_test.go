@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // tasking is a toolset that keeps what it was asked for.
@@ -248,7 +249,7 @@ func TestTasksAreDeclared(t *testing.T) {
 			}
 		}
 	}
-	if CallsTasks&CapabilitiesNamed([]string{"elicitation", "elicitation.url", "sampling", "roots"}) != 0 {
+	if CallsTasks&CapabilitiesNamed(manifest.ClientCapabilities) != 0 {
 		t.Error("a capability of clients has the bit of tasks")
 	}
 }

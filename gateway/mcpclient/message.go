@@ -174,7 +174,7 @@ func (c *Client) appendModernMeta(dst, capabilities []byte, tasks bool) []byte {
 	if len(capabilities) == 0 {
 		capabilities = emptyObject
 	}
-	dst = append(dst, capabilities...)
+	dst = appendModernCapabilities(dst, capabilities)
 	if tasks {
 		dst = dst[:len(dst)-1] // its end
 		if dst[len(dst)-1] != '{' {
@@ -183,6 +183,23 @@ func (c *Client) appendModernMeta(dst, capabilities []byte, tasks bool) []byte {
 		dst = append(dst, `"extensions":{"`+ExtensionTasks+`":{}}}`...)
 	}
 	return dst
+}
+
+// appendModernCapabilities appends what a client declared without that it runs tasks, which is
+// of 2025-11-25 alone.
+func appendModernCapabilities(dst, capabilities []byte) []byte {
+	declared := jsonscan.Trusted(capabilities)
+	if !declared.Get("tasks").Exists() {
+		return append(dst, capabilities...)
+	}
+	dst = append(dst, '{')
+	mark := len(dst)
+	for it := declared.Members(); it.Next(); {
+		if !it.KeyEqual("tasks") {
+			dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())
+		}
+	}
+	return append(dst, '}')
 }
 
 var emptyObject = []byte("{}")

@@ -61,6 +61,7 @@ type Session struct {
 
 	seen   string   // guarded by mu; see Saw
 	used   []string // guarded by mu; see Use
+	tasks  []task   // guarded by mu; see KeepTask
 	caller any      // guarded by mu; see SetCaller
 	shared shared   // guarded by mu
 	outbox outbox
