@@ -144,7 +144,8 @@ func TestNeedsOfTasks(t *testing.T) {
 					Params struct{ Capabilities json.RawMessage }
 				}
 				_ = json.NewDecoder(r.Body).Decode(&m)
-				id, result := r.Header.Get("Mcp-Session-Id"), ""
+				id := r.Header.Get("Mcp-Session-Id")
+				var result string
 				mu.Lock()
 				defer mu.Unlock()
 				switch m.Method {

@@ -50,11 +50,14 @@ async function session(name, end, requests) {
 }
 
 const both = { elicitation: { create: {} }, sampling: { createMessage: {} } };
-await session("completed", "completed", both);
-await session("failed", "failed", both);
-await session("cancelled", "cancelled", both);
-await session("of elicitation", "completed", { elicitation: { create: {} } });
-await session("of sampling", "completed", { sampling: { createMessage: {} } });
-await session("of nothing", "completed", {});
-console.log(JSON.stringify(portrait));
+const sessions = [
+  ["completed", "completed", both],
+  ["failed", "failed", both],
+  ["cancelled", "cancelled", both],
+  ["of elicitation", "completed", { elicitation: { create: {} } }],
+  ["of sampling", "completed", { sampling: { createMessage: {} } }],
+  ["of nothing", "completed", {}],
+];
+await Promise.all(sessions.map((s) => session(...s)));
+console.log(JSON.stringify(sessions.map(([name]) => [name, portrait[name]])));
 process.exit(0);
