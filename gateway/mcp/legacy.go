@@ -37,8 +37,12 @@ func (x *exchange) serveLegacy() {
 		return
 	}
 	if m.id == nil || bytes.HasPrefix(m.method, notifications) {
-		if x.session != nil && string(m.method) == "notifications/cancelled" {
+		switch {
+		case x.session == nil:
+		case string(m.method) == "notifications/cancelled":
 			x.session.Cancel(m.params.Get("requestId").Raw())
+		case string(m.method) == "notifications/roots/list_changed" && jsonscan.Trusted(x.session.Client().Capabilities).Get("roots").Exists():
+			x.session.ChangeRoots()
 		}
 		x.accepted()
 		return

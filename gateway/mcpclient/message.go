@@ -67,6 +67,9 @@ type Call struct {
 	// SetLevel is the same for the session at a server of an older revision, which is told
 	// before the call; nil: it is not.
 	SetLevel []byte
+	// Roots is how often the caller's client changed its roots in its session: a server of an
+	// older revision that was not told so often is, before the call.
+	Roots uint32
 	// InputResponses and RequestState are JSON of what the caller answers to an
 	// earlier result that wanted input; nil: nothing.
 	InputResponses, RequestState []byte

@@ -32,6 +32,7 @@ const (
 const (
 	fieldClient   = "client"    // what its client said in the handshake
 	fieldLevel    = "level"     // of its log messages
+	fieldRoots    = "roots"     // see Roots
 	fieldSeen     = "seen"      // see Saw
 	fieldHome     = "home"      // the node that has the stream of its client
 	fieldPinned   = "pinned"    // the only node that can serve it
@@ -71,6 +72,9 @@ func (s *Session) fieldsLocked() map[string][]byte {
 	if level := s.level.Load(); level != 0 {
 		out[fieldLevel] = []byte{byte(level)}
 	}
+	if roots := s.roots.Load(); roots != 0 {
+		out[fieldRoots] = strconv.AppendUint(nil, uint64(roots), 10)
+	}
 	if s.shared.home != "" {
 		out[fieldHome] = []byte(s.shared.home)
 	}
@@ -108,6 +112,8 @@ func (s *Session) load(r pool.Record) bool {
 		level = uint32(b[0])
 	}
 	s.level.Store(level)
+	roots, _ := strconv.ParseUint(string(r.Fields[fieldRoots]), 10, 32) // 0: never
+	s.roots.Store(uint32(roots))
 	s.seen, s.used, s.tasks = string(r.Fields[fieldSeen]), nil, nil
 	s.shared = shared{version: r.Version, touched: time.Now(), home: string(r.Fields[fieldHome]), pinned: string(r.Fields[fieldPinned]), links: map[string][]byte{}}
 	for name, value := range r.Fields {

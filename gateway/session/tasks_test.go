@@ -35,13 +35,14 @@ func TestTasksOfAClient(t *testing.T) {
 }
 
 // TestTasksAreShared: the nodes of a pool know the same of a client's tasks, also of those that
-// were forgotten.
+// were forgotten, and how often its roots changed.
 func TestTasksAreShared(t *testing.T) {
 	s := New(Options{}).Open(Owner{Toolset: "t"}, Client{Version: "2025-11-25"})
 	s.KeepTask("a", "1")
 	s.KeepTask("b", "task:2\x00")
+	s.ChangeRoots()
 	other := &Session{table: s.table}
-	if !other.load(pool.Record{Fields: s.fieldsLocked(), Version: "1"}) || !other.RunsTask("a", "1") || !other.RunsTask("b", "task:2\x00") || len(other.tasks) != 2 {
+	if !other.load(pool.Record{Fields: s.fieldsLocked(), Version: "1"}) || !other.RunsTask("a", "1") || !other.RunsTask("b", "task:2\x00") || len(other.tasks) != 2 || other.Roots() != 1 {
 		t.Errorf("another node knows %q", other.tasks)
 	}
 	if !other.load(pool.Record{Fields: map[string][]byte{fieldClient: []byte("{}"), "task:no": nil}, Version: "2"}) || len(other.tasks) != 0 {
