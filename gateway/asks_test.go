@@ -394,3 +394,53 @@ func TestPausedCallIsItsCallers(t *testing.T) {
 		t.Errorf("a second time the caller gets %s", got)
 	}
 }
+
+// TestRootsChange: a server is told once that a client's roots changed, in the session of that
+// client, with its next call, and of no client that declared none.
+func TestRootsChange(t *testing.T) {
+	told := make(chan string, 8)
+	server := mcp.NewServer(&mcp.Implementation{Name: "roots", Version: "1"}, &mcp.ServerOptions{
+		RootsListChangedHandler: func(_ context.Context, r *mcp.RootsListChangedRequest) { told <- r.Session.ID() },
+	})
+	server.AddTool(&mcp.Tool{Name: "who", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: r.Session.ID()}}}, nil
+	})
+	up := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	endWith(t, up)
+	s := start(t, gatewaytest.Options{})
+	c, err := gatewaytest.MCPConnector("up", up.URL, `{"name":"who","inputSchema":{"type":"object"}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Serve(gatewaytest.Toolset("acme", 1, c, nil)); err != nil {
+		t.Fatal(err)
+	}
+	open := func(declared string) string {
+		resp := request(t, http.MethodPost, s.URL("acme"), strings.Replace(handshake, `"capabilities":{}`, `"capabilities":`+declared, 1))
+		_, _ = io.Copy(io.Discard, resp.Body)
+		return resp.Header.Get("Mcp-Session-Id")
+	}
+	who := func(session string) string {
+		resp := request(t, http.MethodPost, s.URL("acme"), callBody("who", "{}"), "Mcp-Session-Id", session)
+		body, _ := io.ReadAll(resp.Body)
+		_, id, _ := strings.Cut(string(body), `"text":"`)
+		id, _, _ = strings.Cut(id, `"`)
+		return id
+	}
+	one, two, none := open(`{"roots":{"listChanged":true}}`), open(`{"roots":{"listChanged":true}}`), open(`{"sampling":{}}`)
+	first := who(one)
+	for _, session := range []string{one, none} {
+		if resp := request(t, http.MethodPost, s.URL("acme"), `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, "Mcp-Session-Id", session); resp.StatusCode != http.StatusAccepted {
+			t.Fatalf("the notification: %d", resp.StatusCode)
+		}
+	}
+	for _, session := range []string{two, none, one, one} {
+		who(session)
+	}
+	if got := <-told; got != first {
+		t.Errorf("session %s hears of it, want %s", got, first)
+	}
+	if len(told) > 0 {
+		t.Errorf("then session %s", <-told)
+	}
+}

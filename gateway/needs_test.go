@@ -24,9 +24,9 @@ func TestToolsThatNeedCapabilities(t *testing.T) {
 	s := start(t, gatewaytest.Options{})
 	server := &connector.MCPServer{URL: "http://127.0.0.1:1/mcp", Transport: manifest.TransportStreamable, Protocol: "2026-07-28", Name: "up", Version: "1"}
 	server.Needs = map[string][]string{
-		"form": {"elicitation"}, "url": {"elicitation.url"}, "sampling": {"sampling"}, "roots": {"roots"}, "all": manifest.ClientCapabilities,
+		"form": {"elicitation"}, "url": {"elicitation.url"}, "sampling": {"sampling"}, "roots": {"roots"}, "all": manifest.ClientCapabilities[:4], "tasks": {"tasks.sampling"},
 	}
-	for _, name := range []string{"any", "form", "url", "sampling", "roots", "all"} {
+	for _, name := range []string{"any", "form", "url", "sampling", "roots", "all", "tasks"} {
 		server.Tools = append(server.Tools, json.RawMessage(`{"name":"`+name+`","inputSchema":{"type":"object"}}`))
 	}
 	stored, err := connector.ParseMCPServer(server.Append(nil))

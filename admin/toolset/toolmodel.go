@@ -20,7 +20,7 @@ type Tool struct {
 	Operation    Operation          `json:"operation"`
 	Plugin       string             `json:"plugin,omitempty" doc:"The workflow that offers it; its operation is WORKFLOW /PLUGIN, and WORKFLOW /PLUGIN/2 where it is bound a second time."`
 	Annotations  plugin.Annotations `json:"annotations"`
-	Needs        []string           `json:"needs,omitempty" doc:"Client capabilities without which a client does not list it: elicitation, elicitation.url, sampling, roots."`
+	Needs        []string           `json:"needs,omitempty" doc:"Client capabilities without which a client does not list it: elicitation, elicitation.url, sampling, roots, tasks.elicitation, tasks.sampling."`
 	Answers      *Answers           `json:"answers,omitempty" doc:"Its own settings of answers."`
 
 	Fixed        map[string]json.RawMessage `json:"fixed,omitempty" doc:"Values of arguments that the model does not see; its own, not those of its connector."`

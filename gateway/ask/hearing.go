@@ -22,6 +22,7 @@ const (
 // Hearing passes on to the client of a session what a server says outside of its calls.
 type Hearing struct {
 	Session *session.Session
+	Server  string // as the toolset names it
 	Tasks   mcp.TaskNames
 
 	// Of the goroutine that reads the stream.
@@ -32,7 +33,7 @@ type Hearing struct {
 // Ask puts a request of the server to the client.
 func (h *Hearing) Ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
 	return Question{
-		Session: h.Session, Deadline: time.Now().Add(askWait),
+		Session: h.Session, Server: h.Server, Deadline: time.Now().Add(askWait),
 		Send: func(q *session.Question) bool {
 			h.Session.Send(mcp.AppendRequest(nil, q, method, params, h.Tasks)) // now, or when the client listens again
 			return true

@@ -22,12 +22,15 @@ const (
 const (
 	memberNoCapability = `"error":{"code":-32601,"message":"the client has no such capability"}`
 	memberTooMany      = `"error":{"code":-32603,"message":"the client has too many requests to answer"}`
+	memberNoTask       = `"error":{"code":-32602,"message":"the client has no such task of this server"}`
+	memberBadTask      = `"error":{"code":-32603,"message":"the client gave its task no name, one that is too long, or that of a task of another server"}`
 	memberNoAnswer     = `"error":{"code":-32603,"message":"the client did not answer in time"}`
 )
 
 // Question puts a request of a server to the client of a session.
 type Question struct {
 	Session  *session.Session
+	Server   string                       // that asks, as the toolset names it
 	Send     func(*session.Question) bool // false: there is no room
 	Cancel   *upstream.Cancel             // nil: nothing cancels
 	Deadline time.Time
@@ -37,6 +40,9 @@ type Question struct {
 func (k Question) Ask(method string, params jsonscan.Value, done <-chan struct{}) []byte {
 	if !Declares(jsonscan.Trusted(k.Session.Client().Capabilities), method, params) {
 		return []byte(memberNoCapability)
+	}
+	if !k.mayAsk(method, params) {
+		return []byte(memberNoTask)
 	}
 	q := k.Session.Ask()
 	if q == nil {
@@ -54,7 +60,7 @@ func (k Question) Ask(method string, params jsonscan.Value, done <-chan struct{}
 		select {
 		case member, ok := <-q.Answer():
 			if ok {
-				return member
+				return k.answered(method, params, member)
 			}
 			return []byte(memberNoAnswer)
 		case <-timer.C:
@@ -94,6 +100,15 @@ func Declares(capabilities jsonscan.Value, method string, params jsonscan.Value)
 		}
 		// One that names no mode has forms (MCP 2025-11-25 "Elicitation").
 		return declared.Exists() && (declared.Get("form").Exists() || !declared.Get("url").Exists())
+	}
+	tasks := capabilities.Get("tasks")
+	switch method {
+	case tasksGet, tasksResult:
+		return tasks.Get("requests").Exists()
+	case tasksList:
+		return tasks.Get("list").Exists()
+	case tasksCancel:
+		return tasks.Get("cancel").Exists()
 	}
 	return false
 }

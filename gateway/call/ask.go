@@ -16,7 +16,7 @@ import (
 // ends with it.
 func (x *exchange) askClient(method string, params jsonscan.Value, done <-chan struct{}) []byte {
 	return ask.Question{
-		Session: x.request.Session, Cancel: x.cancel, Deadline: x.deadline,
+		Session: x.request.Session, Server: x.tool.Binding.Name, Cancel: x.cancel, Deadline: x.deadline,
 		Send: func(q *session.Question) bool { return x.request.Stream.Request(q, method, params) },
 	}.Ask(method, params, done)
 }

@@ -44,7 +44,7 @@ func (c *Caller) Follow(ctx context.Context, tool *snapshot.Tool, opt FollowOpti
 	x.limit, x.maxBody = tool.Limits()
 	x.deadline = x.start.Add(x.limit)
 	if opt.Hears {
-		h, notify := &ask.Hearing{Session: opt.Request.Session, Tasks: c.tasks.Names(x.taskOwner(), tool.Binding.Name)}, opt.Feed.Notify
+		h, notify := &ask.Hearing{Session: opt.Request.Session, Server: tool.Binding.Name, Tasks: c.tasks.Names(x.taskOwner(), tool.Binding.Name)}, opt.Feed.Notify
 		opt.Feed.Ask = h.Ask
 		opt.Feed.Notify = func(method string, params jsonscan.Value) {
 			if !h.Tell(method, params) {

@@ -174,7 +174,7 @@ func (x *exchange) prepareClient() {
 		return
 	}
 	if r.Session != nil && len(r.Session.Client().Capabilities) > 0 {
-		k.Ask, k.Capabilities = x.askClient, r.Session.Client().Capabilities
+		k.Ask, k.Capabilities, k.Roots = x.askClient, r.Session.Client().Capabilities, r.Session.Roots()
 	}
 	switch {
 	case !r.Stream.Wants(mcp.LevelEmergency):

@@ -13,6 +13,9 @@ type Capabilities uint8
 // CallsTasks is beside them: the client may make a call a task.
 const CallsTasks Capabilities = 1 << 7
 
+// runsTasks are those of 2025-11-25 alone: in 2026-07-28 clients run no tasks.
+var runsTasks = CapabilitiesNamed([]string{"tasks.elicitation", "tasks.sampling"})
+
 // CapabilitiesNamed are those of these names.
 func CapabilitiesNamed(names []string) Capabilities {
 	var c Capabilities
@@ -28,6 +31,7 @@ func CapabilitiesNamed(names []string) Capabilities {
 // (MCP 2025-11-25 "Elicitation").
 func capabilitiesOf(declared jsonscan.Value) Capabilities {
 	var names []string
+	requests := declared.Get("tasks").Get("requests")
 	for _, name := range [...]string{"elicitation", "sampling", "roots"} {
 		v := declared.Get(name)
 		if v.Kind() != jsonscan.Object {
@@ -40,6 +44,9 @@ func capabilitiesOf(declared jsonscan.Value) Capabilities {
 			}
 		}
 		names = append(names, name)
+		if requests.Get(name).Kind() == jsonscan.Object {
+			names = append(names, "tasks."+name)
+		}
 	}
 	return CapabilitiesNamed(names)
 }
@@ -48,7 +55,7 @@ func capabilitiesOf(declared jsonscan.Value) Capabilities {
 func (x *exchange) capabilities(modern bool) (c Capabilities) {
 	switch {
 	case modern:
-		return capabilitiesOf(x.msg.meta.Get(metaCapabilities))
+		return capabilitiesOf(x.msg.meta.Get(metaCapabilities)) &^ runsTasks
 	case x.session == nil:
 		return 0
 	case len(x.session.Client().Capabilities) > 0:

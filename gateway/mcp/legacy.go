@@ -37,8 +37,12 @@ func (x *exchange) serveLegacy() {
 		return
 	}
 	if m.id == nil || bytes.HasPrefix(m.method, notifications) {
-		if x.session != nil && string(m.method) == "notifications/cancelled" {
+		switch {
+		case x.session == nil:
+		case string(m.method) == "notifications/cancelled":
 			x.session.Cancel(m.params.Get("requestId").Raw())
+		case string(m.method) == "notifications/roots/list_changed" && jsonscan.Trusted(x.session.Client().Capabilities).Get("roots").Exists():
+			x.session.ChangeRoots()
 		}
 		x.accepted()
 		return
@@ -76,7 +80,7 @@ func (x *exchange) resolve() {
 	if x.msg.refused {
 		name = `"error":`
 	}
-	x.scratch = append(append(x.scratch[:0], name...), TaskNames(nil).rename(x.msg.result).Raw()...)
+	x.scratch = append(append(x.scratch[:0], name...), x.msg.result.Raw()...)
 	x.session.Resolve(id, x.scratch)
 }
 
@@ -119,8 +123,12 @@ func (x *exchange) openSession(v Version) *session.Session {
 	}
 	declared := x.msg.params.Get("capabilities")
 	x.scratch = append(x.scratch[:0], '{')
-	for _, name := range [...]string{"sampling", "elicitation", "roots"} {
-		if c := declared.Get(name); c.Kind() == jsonscan.Object {
+	for _, name := range [...]string{"sampling", "elicitation", "roots", "tasks"} {
+		c := declared.Get(name)
+		if name == "tasks" && (v != V20251125 || c.Get("requests").Kind() != jsonscan.Object) {
+			continue // it runs none for servers
+		}
+		if c.Kind() == jsonscan.Object {
 			x.scratch = jsonscan.AppendMember(x.scratch, 1, []byte(name), c.Raw())
 		}
 	}

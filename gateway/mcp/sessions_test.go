@@ -39,6 +39,7 @@ func TestSessionOfAHandshake(t *testing.T) {
 	for declared, want := range map[string]string{
 		`{}`: "", `{"experimental":{"x":1}}`: "", `{"elicitation":{"url":{}},"tasks":{}}`: `{"elicitation":{"url":{}}}`,
 		`{"sampling":{},"elicitation":true,"roots":{"listChanged":true}}`: `{"sampling":{},"roots":{"listChanged":true}}`,
+		`{"tasks":{"list":{},"requests":{"sampling":{}}},"sampling":{}}`:  `{"sampling":{},"tasks":{"list":{},"requests":{"sampling":{}}}}`,
 	} {
 		ts := newStub(t)
 		ts.table = session.New(session.Options{})
@@ -51,6 +52,12 @@ func TestSessionOfAHandshake(t *testing.T) {
 		if c := s.Client(); string(c.Capabilities) != want || (c.Capabilities == nil) != (want == "") || c.Version != "2025-11-25" {
 			t.Errorf("%s: kept %s of %s", declared, c.Capabilities, c.Version)
 		}
+	}
+	older := newStub(t) // of a revision without tasks
+	older.table = session.New(session.Options{})
+	body := strings.NewReplacer("2025-11-25", "2025-06-18", "%", `{"tasks":{"requests":{}},"sampling":{}}`).Replace(initialize)
+	if s := older.table.Find(t.Context(), session.Owner{}, legacy(t, older, body, "").Response.Header.Peek("Mcp-Session-Id")); s == nil || string(s.Client().Capabilities) != `{"sampling":{}}` {
+		t.Errorf("of an older revision: %+v", s)
 	}
 	ts := newStub(t) // keeps no sessions
 	if rc := legacy(t, ts, strings.Replace(initialize, "%", "{}", 1), ""); rc.Response.Header.Peek("Mcp-Session-Id") != nil || rc.Response.StatusCode() != fasthttp.StatusOK {

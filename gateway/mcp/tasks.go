@@ -85,6 +85,10 @@ func (n TaskNames) of(task jsonscan.Value) (id string, ok bool) {
 	return n(string(own.AppendText(nil)))
 }
 
+// OfNoTask returns an answer of a client without what it says of the task of a server to which it
+// belongs, whose name there is another.
+func OfNoTask(answer jsonscan.Value) jsonscan.Value { return TaskNames(nil).rename(answer) }
+
 // rename returns params as they are for the client: in their _meta the task to which they belong
 // has its name, and is left out when it has none.
 func (n TaskNames) rename(params jsonscan.Value) jsonscan.Value {

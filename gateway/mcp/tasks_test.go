@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // tasking is a toolset that keeps what it was asked for.
@@ -248,7 +249,7 @@ func TestTasksAreDeclared(t *testing.T) {
 			}
 		}
 	}
-	if CallsTasks&CapabilitiesNamed([]string{"elicitation", "elicitation.url", "sampling", "roots"}) != 0 {
+	if CallsTasks&CapabilitiesNamed(manifest.ClientCapabilities) != 0 {
 		t.Error("a capability of clients has the bit of tasks")
 	}
 }
@@ -355,12 +356,18 @@ func TestStreamThatCannotBeResumed(t *testing.T) {
 }
 
 // TestAnswersOfClients: what a client answers is given to who asked in its session, a result or an
-// error, and names none of its tasks; what answers nothing is dropped.
+// error, as it came; what answers nothing is dropped. Who asked takes the task out of it.
 func TestAnswersOfClients(t *testing.T) {
+	const related = `"` + MetaRelatedTask + `":{"taskId":"t"}`
 	for answer, want := range map[string]string{
-		`"result":{"action":"accept","_meta":{"` + MetaRelatedTask + `":{"taskId":"t"}}}`: `"result":{"action":"accept","_meta":{}}`,
-		`"error":{"code":-1,"message":"no"}`:                                              `"error":{"code":-1,"message":"no"}`,
+		`{}`: `{}`, `{"action":"accept","_meta":{` + related + `}}`: `{"action":"accept","_meta":{}}`,
+		`{"_meta":{"x":1,` + related + `,"y":2},"action":"accept"}`: `{"_meta":{"x":1,"y":2},"action":"accept"}`,
 	} {
+		if got := string(OfNoTask(jsonscan.Trusted([]byte(answer))).Raw()); got != want {
+			t.Errorf("%s: %s", answer, got)
+		}
+	}
+	for _, answer := range []string{`"result":{"action":"accept","_meta":{` + related + `}}`, `"error":{"code":-1,"message":"no"}`} {
 		ts := newTasking(t, Info{Name: "a", Version: "1"})
 		opened := ts.OpenSession(session.Client{Version: "2025-11-25"})
 		q := opened.Ask()
@@ -371,8 +378,8 @@ func TestAnswersOfClients(t *testing.T) {
 		}
 		select {
 		case got := <-q.Answer():
-			if string(got) != want {
-				t.Errorf("answered %s, want %s", got, want)
+			if string(got) != answer {
+				t.Errorf("answered %s, want %s", got, answer)
 			}
 		default:
 			t.Errorf("%s was not given to who asked", answer)

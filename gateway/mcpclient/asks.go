@@ -146,3 +146,18 @@ func (c *Client) setLevel(x *Exchange, t *Target, l *link, call *Call) error {
 	}
 	return err
 }
+
+// tellRoots tells a server of an older revision that the roots of the client changed since it was
+// told last. It asks for them again when it likes.
+func (c *Client) tellRoots(t *Target, l *link, call *Call) {
+	if l.modern || !l.stateful() || l.roots.Swap(call.Roots) == call.Roots {
+		return
+	}
+	target := t.Endpoint.target
+	if l.stream != nil {
+		target = l.stream.target
+	}
+	var x Exchange
+	m := &message{body: []byte(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`), link: l, version: l.version}
+	_ = c.post(&x, t, target, m) // the call itself shows what is wrong
+}

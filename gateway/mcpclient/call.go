@@ -47,6 +47,7 @@ func (c *Client) call(x *Exchange, t *Target, call *Call, agreed **link) error {
 		if err := c.setLevel(x, t, l, call); err != nil {
 			return nil, err
 		}
+		c.tellRoots(t, l, call)
 		id := c.ids.Add(1)
 		asked := *call
 		asked.Tasks = call.Tasks && !(t.Once && l.stateful()) // which ends with the call, and the task with it

@@ -262,7 +262,7 @@ type peer struct {
 	onces    int                 // guarded by Client.mu; sessions of one call each
 }
 
-// link is what was agreed with a server. But for the ear and the level it is immutable.
+// link is what was agreed with a server. But for the ear, the level and the roots it is immutable.
 type link struct {
 	version string // of the protocol
 	modern  bool   // 2026-07-28: no session
@@ -274,6 +274,7 @@ type link struct {
 	reports reports
 	ear     atomic.Pointer[ear]    // nil: no stream is open for calls
 	level   atomic.Pointer[string] // JSON of what logging/setLevel said last; nil: nothing
+	roots   atomic.Uint32          // Call.Roots, of which it was told
 }
 
 // about is what a server says of itself.

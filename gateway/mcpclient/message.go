@@ -67,6 +67,9 @@ type Call struct {
 	// SetLevel is the same for the session at a server of an older revision, which is told
 	// before the call; nil: it is not.
 	SetLevel []byte
+	// Roots is how often the caller's client changed its roots in its session: a server of an
+	// older revision that was not told so often is, before the call.
+	Roots uint32
 	// InputResponses and RequestState are JSON of what the caller answers to an
 	// earlier result that wanted input; nil: nothing.
 	InputResponses, RequestState []byte
@@ -174,7 +177,7 @@ func (c *Client) appendModernMeta(dst, capabilities []byte, tasks bool) []byte {
 	if len(capabilities) == 0 {
 		capabilities = emptyObject
 	}
-	dst = append(dst, capabilities...)
+	dst = appendModernCapabilities(dst, capabilities)
 	if tasks {
 		dst = dst[:len(dst)-1] // its end
 		if dst[len(dst)-1] != '{' {
@@ -183,6 +186,23 @@ func (c *Client) appendModernMeta(dst, capabilities []byte, tasks bool) []byte {
 		dst = append(dst, `"extensions":{"`+ExtensionTasks+`":{}}}`...)
 	}
 	return dst
+}
+
+// appendModernCapabilities appends what a client declared without that it runs tasks, which is
+// of 2025-11-25 alone.
+func appendModernCapabilities(dst, capabilities []byte) []byte {
+	declared := jsonscan.Trusted(capabilities)
+	if !declared.Get("tasks").Exists() {
+		return append(dst, capabilities...)
+	}
+	dst = append(dst, '{')
+	mark := len(dst)
+	for it := declared.Members(); it.Next(); {
+		if !it.KeyEqual("tasks") {
+			dst = jsonscan.AppendMember(dst, mark, it.Key(), it.Value().Raw())
+		}
+	}
+	return append(dst, '}')
 }
 
 var emptyObject = []byte("{}")

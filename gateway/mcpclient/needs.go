@@ -2,29 +2,46 @@ package mcpclient
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
-// everything is what a client can declare that changes what servers list.
-const everything = `{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{"listChanged":true}}`
+// everything is what a client can declare that changes what servers list, and untasked the same
+// of a client that runs no tasks, as most do.
+const (
+	untasked   = `{` + questions + `}`
+	everything = `{` + questions + `,"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}},"sampling":{"createMessage":{}}}}}`
+	questions  = `"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{}},"roots":{"listChanged":true}`
+)
 
 // alone has the capabilities one at a time, of manifest.ClientCapabilities. Elicitation by
-// URL comes with that by form: what is listed with the form already does not need the URL.
+// URL comes with that by form, and tasks with what they are of: what is listed with the form
+// already does not need the URL. The last is everything without tasks.
 var alone = [...]struct{ name, declared string }{
 	{"elicitation", `{"elicitation":{"form":{}}}`},
 	{"elicitation.url", `{"elicitation":{"form":{},"url":{}}}`},
 	{"sampling", `{"sampling":{"context":{},"tools":{}}}`},
 	{"roots", `{"roots":{"listChanged":true}}`},
+	{"tasks.elicitation", `{"elicitation":{"form":{}},"tasks":{"list":{},"cancel":{},"requests":{"elicitation":{"create":{}}}}}`},
+	{"tasks.sampling", `{"sampling":{"context":{},"tools":{}},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}`},
+	{"", untasked},
 }
+
+// tasked is the first of alone that is about tasks.
+const tasked = 4
 
 // needs adds the tools that the server lists only to clients with capabilities, behind
 // those that it lists to all, and what each needs: the first capability that is enough,
-// else all of them.
+// else all of them, those of tasks only if it needs one.
 func (c *Client) needs(out *Listing, t *Target) error {
 	whole, err := c.toolsFor(t, everything)
+	if err == nil && whole == nil { // it serves nobody who runs tasks
+		whole, err = c.toolsFor(t, untasked)
+	}
 	if err != nil || whole == nil {
 		return err
 	}
@@ -55,14 +72,16 @@ func (c *Client) needs(out *Listing, t *Target) error {
 			if errs[i] != nil {
 				return errs[i]
 			}
-			if out.Needs[name] == nil && has(with[i], name) {
+			switch {
+			case out.Needs[name] != nil || !has(with[i], name):
+			case alone[i].declared == untasked:
+				out.Needs[name] = slices.Clone(manifest.ClientCapabilities[:tasked])
+			default:
 				out.Needs[name] = []string{alone[i].name}
 			}
 		}
 		if out.Needs[name] == nil {
-			for i := range alone {
-				out.Needs[name] = append(out.Needs[name], alone[i].name)
-			}
+			out.Needs[name] = slices.Clone(manifest.ClientCapabilities)
 		}
 	}
 	out.Tools = between(out.Tools, more, whole)

@@ -3,16 +3,20 @@ package mcpclient
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sluicegate/sluice/internal/safedial"
+	"github.com/sluicegate/sluice/plugins/manifest"
 )
 
 // choosy is a server of the official SDK that lists a tool called after what it needs only
@@ -121,6 +125,96 @@ func TestBetween(t *testing.T) {
 	} {
 		if got, want := between(list(c[0]), list(c[1]), list(c[2])), list(c[3]); !slices.EqualFunc(got, want, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
 			t.Errorf("%v: %s", c, got)
+		}
+	}
+}
+
+// TestNeedsOfTasks: what a server of 2025-11-25 lists to clients that run tasks is found, and needs
+// a task only where the same client without tasks does not see it; a server that refuses such
+// clients lists what it does to others.
+func TestNeedsOfTasks(t *testing.T) {
+	for name, refuses := range map[string]bool{"with tasks": false, "refusing tasks": true} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			sessions := map[string]string{} // what was declared
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var m struct {
+					ID     json.RawMessage
+					Method string
+					Params struct{ Capabilities json.RawMessage }
+				}
+				_ = json.NewDecoder(r.Body).Decode(&m)
+				id := r.Header.Get("Mcp-Session-Id")
+				var result string
+				mu.Lock()
+				defer mu.Unlock()
+				switch m.Method {
+				case "initialize":
+					if refuses && strings.Contains(string(m.Params.Capabilities), `"tasks"`) {
+						w.WriteHeader(http.StatusBadRequest)
+						return
+					}
+					id = strconv.Itoa(len(sessions))
+					sessions[id] = string(m.Params.Capabilities)
+					w.Header().Set("Mcp-Session-Id", id)
+					result = `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"c","version":"1"}}`
+				case "tools/list":
+					has := func(names ...string) bool {
+						return !slices.ContainsFunc(names, func(n string) bool { return !strings.Contains(sessions[id], `"`+n+`":`) })
+					}
+					var tools []string
+					for name, shown := range map[string]bool{
+						"any": true, "two": has("sampling", "roots"), "form": has("elicitation"), "slow": has("elicitation", "tasks", "create"),
+						"model": has("sampling", "tasks", "createMessage"), "all": has("createMessage", "create", "roots"),
+					} {
+						if shown {
+							tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
+						}
+					}
+					result = `{"tools":[` + strings.Join(tools, ",") + `]}`
+				case "server/discover":
+					w.WriteHeader(http.StatusBadRequest) // of the older revisions only
+					return
+				default:
+					w.WriteHeader(http.StatusAccepted)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+			}))
+			t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
+			var x Exchange
+			l, err := newClient(t, safedial.Options{AllowPrivate: true}).List(&x, target(t, up.URL))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]string{}
+			for tool, needs := range l.Needs {
+				got[tool] = strings.Join(needs, " ")
+			}
+			questions := strings.Join(manifest.ClientCapabilities[:tasked], " ")
+			want := map[string]string{"form": "elicitation", "two": questions}
+			if !refuses {
+				maps.Copy(want, map[string]string{"slow": "tasks.elicitation", "model": "tasks.sampling", "all": questions + " tasks.elicitation tasks.sampling"})
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("they need %v, not %v", got, want)
+			}
+		})
+	}
+	if alone := len(alone) - 1; alone != len(manifest.ClientCapabilities) || !strings.HasPrefix(manifest.ClientCapabilities[tasked], "tasks.") {
+		t.Errorf("%d capabilities are looked at, of %v", alone, manifest.ClientCapabilities)
+	}
+}
+
+// TestModernCapabilities: that a client runs tasks is not said in 2026-07-28, which has no such thing.
+func TestModernCapabilities(t *testing.T) {
+	for declared, want := range map[string]string{
+		`{}`: `{}`, `{"roots":{},"x":{"tasks":1}}`: `{"roots":{},"x":{"tasks":1}}`,
+		`{"tasks":{}}`: `{}`, `{"roots":{},"tasks":{"list":{}},"sampling":{}}`: `{"roots":{},"sampling":{}}`,
+	} {
+		if got := string(appendModernCapabilities(nil, []byte(declared))); got != want {
+			t.Errorf("%s: %s", declared, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,7 @@ type Session struct {
 	place    *list.Element // guarded by Table.mu
 
 	level atomic.Uint32 // of the log messages that are wanted; 0: the client named none
+	roots atomic.Uint32 // how often the client changed its roots
 	inUse atomic.Int32  // calls, questions and open streams
 
 	mu        sync.Mutex
@@ -61,6 +63,7 @@ type Session struct {
 
 	seen   string   // guarded by mu; see Saw
 	used   []string // guarded by mu; see Use
+	tasks  []task   // guarded by mu; see KeepTask
 	caller any      // guarded by mu; see SetCaller
 	shared shared   // guarded by mu
 	outbox outbox
@@ -87,6 +90,14 @@ func (s *Session) Level() uint8 { return uint8(s.level.Load()) }
 func (s *Session) SetLevel(level uint8) {
 	s.level.Store(uint32(level))
 	s.set(fieldLevel, []byte{level}, false)
+}
+
+// Roots is how often the client said that its roots changed, and ChangeRoots that they did.
+func (s *Session) Roots() uint32 { return s.roots.Load() }
+
+// ChangeRoots is described at Roots.
+func (s *Session) ChangeRoots() {
+	s.set(fieldRoots, strconv.AppendUint(nil, uint64(s.roots.Add(1)), 10), false)
 }
 
 // SetCaller keeps who used the session last, as it was admitted, and Caller returns it.

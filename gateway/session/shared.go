@@ -32,10 +32,12 @@ const (
 const (
 	fieldClient   = "client"    // what its client said in the handshake
 	fieldLevel    = "level"     // of its log messages
+	fieldRoots    = "roots"     // see Roots
 	fieldSeen     = "seen"      // see Saw
 	fieldHome     = "home"      // the node that has the stream of its client
 	fieldPinned   = "pinned"    // the only node that can serve it
 	fieldUsed     = "used:"     // a server that it called
+	fieldTask     = "task:"     // a task that its client runs for a server
 	fieldFollowed = "followed:" // a resource that its client subscribed to
 	fieldLink     = "link:"     // what was agreed with a server
 )
@@ -70,6 +72,9 @@ func (s *Session) fieldsLocked() map[string][]byte {
 	if level := s.level.Load(); level != 0 {
 		out[fieldLevel] = []byte{byte(level)}
 	}
+	if roots := s.roots.Load(); roots != 0 {
+		out[fieldRoots] = strconv.AppendUint(nil, uint64(roots), 10)
+	}
 	if s.shared.home != "" {
 		out[fieldHome] = []byte(s.shared.home)
 	}
@@ -78,6 +83,9 @@ func (s *Session) fieldsLocked() map[string][]byte {
 	}
 	for _, server := range s.used {
 		out[fieldUsed+server] = nil
+	}
+	for _, k := range s.tasks {
+		out[k.field()] = nil
 	}
 	for _, uri := range s.shared.followed {
 		out[fieldFollowed+uri] = nil
@@ -104,11 +112,15 @@ func (s *Session) load(r pool.Record) bool {
 		level = uint32(b[0])
 	}
 	s.level.Store(level)
-	s.seen, s.used = string(r.Fields[fieldSeen]), nil
+	roots, _ := strconv.ParseUint(string(r.Fields[fieldRoots]), 10, 32) // 0: never
+	s.roots.Store(uint32(roots))
+	s.seen, s.used, s.tasks = string(r.Fields[fieldSeen]), nil, nil
 	s.shared = shared{version: r.Version, touched: time.Now(), home: string(r.Fields[fieldHome]), pinned: string(r.Fields[fieldPinned]), links: map[string][]byte{}}
 	for name, value := range r.Fields {
 		if server, ok := strings.CutPrefix(name, fieldUsed); ok && len(s.used) < maxUsed {
 			s.used = append(s.used, server)
+		} else if k, ok := taskOf(name); ok && len(s.tasks) < maxTasks {
+			s.tasks = append(s.tasks, k)
 		} else if uri, ok := strings.CutPrefix(name, fieldFollowed); ok {
 			s.shared.followed = append(s.shared.followed, uri)
 		} else if peer, ok := strings.CutPrefix(name, fieldLink); ok {

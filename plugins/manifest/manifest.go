@@ -174,8 +174,9 @@ type MCPTool struct {
 }
 
 // ClientCapabilities are what clients of an MCP server declare that changes what it
-// lists: elicitation by form and by URL, sampling, and roots.
-var ClientCapabilities = []string{"elicitation", "elicitation.url", "sampling", "roots"}
+// lists: elicitation by form and by URL, sampling, roots, and that they run elicitation and
+// sampling as tasks of their own (MCP 2025-11-25 "Tasks").
+var ClientCapabilities = []string{"elicitation", "elicitation.url", "sampling", "roots", "tasks.elicitation", "tasks.sampling"}
 
 // Server is a base URL. It mirrors operation.Server.
 type Server struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,54 @@ import (
 // capabilities sees them: what is listed, and what every tool, prompt, resource and completion
 // answers.
 func TestEverything(t *testing.T) {
+	server := startEverything(t)
+	toolset := proxiedToolset(t, server)
+	want, got := portrait(t, server), portrait(t, toolset)
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if same := got[name] == want[name]; same != (otherwise[name] == "") {
+			t.Errorf("%s: %s\nalone:             %s\nthrough a toolset: %s", name, cmp.Or(otherwise[name], "not the same"), last(want[name], 3000), last(got[name], 3000))
+		}
+	}
+	for name := range got {
+		if _, ok := want[name]; !ok && !strings.HasSuffix(name, " fetch_result") { // which reads what a budget left out
+			t.Errorf("%s is there through a toolset only", name)
+		}
+	}
+	if len(want) < 65 { // 17 tools, 4 prompts, 9 resources, and what they answer
+		t.Errorf("the server alone had %d lists and answers", len(want))
+	}
+	t.Run("a client that runs tasks", func(t *testing.T) {
+		node, script := npm(t, "@modelcontextprotocol/sdk/package.json")
+		root := filepath.Join(filepath.Dir(script), "..", "..", "..")
+		script, err := filepath.Abs("testdata/tasking.mjs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]string{}
+		for _, url := range []string{server, toolset} {
+			out, err := runTool(t, node, script, root, url)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", url, err, last(out, 3000))
+			}
+			seen[url] = taskName.ReplaceAllString(out, "…")
+		}
+		if seen[toolset] != seen[server] {
+			t.Errorf("not the same\nalone:             %s\nthrough a toolset: %s", last(seen[server], 8000), last(seen[toolset], 8000))
+		}
+		for text, n := range map[string]int{"[COMPLETED]": 4, "[FAILED]": 2, "[CANCELLED]": 2, `"tools":[]`: 1} {
+			if got := strings.Count(seen[server], text); got != n {
+				t.Errorf("the server alone answers %s %d times, want %d", text, got, n)
+			}
+		}
+	})
+}
+
+// taskName is how the official client names a task.
+var taskName = regexp.MustCompile(`[0-9a-f]{32}`)
+
+// startEverything starts npm's server-everything and returns its URL.
+func startEverything(t *testing.T) string {
+	t.Helper()
 	node, program := npm(t, "@modelcontextprotocol/server-everything/dist/index.js")
 	addr := freePort(t)
 	_, port, err := net.SplitHostPort(addr)
@@ -33,20 +82,7 @@ func TestEverything(t *testing.T) {
 		}
 		return err == nil
 	}, "env", "PORT="+port, node, program, "streamableHttp")
-	want, got := portrait(t, server), portrait(t, proxiedToolset(t, server))
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if same := got[name] == want[name]; same != (otherwise[name] == "") {
-			t.Errorf("%s: %s\nalone:             %s\nthrough a toolset: %s", name, cmp.Or(otherwise[name], "not the same"), last(want[name], 3000), last(got[name], 3000))
-		}
-	}
-	for name := range got {
-		if _, ok := want[name]; !ok && !strings.HasSuffix(name, " fetch_result") { // which reads what a budget left out
-			t.Errorf("%s is there through a toolset only", name)
-		}
-	}
-	if len(want) < 65 { // 17 tools, 4 prompts, 9 resources, and what they answer
-		t.Errorf("the server alone had %d lists and answers", len(want))
-	}
+	return server
 }
 
 // otherwise has what is not the same through a toolset, with the reason.
