@@ -25,12 +25,12 @@ func TestSilence(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = ln.Close() }()
+		t.Cleanup(func() { _ = ln.Close() })
 		c, err := config.DialFunc(t.Context(), network, ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close() }()
+		t.Cleanup(func() { _ = c.Close() })
 		tcp, ok := c.(watched).Conn.(*net.TCPConn)
 		if ok != (network == "tcp") {
 			t.Fatalf("%s: %T", network, c.(watched).Conn)
