@@ -40,7 +40,7 @@ func newNodes(t *testing.T, serve func(*gatewaytest.Stack)) *nodes {
 	n := &nodes{state: pooltest.Start(t)}
 	var targets []*httputil.ReverseProxy
 	for range 3 {
-		p, err := pool.Open(pool.Options{URL: secrets.New(n.state.URL()), Key: func() []byte { return bytes.Repeat([]byte("k"), 32) }, Timeout: 5 * time.Second})
+		p, err := pool.Open(pool.Options{URL: secrets.New(n.state.URL()), Key: func() []byte { return bytes.Repeat([]byte("k"), 32) }, Timeout: 5 * time.Second, Patience: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

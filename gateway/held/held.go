@@ -99,7 +99,11 @@ func New(size int, pool Pool) *Store {
 	if size == 0 {
 		size = DefaultBytes
 	}
-	return &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*entry{}, count: map[Owner]used{}}
+	r := &Store{node: randomHex(4), most: max(size, 0), now: time.Now, pool: pool, byID: map[string]*entry{}, count: map[Owner]used{}}
+	if pool != nil {
+		pool.OnReturn(r.shareAgain)
+	}
+	return r
 }
 
 func randomHex(n int) string {

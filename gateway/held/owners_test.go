@@ -24,7 +24,10 @@ type shared struct {
 	ttl    time.Duration
 	err    error
 	asked  int
+	back   func(context.Context)
 }
+
+func (s *shared) OnReturn(f func(context.Context)) { s.back = f }
 
 func (s *shared) Put(_ context.Context, owner, id string, value []byte, ttl time.Duration) error {
 	s.ttl, s.values[owner+"\n"+id] = ttl, bytes.Clone(value)
@@ -236,5 +239,55 @@ func TestUnshared(t *testing.T) {
 	}
 	if here.unshared[0].owner.Principal != "u1" {
 		t.Errorf("%+v is the oldest", here.unshared[0])
+	}
+}
+
+// TestSharedAgain: what the nodes share may have lost everything while it was away. Each node shares
+// its newest results when it is back, whose order and time stay, and the rest later.
+func TestSharedAgain(t *testing.T) {
+	p := &shared{values: map[string][]byte{}}
+	here, there := New(1<<20, p), New(1<<20, nil)
+	there.pool = p
+	start := time.Now()
+	here.now = func() time.Time { return start }
+	put := func(owner string) (Owner, string) {
+		o := Owner{"t", owner}
+		return o, here.Put(t.Context(), &Answer{Owner: o, Doc: []byte("1"), Made: made})
+	}
+	old, oldID := put("old")
+	here.now = func() time.Time { return start.Add(TTL / 2) }
+	given, givenID := put("given")
+	p.err = pool.ErrAway
+	missed, missedID := put("missed")
+	p.err = nil
+	clear(p.values)
+	here.now = func() time.Time { return start.Add(TTL) }
+	p.back(t.Context())
+	if p.ttl != TTL/2 {
+		t.Errorf("the last is held for %v", p.ttl)
+	}
+	if _, err := there.Get(t.Context(), oldID, old); err == nil {
+		t.Error("one that has expired is shared again")
+	}
+	for id, who := range map[string]Owner{givenID: given, missedID: missed} {
+		if _, err := there.Get(t.Context(), id, who); err != nil {
+			t.Errorf("%s: %v", who.Principal, err)
+		}
+	}
+	if len(here.unshared) != 0 {
+		t.Errorf("%d are to be shared with later ones", len(here.unshared))
+	}
+	p.err = pool.ErrAway
+	p.back(t.Context())
+	if n := len(here.unshared); n != 2 || here.unshared[0].owner != given {
+		t.Errorf("%d wait when it went again: %+v", n, here.unshared)
+	}
+	p.err = nil
+	for n := range maxUnshared {
+		put(fmt.Sprint("new", n))
+	}
+	clear(p.values)
+	if p.back(t.Context()); len(p.values) != maxUnshared {
+		t.Errorf("%d are shared again", len(p.values))
 	}
 }

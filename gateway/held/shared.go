@@ -17,6 +17,7 @@ import (
 type Pool interface {
 	Put(ctx context.Context, owner, id string, value []byte, ttl time.Duration) error
 	Get(ctx context.Context, owner, id string) ([]byte, error)
+	OnReturn(f func(context.Context))
 }
 
 // sharedHead is what stands before the document of a result that is shared, with a line
@@ -75,6 +76,30 @@ func (r *Store) share(ctx context.Context, id string, h *Answer) {
 	}
 	if h := r.own(old.id, old.owner); h != nil && r.pool.Put(ctx, old.owner.String(), old.id, h.shared(), h.expires.Sub(r.now())) != nil {
 		r.later(old)
+	}
+}
+
+// shareAgain shares the newest results that this node holds: the server that was away may have lost
+// those that it had, and lacks those of the meantime. The oldest of them goes first, as they were made.
+func (r *Store) shareAgain(ctx context.Context) {
+	var all []unshared
+	r.mu.Lock()
+	r.unshared = r.unshared[:0]
+	for _, h := range r.order[max(0, len(r.order)-maxUnshared):] {
+		all = append(all, unshared{h.id, h.Owner})
+	}
+	r.mu.Unlock()
+	for i, u := range all {
+		h := r.own(u.id, u.owner)
+		if h == nil {
+			continue
+		}
+		if r.pool.Put(ctx, u.owner.String(), u.id, h.shared(), h.expires.Sub(r.now())) != nil {
+			for _, u := range all[i:] {
+				r.later(u)
+			}
+			return
+		}
 	}
 }
 

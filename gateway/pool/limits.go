@@ -145,6 +145,7 @@ func (s *Store) renew() {
 			if s.away.Load() != 0 {
 				s.probe()
 			}
+			s.returned()
 		}
 	}
 }

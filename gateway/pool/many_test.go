@@ -14,7 +14,7 @@ import (
 // openAt makes a store of the servers of a URL, as a node has it.
 func openAt(t *testing.T, url string) *Store {
 	t.Helper()
-	p, err := Open(Options{URL: secrets.New(url), Key: func() []byte { return testKey }, Timeout: 5 * time.Second})
+	p, err := Open(Options{URL: secrets.New(url), Key: func() []byte { return testKey }, Timeout: 5 * time.Second, Patience: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func open(t *testing.T, s *pooltest.Server, key []byte) *Store {
 
 func openLogging(t *testing.T, s *pooltest.Server, key []byte, log *slog.Logger) *Store {
 	t.Helper()
-	p, err := Open(Options{URL: secrets.New(s.URL()), Key: func() []byte { return key }, Timeout: time.Minute, Logger: log})
+	p, err := Open(Options{URL: secrets.New(s.URL()), Key: func() []byte { return key }, Timeout: time.Minute, Logger: log, Patience: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,18 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 	if put("me", "largest", MaxValue); !has("me", "largest") {
 		t.Error("a value at the limit is not kept")
+	}
+	// What is shared again counts once, and does not take the place of what came later.
+	for i := range maxValues {
+		put("again", string(rune('A'+i)), 1)
+	}
+	put("again", "A", 1)
+	put("again", "A", 1)
+	if err := p.Put(ctx, "again", "old", []byte("1"), 30*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if has("again", "old") || !has("again", "A") || !has("again", "B") {
+		t.Error("a value that ends first took the place of another, or one counts twice")
 	}
 }
 

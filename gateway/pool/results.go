@@ -13,18 +13,22 @@ const (
 	// MaxValue is the largest value that is shared, in bytes: one that is larger takes the
 	// server longer than a call should wait.
 	MaxValue = 8 << 20
-	// maxValues is how many one owner may have there: the oldest goes first.
+	// maxValues is how many one owner may have there: that which ends first goes.
 	maxValues = 64
 )
 
-// put keeps a value and lets the oldest of its owner go. KEYS: the value, the list of what
-// its owner has. ARGV: the value, for how many milliseconds, how many the owner may have.
+// put keeps a value and lets that of its owner go which ends first. KEYS: the value, the set of what
+// its owner has by when it ends. ARGV: the value, for how many milliseconds, how many the owner may
+// have.
 var put = valkey.NewLuaScript(`
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-redis.call('RPUSH', KEYS[2], KEYS[1])
-redis.call('PEXPIRE', KEYS[2], ARGV[2])
-while redis.call('LLEN', KEYS[2]) > tonumber(ARGV[3]) do
-  redis.call('DEL', redis.call('LPOP', KEYS[2]))
+local t = redis.call('TIME')
+local now, stay = t[1] * 1000000 + t[2], tonumber(ARGV[2])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', stay)
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+redis.call('ZADD', KEYS[2], now + stay * 1000, KEYS[1])
+if redis.call('PTTL', KEYS[2]) < stay then redis.call('PEXPIRE', KEYS[2], stay) end
+while redis.call('ZCARD', KEYS[2]) > tonumber(ARGV[3]) do
+  redis.call('DEL', redis.call('ZPOPMIN', KEYS[2])[1])
 end
 return 1
 `)
@@ -41,21 +45,24 @@ func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl tim
 // keep puts a value, as the operation op.
 func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, ttl time.Duration) error {
 	return s.do(ctx, op, func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
-		list := k.name("results", owner)
-		name := list + ":" + id
+		all := k.name("results", owner)
+		name := all + ":" + id
 		sealed := valkey.BinaryString(k.seal(name, value))
-		return put.Exec(ctx, c, []string{name, list}, []string{sealed, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxValues)}).Error()
+		return put.Exec(ctx, c, []string{name, all + ".ends"}, []string{sealed, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxValues)}).Error()
 	})
 }
 
-// Get returns what was put under a name of owner. It fails with [ErrNone] or [ErrAway].
+// Get returns what was put under a name of owner, as [Store.Await] says. It fails with [ErrNone] or
+// [ErrAway].
 func (s *Store) Get(ctx context.Context, owner, id string) (value []byte, err error) {
-	err = s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
-		value, err = k.get(ctx, c, owner, id)
-		if errors.Is(err, ErrNone) && k.other != nil {
-			value, err = k.other.get(ctx, c, owner, id)
-		}
-		return err
+	err = s.Await(ctx, func() error {
+		return s.do(ctx, "get", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+			value, err = k.get(ctx, c, owner, id)
+			if errors.Is(err, ErrNone) && k.other != nil {
+				value, err = k.other.get(ctx, c, owner, id)
+			}
+			return err
+		})
 	})
 	return value, err
 }

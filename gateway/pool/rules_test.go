@@ -179,7 +179,7 @@ func TestOperations(t *testing.T) {
 
 // TestServerThatWasNeverThere is away, and is asked again later.
 func TestServerThatWasNeverThere(t *testing.T) {
-	p, err := Open(Options{URL: secrets.New("redis://127.0.0.1:1"), Key: func() []byte { return testKey }, Timeout: time.Minute})
+	p, err := Open(Options{URL: secrets.New("redis://127.0.0.1:1"), Key: func() []byte { return testKey }, Timeout: time.Minute, Patience: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestConnectingIsNotAway(t *testing.T) {
 	}
 	// As a node starts: all that come first connect, each time.
 	for range 20 {
-		p, err := Open(Options{URL: secrets.New(server.URL()), Key: func() []byte { return testKey }, Timeout: time.Minute})
+		p, err := Open(Options{URL: secrets.New(server.URL()), Key: func() []byte { return testKey }, Timeout: time.Minute, Patience: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

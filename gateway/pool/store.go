@@ -54,27 +54,36 @@ type Options struct {
 	Timeout time.Duration    // of an operation. Default: DefaultTimeout
 	Now     func() time.Time // clock that tells how long a key of before counts. Default: time.Now
 	Logger  *slog.Logger     // Default: discard
+	// Patience is how long [Store.Await] waits. Default: DefaultPatience; negative: not at all.
+	Patience time.Duration
 }
 
 // Store is the shared state. It is safe for concurrent use.
 type Store struct {
-	option  valkey.ClientOption
-	timeout time.Duration
-	log     *slog.Logger
-	keys    keys
+	option   valkey.ClientOption
+	timeout  time.Duration
+	patience time.Duration
+	log      *slog.Logger
+	keys     keys
 
 	client atomic.Pointer[valkey.Client] // nil: it was never reached
 
 	why  atomic.Pointer[string] // the server is away
 	away atomic.Int64           // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
+	went atomic.Int64           // when it last went, UnixNano
+	came atomic.Int64           // when it was last back, UnixNano; 0: it never was away
+	told atomic.Int64           // the came that those of onReturn know of
 	ops  *metrics.Set
+
+	patient atomic.Int64 // how many wait in Await
 
 	jobs    chan job     // see Later
 	waiting atomic.Int64 // bytes of those
 
 	mu         sync.Mutex
-	connecting chan struct{}     // guarded by mu; closed when the call that connects is through; nil: none does
-	leases     map[string]string // guarded by mu; key of the set of each running request, by its name
+	connecting chan struct{}           // guarded by mu; closed when the call that connects is through; nil: none does
+	onReturn   []func(context.Context) // guarded by mu
+	leases     map[string]string       // guarded by mu; key of the set of each running request, by its name
 	done       chan struct{}
 	wait       sync.WaitGroup
 }
@@ -90,6 +99,9 @@ func Open(o Options) (*Store, error) {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.Patience == 0 {
+		o.Patience = DefaultPatience
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -101,7 +113,7 @@ func Open(o Options) (*Store, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{
-		option: option, timeout: o.Timeout, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key, clock: o.Now}, ops: metrics.NewSet(),
+		option: option, timeout: o.Timeout, patience: o.Patience, log: o.Logger.With(slog.String("component", "state")), keys: keys{source: o.Key, clock: o.Now}, ops: metrics.NewSet(),
 		leases: map[string]string{}, jobs: make(chan job, maxLater), done: make(chan struct{}),
 	}
 	s.ops.NewGauge("sluice_state_up", func() float64 {
@@ -231,6 +243,7 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	switch {
 	case err == nil || answered(err):
 		if s.away.Swap(0) != 0 {
+			s.came.Store(time.Now().UnixNano())
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the shared state answers again")
 		}
 		s.count(name, "ok")
@@ -243,6 +256,7 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	why := reason(err)
 	s.why.Store(&why)
 	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
+		s.went.Store(now.UnixNano())
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the answers, results and sessions it holds", slog.String("error", why))
 	}
 	return ErrAway

@@ -184,7 +184,7 @@ func (t *Table) findShared(ctx context.Context, o Owner, id string, local *Sessi
 		known = local.shared.version
 		local.mu.Unlock()
 	}
-	r, err := t.pool.Touch(ctx, o.String(), id, known, idleTime+staySpare)
+	r, err := t.touch(ctx, o, id, known, local == nil)
 	switch {
 	case errors.Is(err, pool.ErrEnded):
 		if local != nil {
@@ -218,6 +218,21 @@ func (t *Table) findShared(ctx context.Context, o Owner, id string, local *Sessi
 	}
 	t.remove(local, true)
 	return nil
+}
+
+// touch says that a session is used, and returns what the pool has of it. One that this node does not
+// know is waited for.
+func (t *Table) touch(ctx context.Context, o Owner, id, known string, wait bool) (r pool.Record, err error) {
+	ask := func() error {
+		r, err = t.pool.Touch(ctx, o.String(), id, known, idleTime+staySpare)
+		return err
+	}
+	if wait {
+		err = t.pool.Await(ctx, ask)
+	} else {
+		err = ask()
+	}
+	return r, err
 }
 
 // catchUp tells the pool what changed here while it did not answer, and reports whether

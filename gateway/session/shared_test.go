@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,9 +18,14 @@ import (
 // tables are those of nodes of one pool.
 func tables(t *testing.T, server *pooltest.Server, n int, o Options) []*Table {
 	t.Helper()
+	return patientTables(t, server, n, o, -1)
+}
+
+func patientTables(t *testing.T, server *pooltest.Server, n int, o Options, patience time.Duration) []*Table {
+	t.Helper()
 	out := make([]*Table, 0, n)
 	for range n {
-		p, err := pool.Open(pool.Options{URL: secrets.New(server.URL()), Key: func() []byte { return bytes.Repeat([]byte("k"), 32) }, Timeout: time.Minute})
+		p, err := pool.Open(pool.Options{URL: secrets.New(server.URL()), Key: func() []byte { return bytes.Repeat([]byte("k"), 32) }, Timeout: time.Minute, Patience: patience})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,6 +192,31 @@ func TestSharedAgainPinned(t *testing.T) {
 	}
 	if other == nil || all[1].Find(ctx, ada, []byte(s.ID())) != nil {
 		t.Error("another node serves it")
+	}
+}
+
+// TestFindWaits: a session that only another node knows is found when the server, which lost it, is
+// back and that node has shared it again; one that this node knows is not waited for.
+func TestFindWaits(t *testing.T) {
+	server := pooltest.Start(t)
+	all := patientTables(t, server, 2, Options{}, 2*time.Minute)
+	ctx := t.Context()
+	here, there := all[0].Open(ada, Client{Version: "2025-06-18"}), all[1].Open(ada, Client{Version: "2025-06-18"})
+	here.Share(ctx)
+	there.Share(ctx)
+	server.Kill()
+	if all[1].Find(ctx, ada, []byte(there.ID())) != there {
+		t.Error("its own node does not serve it")
+	}
+	var found *Session
+	var ask sync.WaitGroup
+	ask.Go(func() { found = all[1].Find(ctx, ada, []byte(here.ID())) })
+	server.Run()
+	for here.share(ctx) != nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if ask.Wait(); found == nil {
+		t.Error("another node gave it up")
 	}
 }
 

@@ -38,6 +38,7 @@ func Config(url, name string) (*pgx.ConnConfig, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
+	config.DialFunc = dial(config.ConnectTimeout)
 	// One round trip a statement, without statements kept on the server: numbers are in
 	// the text, so that few would be used twice.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -96,6 +97,9 @@ func Fault(err error) *problem.Error {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return unreachable(cause(err)).Because(err)
+	}
+	if errors.Is(err, errSilent) {
+		return unreachable("no answer").Because(err)
 	}
 	return nil
 }
