@@ -31,7 +31,13 @@ const (
 	FeatureOne
 	FeatureAsked
 	FeatureAskedWords
-	FeaturePlaces
+	FeatureReadsAll
+	FeatureSomeOne
+	FeatureChangesAll
+	FeatureChangesOne
+	FeatureDeprecated
+	FeaturePathAsked
+	FeaturePathUnasked
 	features
 )
 
@@ -39,7 +45,8 @@ const (
 var FeatureNames = [features]string{
 	"bm25", "ngrams", "clause", "meaning", "cosine", "clause_meaning", "name_coverage", "verb_same",
 	"bm25_per_word", "bm25_long_request", "words_held", "distinct_cosine", "distinct_meaning", "name_meaning", "first_stage", "examples",
-	"intent", "object", "unasked", "deed", "many", "one", "asked", "asked_words", "places",
+	"intent", "object", "unasked", "deed", "many", "one", "asked", "asked_words",
+	"reads_all", "some_one", "changes_all", "changes_one", "deprecated", "path_asked", "path_unasked",
 }
 
 // Features are the values of one candidate.
@@ -172,8 +179,8 @@ func (s *Searcher) features(f *Features, d int32) {
 			f[k] = -1
 		}
 	}
-	if len(x.places) > 0 {
-		f[FeaturePlaces] = float32(max(x.places[d], 0))
+	if len(x.paths.kinds) > 0 {
+		s.pathFeatures(f, d)
 	}
 	f[FeaturePrior] = s.prior[d]
 	if s.asked != nil {
@@ -208,19 +215,25 @@ func (s *Searcher) held(d uint32) float32 {
 // ones: of each word of the name how close the closest word of the request is,
 // weighted by how rare it is in the catalogue.
 func (s *Searcher) nameMeaning(name []int32) float32 {
-	x, v := s.x, &s.view
+	x := s.x
 	var sum, total float32
 	for _, t := range name {
-		if v.asked[t] != v.number {
-			v.asked[t], v.near[t] = v.number, s.nearest(t)
-		}
-		sum += x.idf[t] * v.near[t]
+		sum += x.idf[t] * s.closest(t)
 		total += x.idf[t]
 	}
 	return ratio(sum, total)
 }
 
-// nearest is how close the closest word of the request is to term t of a name: 1
+// closest is nearest, found once for a request.
+func (s *Searcher) closest(t int32) float32 {
+	v := &s.view
+	if v.asked[t] != v.number {
+		v.asked[t], v.near[t] = v.number, s.nearest(t)
+	}
+	return v.near[t]
+}
+
+// nearest is how close the closest word of the request is to term t of a name or a path: 1
 // for the same word.
 func (s *Searcher) nearest(t int32) float32 {
 	if slices.Contains(s.terms, t) {

@@ -94,10 +94,10 @@ type Index struct {
 	meanNorm  float32   // square of the length of that mean
 	nameEnds  []uint32  // of each tool's terms in nameTerms
 	nameTerms []int32   // distinct terms of each name
-	termRows  []int32   // of each term: its row in termVecs, -1 when no name has it or the table does not know it
-	termVecs  []int8    // rows × dim, of length 127: the words of names
+	termRows  []int32   // of each term: its row in termVecs, -1 when no name or path has it or the table does not know it
+	termVecs  []int8    // rows × dim, of length 127: the words of names and paths
 	verbs     []int8    // class of the name's verb, 0 unknown
-	places    []int8    // parameters in the path, -1 of a tool without a path; none: the index was stored before they were
+	paths     paths
 	examples  examples
 	asked     asked
 
@@ -126,7 +126,7 @@ func Build(tools []Tool, table *Table) *Index {
 	trust := make([]float32, len(tools))
 	var total [fields]float32
 	var buf []byte
-	x.verbs, x.places = make([]int8, len(tools)), make([]int8, len(tools))
+	x.verbs = make([]int8, len(tools))
 	for d := range tools {
 		t := &tools[d]
 		names := len(x.nameTerms)
@@ -170,17 +170,19 @@ func Build(tools []Tool, table *Table) *Index {
 			add(fieldParamTexts, p.Description)
 		}
 		add(fieldPath, pathNouns(t.Path))
+		buf = x.paths.add(t.Path, &v, buf)
 		written := t.written()
 		trust[d] = askedTrust(len(written))
 		for _, text := range written {
 			add(fieldAsked, text)
 		}
 		x.nameEnds = append(x.nameEnds, uint32(len(x.nameTerms)))
-		x.verbs[d], x.places[d] = verbClass(t.Name, t.Method), placesOf(t.Path)
+		x.verbs[d] = verbClass(t.Name, t.Method)
 		for f := range fields {
 			total[f] += lengths[d][f]
 		}
 	}
+	x.paths.kinds = kindsOf(tools)
 	x.terms, x.surface = newDict(v.terms), newDict(v.surface)
 	x.postings(lists, lengths, total, trust)
 	x.grams(tools)
@@ -225,38 +227,6 @@ func cut(s string, n int) string {
 		n--
 	}
 	return s[:n]
-}
-
-// pathNouns returns the static segments of a path template.
-func pathNouns(path string) string {
-	var b strings.Builder
-	for seg := range strings.SplitSeq(path, "/") {
-		if !strings.ContainsAny(seg, "{}") {
-			b.WriteString(seg)
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
-}
-
-// placesOf is how many parameters a path template has, as far as an int8 counts; -1 where
-// there is no path.
-func placesOf(path string) int8 {
-	if path == "" {
-		return -1
-	}
-	return int8(min(strings.Count(path, "{"), math.MaxInt8))
-}
-
-// isAPI reports whether most tools are operations of REST APIs.
-func (x *Index) isAPI() bool {
-	n := 0
-	for _, p := range x.places {
-		if p >= 0 {
-			n++
-		}
-	}
-	return n > x.n/2
 }
 
 // vocabulary numbers terms while an index is built.
@@ -482,7 +452,7 @@ func (x *Index) center() {
 	}
 }
 
-// embedNames keeps the vector of each term of a name, of the first word that has it.
+// embedNames keeps the vector of each term of a name or a path, of the first word that has it.
 func (x *Index) embedNames(tools []Tool) {
 	x.termRows = make([]int32, len(x.idf))
 	for t := range x.termRows {
@@ -497,7 +467,7 @@ func (x *Index) embedNames(tools []Tool) {
 	var s pieces
 	var buf []byte
 	for d := range tools {
-		buf = eachWord(tools[d].Name, buf, func(w []byte) {
+		buf = eachWord(tools[d].Name+" "+pathNouns(tools[d].Path), buf, func(w []byte) {
 			t, ok := lookup(&x.surface, w)
 			if !ok || t < 0 || seen[t] {
 				return
@@ -541,6 +511,9 @@ func embedText(t *Tool) string {
 	b.WriteString(cut(describe(t.Description), 600))
 	return b.String()
 }
+
+// verbUpdate is the class of verbs that change what is there; the one behind it deletes.
+const verbUpdate = 3
 
 // verbClasses groups the verbs of names by what they do.
 var verbClasses = map[string]int8{}

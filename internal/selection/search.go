@@ -86,7 +86,7 @@ type Searcher struct {
 // NewSearcher makes a searcher over x.
 func (x *Index) NewSearcher() *Searcher {
 	s := &Searcher{x: x, stems: map[string]int32{}, weights: &rerank, plain: &rerank}
-	if x.isAPI() && len(x.examples.count) == 0 && len(x.asked.ends) == 0 {
+	if x.paths.isAPI(x.n) && len(x.examples.count) == 0 && len(x.asked.ends) == 0 {
 		s.plain = &rerankAPI
 	}
 	for _, p := range []*[]float32{&s.bm25, &s.char, &s.cos, &s.z, &s.clause, &s.clauseZ, &s.prior, &s.one, &s.two} {

@@ -6,10 +6,12 @@ import (
 	"math"
 )
 
-// magic starts a stored index; the number is the version of the format. Of the version before
-// it, which had no places, indexes are read, too: nodes serve what was published earlier.
+// magic starts a stored index; the number is the version of the format. Of the versions before
+// it, which had no paths, or of them the number of parameters alone, indexes are read, too, and
+// ranked without: nodes serve what was published earlier.
 const (
-	magic       = "SLUICEIX6"
+	magic       = "SLUICEIX7"
+	magicPlaces = "SLUICEIX6"
 	magicBefore = "SLUICEIX5"
 )
 
@@ -62,7 +64,9 @@ func (x *Index) Append(dst []byte) []byte {
 	dst = appendArray(dst, e.centers, func(b []byte, v int8) []byte { return append(b, byte(v)) })
 	dst = appendArray(dst, x.asked.ends, binary.LittleEndian.AppendUint32)
 	dst = appendArray(dst, x.asked.vectors, func(b []byte, v int8) []byte { return append(b, byte(v)) })
-	return appendArray(dst, x.places, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, x.paths.kinds, func(b []byte, v int8) []byte { return append(b, byte(v)) })
+	dst = appendArray(dst, x.paths.ends, binary.LittleEndian.AppendUint32)
+	return appendArray(dst, x.paths.terms, appendInt32)
 }
 
 func appendInt32(b []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(b, uint32(v)) }
@@ -183,7 +187,7 @@ func Open(b []byte, table *Table) (*Index, error) {
 		return nil, ErrIndex
 	}
 	version := string(b[:len(magic)])
-	if version != magic && version != magicBefore {
+	if version != magic && version != magicPlaces && version != magicBefore {
 		return nil, ErrIndex
 	}
 	x := &Index{n: int(binary.LittleEndian.Uint32(b[len(magic):])), table: table}
@@ -220,9 +224,12 @@ func Open(b []byte, table *Table) (*Index, error) {
 		centers: readArray(r, 1, getInt8),
 	}
 	x.asked = asked{ends: readArray(r, 4, u32), vectors: readArray(r, 1, getInt8)}
-	if version == magic {
-		x.places = readArray(r, 1, getInt8)
-		r.bad = r.bad || len(x.places) != x.n
+	switch version {
+	case magic:
+		x.paths = paths{kinds: readArray(r, 1, getInt8), ends: readArray(r, 4, u32), terms: readArray(r, 4, getInt32)}
+		r.bad = r.bad || !x.paths.valid(x.n, len(x.idf))
+	case magicPlaces:
+		r.bad = len(readArray(r, 1, getInt8)) != x.n || r.bad
 	}
 	if r.bad || len(r.b) > 0 || !x.valid() {
 		return nil, ErrIndex

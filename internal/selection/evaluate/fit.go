@@ -51,7 +51,7 @@ const (
 // Fitted reports whether Fit gives feature k a weight: all but the first stage,
 // which is a sum of others, and those of examples and paths, which the sets do not have.
 func Fitted(k int) bool {
-	return !slices.Contains([]int{selection.FeaturePrior, selection.FeatureExamples, selection.FeatureAsked, selection.FeatureAskedWords, selection.FeaturePlaces}, k)
+	return k < selection.FeatureReadsAll && !slices.Contains([]int{selection.FeaturePrior, selection.FeatureExamples, selection.FeatureAsked, selection.FeatureAskedWords}, k)
 }
 
 // Fit finds the weights of the reranker: the cross entropy of the softmax over
