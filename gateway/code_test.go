@@ -84,7 +84,7 @@ func TestCodeMode(t *testing.T) {
 		}
 		found, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools", Arguments: map[string]any{"query": "get an item", "limit": 1}})
 		if err != nil || !strings.Contains(found.Content[0].(*mcp.TextContent).Text, "tools.api.get_item(args: {id: ") {
-			t.Errorf("%+v %v", found, err)
+			t.Errorf("%s %v", found.Content[0].(*mcp.TextContent).Text, err)
 		}
 		for limit, failed := range map[int]bool{0: true, 1: false, snapshot.MaxSignatures: false, snapshot.MaxSignatures + 1: true} {
 			found, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "search_tools", Arguments: map[string]any{"query": "get an item", "limit": limit}})

@@ -24,7 +24,7 @@ func answer20K() []byte {
 		}
 		out = fmt.Appendf(out, `{"id":%d,"name":"project-%d","description":"The project that does thing number %d.","stars":%d,"license":null,`, i, i, i, i)
 		for l := range 20 {
-			out = fmt.Appendf(out, `"link%d_url":"https://api.example.com/repos/acme/project-%d/links/%d{/x}",`, l, i, l)
+			out = fmt.Appendf(out, `"links%d_url":"https://api.example.com/repos/acme/project-%d/links/%d{/x}",`, l, i, l)
 		}
 		out = append(out, `"language":"Go"}`...)
 	}

@@ -25,7 +25,7 @@ func TestInspect(t *testing.T) {
 	up := upstreamtest.New(t)
 	up.Handle("GET /list", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode([]map[string]any{{"id": 1, "link1_url": "https://api.x.example", "license": nil, "name": fmt.Sprint(r.URL, r.Header)}})
+		_ = json.NewEncoder(w).Encode([]map[string]any{{"id": 1, "self_url": "https://api.x.example", "license": nil, "name": fmt.Sprint(r.URL, r.Header)}})
 	}))
 	s, err := gatewaytest.New(gatewaytest.Options{CacheBytes: -1})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestInspect(t *testing.T) {
 	if i.Method != http.MethodGet || i.URL != up.URL+"/list" || !masked(i, "X-Api-Key") {
 		t.Errorf("header: %+v", i)
 	}
-	if !strings.Contains(string(i.Received), "link1_url") || strings.Contains(string(i.Shaped), "link1_url") || !strings.Contains(string(i.Shaped), `"id":1`) || i.Cut {
+	if !strings.Contains(string(i.Received), "self_url") || strings.Contains(string(i.Shaped), "self_url") || !strings.Contains(string(i.Shaped), `"id":1`) || i.Cut {
 		t.Errorf("received %s, shaped %s", i.Received, i.Shaped)
 	}
 	if i = inspect(registry.AuthShape{Type: registry.AuthBearer}); !masked(i, "Authorization") {

@@ -56,7 +56,7 @@ func TestInspectInputs(t *testing.T) {
 	input := func(part, is, body string) call.InspectedInput {
 		return call.InspectedInput{Part: part, Type: is, Body: []byte(body)}
 	}
-	f(200, "application/json", `{"id": 1, "license": null, "link1_url": "https://api.x.example"}`, input("answer", "application/json", `{"id":1}`))
+	f(200, "application/json", `{"id": 1, "license": null, "self_url": "https://api.x.example"}`, input("answer", "application/json", `{"id":1}`))
 	f(200, "text/csv", "a,b\n1,2\n", input("answer", "text/csv", "a,b\n1,2\n"))
 	f(200, "image/png", "\x89PNG", call.InspectedInput{Part: "answer", Type: "image/png"})
 	f(404, "application/json", `{ "message": "no such thing" }`, input("error", "application/json", `{"message":"no such thing"}`))

@@ -25,8 +25,8 @@ func TestProgram(t *testing.T) {
 	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	up := upstreamtest.New(t)
 	up.Handle("/list", upstreamtest.Sequence(
-		upstreamtest.JSON(200, `[{"id": 1, "name": "a", "link1_url": "https://api.x.example", "license": null}]`),
-		upstreamtest.JSON(200, `[{"id": 1, "name": "a", "link1_url": "https://api.x.example", "license": null}]`),
+		upstreamtest.JSON(200, `[{"id": 1, "name": "a", "self_url": "https://api.x.example", "license": null}]`),
+		upstreamtest.JSON(200, `[{"id": 1, "name": "a", "self_url": "https://api.x.example", "license": null}]`),
 		upstreamtest.JSON(200, `[{"id":`+deep+`}]`),
 		upstreamtest.JSON(200, `[{"id": 1,]`),
 	))
@@ -58,7 +58,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	f("on", `[{\"id\":1,\"name\":\"a\"}]`, false, "")
-	f("off", `[{\"id\": 1, \"name\": \"a\", \"link1_url\": \"https://api.x.example\", \"license\": null}]`, false, "")
+	f("off", `[{\"id\": 1, \"name\": \"a\", \"self_url\": \"https://api.x.example\", \"license\": null}]`, false, "")
 	f("on", `[[[[`, false, "depth")
 	f("on", `not valid JSON`, true, "input")
 	var m bytes.Buffer

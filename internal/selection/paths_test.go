@@ -38,3 +38,22 @@ func TestPathsRank(t *testing.T) {
 		}
 	}
 }
+
+// TestSaidNames: a request in the words of a name finds that tool first, whatever questions and
+// orders are mostly about.
+func TestSaidNames(t *testing.T) {
+	tools := []Tool{
+		{Name: "get_item", Method: "GET", Path: "/items/{id}", Description: "Calls GET /items/{id}.", Params: []Param{{Name: "id"}, {Name: "q"}}},
+		{Name: "list_items", Method: "GET", Path: "/items", Description: "Calls GET /items."},
+		{Name: "create_order", Method: "POST", Path: "/orders", Description: "Calls POST /orders."},
+		{Name: "delete_item", Method: "DELETE", Path: "/items/{id}", Description: "Calls DELETE /items/{id}.", Params: []Param{{Name: "id"}}},
+		{Name: "delete_items", Method: "DELETE", Path: "/items", Description: "Calls DELETE /items."},
+	}
+	s := Build(tools, nil).NewSearcher()
+	for q, want := range map[string]string{"get an item": "get_item", "list items": "list_items", "list the items": "list_items", "create an order": "create_order", "delete an item": "delete_item"} {
+		hits := s.Search(q, 2)
+		if len(hits) < 2 || tools[hits[0].Tool].Name != want || hits[0].Score < hits[1].Score+0.5 {
+			t.Errorf("%q finds %+v, want %s by far", q, hits, want)
+		}
+	}
+}

@@ -351,6 +351,9 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 			for j, w := range weights {
 				h.Score += w * h.Features[j]
 			}
+			if h.Features[FeatureCoverage] == 1 && h.Features[FeatureHeld] == 1 && h.Features[FeatureVerbSame] == 1 {
+				h.Score += saidNames // "get an item", and the tool is get_item
+			}
 			if s.topBM25 == 0 { // no tool has a word of it: it is misspelt or joined
 				h.Score += unknownChar * h.Features[FeatureChar]
 			}
@@ -367,6 +370,10 @@ func (s *Searcher) SearchAmong(q string, k int, among []bool) []Hit {
 // unknownChar weighs the n-grams of a request of which no tool has a word: as the
 // reranker weighed them before it saw people's needs, which are spelled well.
 const unknownChar = 5
+
+// saidNames weighs that the words of a request are those of a name, and no others: needs are
+// worded otherwise, so that what was fitted to them does not know it.
+const saidNames = 1
 
 // beyond keeps what the reranker did not see behind what it did.
 const beyond = 1000

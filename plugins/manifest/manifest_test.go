@@ -215,7 +215,7 @@ func TestRefused(t *testing.T) {
 	f(`"method":"MCP"`, `"method":"GET"`, "/tools/2/method", "is MCP", false)
 	f(`"needs":["elicitation","roots"]}`, `"needs":["elicitation","roots"]},"request":{}`, "/tools/2/request", "no request plan", true)
 	f(`"needs":["elicitation","roots"]`, `"needs":["elicitation","clouds"]`, "/tools/2/mcp/needs/1", "none of", true)
-	f(`"needs":["elicitation","roots"]`, `"needs":["roots","roots","roots","roots","roots"]`, "/tools/2/mcp/needs", "allowed are 4", true)
+	f(`"needs":["elicitation","roots"]`, `"needs":["roots","roots","roots","roots","roots","roots","roots"]`, "/tools/2/mcp/needs", "allowed are 6", true)
 	f(`"hash":"sha256:0a`, `"hash":"sha256:zz`, "/tools/2/mcp/hash", "hexadecimal", true)
 	f(`"key":"bye now"`, `"key":"greet"`, "/prompts/1", "there twice", false)
 	f(`"key":"greet"`, `"key":""`, "/prompts/0/key", "0 bytes", true)
