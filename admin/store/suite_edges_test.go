@@ -10,8 +10,9 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
-// testJoinTokens: a join token opens the door until it was revoked, has expired or was
-// used up, whichever comes first, and no other one does.
+// testJoinTokens: a join token opens the door until it was revoked or has expired, and no
+// other one does. One that was used up is found, for the edge that used it and lost the
+// answer: that one gets the token it asks with now, and nobody else gets in.
 func testJoinTokens(t *testing.T, h harness) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := h.open(t, func() time.Time { return now })
@@ -36,20 +37,71 @@ func testJoinTokens(t *testing.T, h harness) {
 		good(name, true)
 	}
 	good("x", false)
-	enrol := func(name string) error {
-		return ws.Update(ctx, func(tx *store.Tx) error {
-			return tx.Enrol(ctx, used.ID, &store.Edge{Name: name, TokenHash: hash(name), SealKey: hash("s"), SignKey: hash("g")})
-		})
+	edge := func(name, token string) *store.Edge {
+		return &store.Edge{Name: name, TokenHash: hash(token), SealKey: hash("s"), SignKey: hash("g"), TokenExpires: store.Time{Time: now.Add(24 * time.Hour)}}
 	}
-	if err := enrol("1"); err != nil {
+	enrol := func(w *store.Workspace, join string, row *store.Edge) error {
+		return w.Update(ctx, func(tx *store.Tx) error { return tx.Enrol(ctx, join, row) })
+	}
+	for what, join := range map[string]string{"that is not there": "join_none", "of another workspace": used.ID} {
+		w := ws
+		if join == used.ID {
+			w = s.Workspace("two")
+		}
+		if err := enrol(w, join, edge("1", "0")); !problem.Is(err, problem.Unauthenticated) {
+			t.Errorf("an edge joins with a token %s: %v", what, err)
+		}
+	}
+	first := edge("1", "1")
+	if err := enrol(ws, used.ID, first); err != nil {
 		t.Fatal(err)
 	}
-	good("u", false)
-	if err := enrol("2"); !problem.Is(err, problem.Unauthenticated) {
-		t.Errorf("an edge with a token that was used up: %v", err)
+	good("u", true)
+	again := edge("1", "2")
+	if err := enrol(ws, used.ID, again); err != nil || again.ID != first.ID {
+		t.Errorf("an edge that lost the answer: %q, want %q, %v", again.ID, first.ID, err)
+	}
+	if got, err := s.EdgeByToken(ctx, hash("2")); err != nil || got.ID != first.ID {
+		t.Errorf("by the token it asks with now: %+v, %v", got, err)
+	}
+	if _, err := s.EdgeByToken(ctx, hash("1")); !problem.Is(err, problem.Unauthenticated) {
+		t.Errorf("by the token before: %v", err)
+	}
+	others := map[string]*store.Edge{}
+	for what, change := range map[string]func(*store.Edge){
+		"another key to sign": func(e *store.Edge) { e.SignKey = hash("G") },
+		"another key to seal": func(e *store.Edge) { e.SealKey = hash("S") },
+		"another name":        func(e *store.Edge) { e.Name = "2" },
+		"other labels":        func(e *store.Edge) { e.SetLabels("one", store.Labels{"a": "b"}) },
+		"every workspace":     func(e *store.Edge) { e.AllWorkspaces = true },
+	} {
+		others[what] = edge("1", "3")
+		change(others[what])
+	}
+	update(t, ws, func(ctx context.Context, tx *store.Tx) error {
+		first.SeenAt.Time = now.Add(time.Second)
+		return tx.SaveEdge(ctx, first)
+	})
+	others["what has asked since"] = edge("1", "3")
+	for what, row := range others {
+		if err := enrol(ws, used.ID, row); !problem.Is(err, problem.Unauthenticated) {
+			t.Errorf("an edge with %s joins with a token that was used up: %v", what, err)
+		}
 	}
 	update(t, ws, func(ctx context.Context, tx *store.Tx) error { return tx.RevokeJoinToken(ctx, revoked.ID) })
 	good("r", false)
+	if err := enrol(ws, revoked.ID, edge("9", "9")); !problem.Is(err, problem.Unauthenticated) {
+		t.Errorf("an edge with a token that was revoked meanwhile: %v", err)
+	}
+	for what, w := range map[string]*store.Workspace{"twice": ws, "of another workspace": s.Workspace("two")} {
+		id := revoked.ID
+		if w != ws {
+			id = used.ID
+		}
+		if err := w.Update(ctx, func(tx *store.Tx) error { return tx.RevokeJoinToken(ctx, id) }); !problem.Is(err, problem.NotFound) {
+			t.Errorf("revoking a token %s: %v", what, err)
+		}
+	}
 	now = now.Add(time.Hour - time.Second)
 	good("e", true)
 	now = now.Add(time.Second)
