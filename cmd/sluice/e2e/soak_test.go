@@ -289,15 +289,7 @@ func settled(t *testing.T, n *node) map[string]float64 {
 func settledTo(t *testing.T, n *node, most map[string]float64) map[string]float64 {
 	t.Helper()
 	least := map[string]float64{}
-	more := func() bool {
-		for name, v := range most {
-			if has, ok := least[name]; !ok || has > v {
-				return true
-			}
-		}
-		return most == nil
-	}
-	for i := 0; i < 12 && more(); i++ {
+	for i := 0; i < 12 && (most == nil || exceeds(least, most)); i++ {
 		time.Sleep(250 * time.Millisecond) // what was cut off has to end by itself
 		res, err := http.Get("http://" + n.admin + "/metrics")
 		if err != nil {
@@ -323,4 +315,25 @@ func settledTo(t *testing.T, n *node, most map[string]float64) map[string]float6
 		}
 	}
 	return least
+}
+
+// exceeds reports whether any of most is exceeded or not known.
+func exceeds(has, most map[string]float64) bool {
+	for name, v := range most {
+		if got, ok := has[name]; !ok || got > v {
+			return true
+		}
+	}
+	return false
+}
+
+// settledWithin is settledTo that goes on for that time where more ends late.
+func settledWithin(t *testing.T, n *node, most map[string]float64, d time.Duration) map[string]float64 {
+	t.Helper()
+	until := time.Now().Add(d)
+	for {
+		if has := settledTo(t, n, most); !exceeds(has, most) || time.Now().After(until) {
+			return has
+		}
+	}
 }
