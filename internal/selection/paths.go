@@ -62,14 +62,14 @@ func (p *paths) of(d int32) []int32 {
 func kindsOf(tools []Tool) []int8 {
 	collections := map[string]bool{}
 	for i := range tools {
-		if p, one := collectionOf(tools[i].Path); one {
+		if p, one := collectionOf(tools[i].Path); one && isOperation(&tools[i]) {
 			collections[p] = true
 		}
 	}
 	out := make([]int8, len(tools))
 	for i := range tools {
 		t := &tools[i]
-		if t.Path == "" {
+		if !isOperation(t) {
 			out[i] = -1
 			continue
 		}
@@ -83,6 +83,16 @@ func kindsOf(tools []Tool) []int8 {
 		}
 	}
 	return out
+}
+
+// isOperation reports whether the path of t is that of an operation, and not where the tool of a
+// server or of a workflow stands among them.
+func isOperation(t *Tool) bool {
+	switch t.Method {
+	case "", "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE":
+		return t.Path != ""
+	}
+	return false
 }
 
 // collectionOf is a path without the parameter that it ends with, if it does.
@@ -110,12 +120,14 @@ func (p *paths) valid(n, terms int) bool {
 	return len(p.kinds) == n && rising(p.ends, n, len(p.terms)) && inside(p.terms, 0, terms)
 }
 
-// pathFeatures are those of tool d whose path is known. A question about several things is
+// pathFeatures are those of tool d by its path, or by the words of its name where it has none, as
+// workflows and tools of servers among operations do not. A question about several things is
 // answered by a collection, an order about one thing is not for all of them, and of what a path
 // names all should be asked for.
 func (s *Searcher) pathFeatures(f *Features, d int32) {
 	v, kind := &s.view, s.x.paths.kinds[d]
 	if kind < 0 {
+		f[FeaturePathAsked], f[FeaturePathUnasked] = s.pathSaid(s.x.nameOf(d))
 		return
 	}
 	var one float32
@@ -139,13 +151,18 @@ func (s *Searcher) pathFeatures(f *Features, d int32) {
 	if kind&kindDeprecated != 0 {
 		f[FeatureDeprecated] = 1
 	}
-	var asked, total, unasked float32
-	for _, t := range s.x.paths.of(d) {
+	f[FeaturePathAsked], f[FeaturePathUnasked] = s.pathSaid(s.x.paths.of(d))
+}
+
+// pathSaid is how much of the information of the terms the request says, and how many of them
+// it does not.
+func (s *Searcher) pathSaid(terms []int32) (asked, unasked float32) {
+	var total float32
+	for _, t := range terms {
 		near := s.closest(t)
 		asked += near * s.x.idf[t]
 		total += s.x.idf[t]
 		unasked += 1 - near
 	}
-	f[FeaturePathAsked] = ratio(asked, total)
-	f[FeaturePathUnasked] = float32(math.Log1p(float64(unasked)))
+	return ratio(asked, total), float32(math.Log1p(float64(unasked)))
 }

@@ -39,6 +39,15 @@ func TestPathsRank(t *testing.T) {
 	}
 }
 
+// TestIsOperation: where a tool of a server or of a workflow stands is no path of an API.
+func TestIsOperation(t *testing.T) {
+	for method, want := range map[string]bool{"": true, "GET": true, "DELETE": true, "MCP": false, "PLUGIN": false} {
+		if got := isOperation(&Tool{Method: method, Path: "/pets"}); got != want || isOperation(&Tool{Method: method}) {
+			t.Errorf("%q: %v", method, got)
+		}
+	}
+}
+
 // TestSaidNames: a request in the words of a name finds that tool first, whatever questions and
 // orders are mostly about.
 func TestSaidNames(t *testing.T) {
