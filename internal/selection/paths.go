@@ -2,6 +2,7 @@ package selection
 
 import (
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -89,7 +90,7 @@ func kindsOf(tools []Tool) []int8 {
 // server or of a workflow stands among them.
 func isOperation(t *Tool) bool {
 	switch t.Method {
-	case "", "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE":
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
 		return t.Path != ""
 	}
 	return false

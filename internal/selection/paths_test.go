@@ -8,7 +8,12 @@ import (
 // TestKinds: what paths end with.
 func TestKinds(t *testing.T) {
 	got := kindsOf([]Tool{
-		{Path: "/pets"}, {Path: "/pets/{id}"}, {Path: "/pets/{id}/toys/", Description: "Deprecated: use /toys."}, {Path: "/pets/{id}/toys/{toy}/"}, {Path: "/pets/{id}/walk"}, {},
+		{Path: "/pets"},
+		{Path: "/pets/{id}"},
+		{Path: "/pets/{id}/toys/", Description: "Deprecated: use /toys."},
+		{Path: "/pets/{id}/toys/{toy}/"},
+		{Path: "/pets/{id}/walk"},
+		{},
 		{Path: "/reports/{year}.csv"},
 	})
 	if want := []int8{kindAll, kindOne, kindAll | kindDeprecated, kindOne, 0, -1, 0}; !slices.Equal(got, want) {
