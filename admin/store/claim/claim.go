@@ -190,7 +190,12 @@ func (c *Claim) retakeLocked(ctx context.Context) error {
 	}
 	err := (*check)(ctx)
 	if err != nil {
-		_ = c.conn.Close(context.WithoutCancel(ctx)) // which gives the lock back
+		// The end of the session gives the lock back too, but later: the next try would find it
+		// taken, and this process would believe that another one leads.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout) // the check may have used up that of the try
+		defer cancel()
+		_, _ = c.conn.Exec(ctx, giveClaim)
+		_ = c.conn.Close(ctx)
 		c.conn, c.why = nil, err
 	}
 	return err
