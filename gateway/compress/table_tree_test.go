@@ -88,6 +88,17 @@ func TestAgain(t *testing.T) {
 		check(jsonscan.AppendMinified(nil, doc))
 		check(g.uniform())
 	}
+	// It is read so: of like objects all is found, of others nothing.
+	for second, want := range map[string]bool{`{"a":22,"b":["y z"]}`: true, `{"a":null,"b":["y"]}`: true, `{"a":2,"b":["y","z"]}`: false, `{"a":2,"c":["y"]}`: false, `{"a":[],"b":["y"]}`: false} {
+		first := `[{"a":1,"b":["x"]},`
+		tr := read([]byte(first+second+"]"), 0, true)
+		whole := len(tr.nodes)
+		tr.nodes, tr.boxes = tr.nodes[:5], tr.boxes[:3]
+		end := tr.again(1, len(first))
+		if want && (end != len(first)+len(second) || len(tr.nodes) != whole) || !want && (end != 0 || len(tr.nodes) != 5) {
+			t.Errorf("%s is read again until %d, %d values", second, end, len(tr.nodes))
+		}
+	}
 	// What stands between two values is compared to its last byte, of any length, at the end of
 	// the document too.
 	values := []string{`1`, `-2.5e3`, `true`, `null`, `""`, `"a"`, `"a b"`, `"a\"b"`, `"x)"`, `[]`, `{}`, `[1]`, `{"k":1}`, `"` + strings.Repeat("long ", 20) + `"`}
