@@ -50,12 +50,12 @@ func forms(text string, g *glance) []form {
 
 var (
 	// named are the bounds of words in a name: read_all_keys, readAllKeys.
-	named = lazily(`([A-Za-z])[_-]+|([a-z])([A-Z])`)
+	named = expression(`([A-Za-z])[_-]+|([a-z])([A-Z])`)
 	// hyphened are hyphens in a word.
-	hyphened = lazily(`([a-z])-\b`)
+	hyphened = expression(`([a-z])-\b`)
 	// unicoded are characters as source text writes them.
-	unicoded = lazily(`\\(?:u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})`)
-	percent  = lazily(`(?:%[0-9a-fA-F]{2})+`)
+	unicoded = expression(`\\(?:u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})`)
+	percent  = expression(`(?:%[0-9a-fA-F]{2})+`)
 )
 
 // unescape resolves what HTML, URLs and source text write for characters.
@@ -84,8 +84,8 @@ func unescape(text string) string {
 // spaced are letters with something between each two of them, letters the same of text
 // in which several spaces may part the words.
 var (
-	spaced  = lazily(`(?:\b[a-z](?: |\.|-|_|\*)){5,}`)
-	letters = lazily(`\b[A-Za-z](?:(?: [A-Za-z]\b){2,}|(?:\.[A-Za-z]\b){2,}|(?:-[A-Za-z]\b){2,}|(?:\*[A-Za-z]\b){2,}|(?:_[A-Za-z]){2,}\b)`)
+	spaced  = expression(`(?:\b[a-z](?: |\.|-|_|\*)){5,}`)
+	letters = expression(`\b[A-Za-z](?:(?: [A-Za-z]\b){2,}|(?:\.[A-Za-z]\b){2,}|(?:-[A-Za-z]\b){2,}|(?:\*[A-Za-z]\b){2,}|(?:_[A-Za-z]){2,}\b)`)
 )
 
 // join takes what stands between spaced letters away, where words stand further apart.

@@ -10,11 +10,11 @@ import (
 )
 
 var (
-	base64Run  = lazily(`[A-Za-z0-9+/_-]{` + strconv.Itoa(minEncoded) + `,}={0,2}`)
-	base32Run  = lazily(`[A-Z2-7]{` + strconv.Itoa(minEncoded) + `,}={0,6}`)
-	hexRun     = lazily(`(?:[0-9a-fA-F]{2}[ :]?){` + strconv.Itoa(minEncoded) + `,}`)
-	decimalRun = lazily(`(?:\b[0-9]{2,3}[ ,]+){14,}[0-9]{2,3}\b`)
-	binaryRun  = lazily(`(?:\b[01]{7,8}[ ,]*){8,}`)
+	base64Run  = expression(`[A-Za-z0-9+/_-]{` + strconv.Itoa(minEncoded) + `,}={0,2}`)
+	base32Run  = expression(`[A-Z2-7]{` + strconv.Itoa(minEncoded) + `,}={0,6}`)
+	hexRun     = expression(`(?:[0-9a-fA-F]{2}[ :]?){` + strconv.Itoa(minEncoded) + `,}`)
+	decimalRun = expression(`(?:\b[0-9]{2,3}[ ,]+){14,}[0-9]{2,3}\b`)
+	binaryRun  = expression(`(?:\b[01]{7,8}[ ,]*){8,}`)
 )
 
 // decoded is prose that text has in base64, base32, hexadecimal digits, or the decimal or

@@ -2,6 +2,7 @@ package textfilter
 
 import (
 	"bytes"
+	"hash/maphash"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,7 @@ type walker struct {
 	at    []byte // JSON pointer
 	text  []byte // scratch
 	found []Finding
+	known *Finder // nil: each string is read
 }
 
 func (w *walker) value(v jsonscan.Value, depth int) {
@@ -95,6 +97,21 @@ const shortName = 16
 
 // string searches a string given as JSON, with its quotes or without.
 func (w *walker) string(raw []byte) {
+	if w.known == nil {
+		w.read(raw)
+		return
+	}
+	sum := maphash.Bytes(w.known.seed, raw)
+	if len(w.found) == maxFindings || w.known.strings.has(sum) {
+		return
+	}
+	n := len(w.found)
+	if w.read(raw); n == len(w.found) {
+		w.known.strings.add(sum)
+	}
+}
+
+func (w *walker) read(raw []byte) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		if g := glanceAt(raw); g.plain() {
 			return
@@ -148,8 +165,7 @@ func search(text string, found []Finding, at string) []Finding {
 		g := glanceAt([]byte(f.text))
 		for i := range rules {
 			r := &rules[i]
-			switch {
-			case first.foreign && r.foreign != f.foreign, f.names && r.kind == Sensitive, !g.has(r):
+			if !g.may.has(i) || first.foreign && r.foreign != f.foreign || f.names && r.kind == Sensitive {
 				continue
 			}
 			if m := r.match(f.text); m != "" {
@@ -167,6 +183,9 @@ func search(text string, found []Finding, at string) []Finding {
 
 // match returns what the rule finds in s; "": nothing.
 func (r *rule) match(s string) string {
+	if !r.filter().allows(s) {
+		return ""
+	}
 	for _, m := range r.expr().FindAllString(s, 4) {
 		if !strings.HasSuffix(strings.TrimRight(m, "."), ".pub") { // a public key is meant to be read
 			return m

@@ -2,56 +2,65 @@ package textfilter
 
 import "bytes"
 
-// wordSet is a set of the words that rules need, by their place in words.
-type wordSet [24]uint64
+// ruleSet is a set of rules, by their place in rules.
+type ruleSet [5]uint64
 
-func (b *wordSet) set(i int) { b[i>>6] |= 1 << (i & 63) }
-func (b *wordSet) meets(o *wordSet) bool {
-	var both uint64
-	for i := range b {
-		both |= b[i] & o[i]
+func (s *ruleSet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+func (s *ruleSet) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
+func (s *ruleSet) join(o *ruleSet) {
+	for i := range s {
+		s[i] |= o[i]
 	}
-	return both != 0
 }
-func (b *wordSet) empty() bool { return *b == wordSet{} }
+
+// word is one that rules need.
+type word struct {
+	text         string
+	needs, alsos ruleSet // the rules that have it in need, and in also
+}
 
 // words finds which of the words that rules need stand in a text, in one walk: by a
 // hash of their first three letters.
 type words struct {
-	short   []int // of fewer than three bytes
-	all     []string
+	short   []*word       // of fewer than three bytes
 	begun   [1 << 12]bool // there is a bucket: in a table that stays in the cache
-	buckets [1 << 12][]int
+	buckets [1 << 12][]*word
+	alone   ruleSet // the rules without also
 }
 
-// known is made of the rules, which get the sets of their words.
+// known is made of the rules.
 var known = func() *words {
 	w := &words{}
-	at := map[string]int{}
-	set := func(list []string) (b wordSet) {
-		for _, s := range list {
-			i, ok := at[s]
-			if !ok {
-				i = len(w.all)
-				at[s], w.all = i, append(w.all, s)
-				if len(s) < 3 {
-					w.short = append(w.short, i)
-				} else {
-					h := hash3(s[0], s[1], s[2])
-					w.begun[h] = true
-					w.buckets[h] = append(w.buckets[h], i)
-				}
-			}
-			b.set(i)
+	if len(rules) > 64*len(ruleSet{}) {
+		panic("BUG: there are more rules than a set holds")
+	}
+	at := map[string]*word{}
+	of := func(s string) *word {
+		one, ok := at[s]
+		if ok {
+			return one
 		}
-		return b
+		one = &word{text: s}
+		if at[s] = one; len(s) < 3 {
+			w.short = append(w.short, one)
+		} else {
+			h := hash3(s[0], s[1], s[2])
+			w.begun[h] = true
+			w.buckets[h] = append(w.buckets[h], one)
+		}
+		return one
 	}
 	for i := range rules {
 		r := &rules[i]
-		r.needs, r.alsos = set(r.need), set(r.also)
-	}
-	if len(w.all) > 64*len(wordSet{}) {
-		panic("BUG: the rules need more words than a set holds")
+		for _, s := range r.need {
+			of(s).needs.add(i)
+		}
+		for _, s := range r.also {
+			of(s).alsos.add(i)
+		}
+		if len(r.also) == 0 {
+			w.alone.add(i)
+		}
 	}
 	return w
 }()
@@ -73,14 +82,14 @@ var lowerCase = func() (t [256]byte) {
 
 // glance is what one walk over a text tells.
 type glance struct {
-	found     wordSet
-	foreign   bool // some of it is not ASCII
-	long      bool // a run of letters and digits that may be encoded text
-	spaced    bool // letters with something between each two
-	disguised bool // digits among letters
-	escaped   bool // signs that escapes begin with
-	named     bool // words in a name, as in read_all
-	any       bool // some rule may match
+	may       ruleSet // the rules that may match
+	foreign   bool    // some of it is not ASCII
+	long      bool    // a run of letters and digits that may be encoded text
+	spaced    bool    // letters with something between each two
+	disguised bool    // digits among letters
+	escaped   bool    // signs that escapes begin with
+	named     bool    // words in a name, as in read_all
+	any       bool    // some rule may match
 }
 
 // plain reports a text in which no rule can match.
@@ -88,13 +97,10 @@ func (g *glance) plain() bool {
 	return !g.any && !g.foreign && !g.long && !g.spaced && !g.disguised && !g.escaped
 }
 
-// has reports whether r may match.
-func (g *glance) has(r *rule) bool {
-	return g.found.meets(&r.needs) && (len(r.also) == 0 || g.found.meets(&r.alsos))
-}
-
 func glanceAt(text []byte) (g glance) {
 	run, single, numbers := 0, 0, 0
+	var needed ruleSet
+	met := known.alone
 	for i := range text {
 		c := lowerCase[text[i]]
 		if c <= '9' && (c >= '0' || c == ' ' || c == ',') {
@@ -145,24 +151,21 @@ func glanceAt(text []byte) (g glance) {
 			continue
 		}
 		for _, w := range known.buckets[h] {
-			if s := known.all[w]; i-2+len(s) <= len(text) && begins(text[i-2:], s) {
-				g.found.set(w)
+			if i-2+len(w.text) <= len(text) && begins(text[i-2:], w.text) {
+				needed.join(&w.needs)
+				met.join(&w.alsos)
 			}
 		}
 	}
 	for _, w := range known.short {
-		if bytes.IndexByte(text, known.all[w][0]) >= 0 { // they are signs
-			g.found.set(w)
+		if bytes.IndexByte(text, w.text[0]) >= 0 { // they are signs
+			needed.join(&w.needs)
+			met.join(&w.alsos)
 		}
 	}
-	if g.found.empty() {
-		return g
-	}
-	for i := range rules {
-		if g.has(&rules[i]) {
-			g.any = true
-			break
-		}
+	for i := range needed {
+		g.may[i] = needed[i] & met[i]
+		g.any = g.any || g.may[i] != 0
 	}
 	return g
 }

@@ -142,5 +142,7 @@ func secretRule(expr string, need ...string) rule  { return languageRule(Sensiti
 func promptRule(expr string, need ...string) rule  { return languageRule(Exfiltration, expr, need) }
 
 func languageRule(kind Kind, expr string, need []string) rule {
-	return rule{kind: kind, need: need, expr: lazily(expr), foreign: true}
+	r := newRule(kind, expr, need...)
+	r.foreign = true
+	return r
 }

@@ -34,6 +34,9 @@ func TestNeeds(t *testing.T) {
 				continue // a word does not end where it has to
 			}
 			matched++
+			if !r.filter().allows(text) {
+				t.Fatalf("rule %d (%s) matches %q, which its prefilter rules out: %q", i, r.kind, text, *r.filter())
+			}
 			has := func(word string) bool { return strings.Contains(text, word) }
 			if !slices.ContainsFunc(r.need, has) || len(r.also) > 0 && !slices.ContainsFunc(r.also, has) {
 				if missed++; missed <= 3 {

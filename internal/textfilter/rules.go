@@ -24,42 +24,58 @@ const (
 // rule finds one way to speak to a model. expr runs over text in lower case, with
 // single spaces, and only where words stand in it without which it cannot match.
 type rule struct {
-	kind         Kind
-	need         []string // one of these is in the text,
-	also         []string // and, where there are any, one of these
-	expr         func() *regexp.Regexp
-	needs, alsos wordSet
+	kind Kind
+	need []string // one of these is in the text,
+	also []string // and, where there are any, one of these
+	expr func() *regexp.Regexp
+	// filter is made of expr.
+	filter func() *prefilter
 	// foreign runs over text whose letters were not made Latin.
 	foreign bool
 }
 
-// compiled are the expressions that lazily made.
-var compiled []*atomic.Pointer[regexp.Regexp]
-
-// lazily compiles an expression when it is first used, and again after [Forget]: all of them take
-// 20 ms and 3 MB, which most commands never need, and nodes only to read a specification.
-func lazily(expr string) func() *regexp.Regexp {
-	p := new(atomic.Pointer[regexp.Regexp])
-	compiled = append(compiled, p)
-	return func() *regexp.Regexp {
-		re := p.Load()
-		if re == nil {
-			re = regexp.MustCompile(expr)
-			p.Store(re)
-		}
-		return re
-	}
+// lazies are what lazily made.
+var lazies []interface {
+	held() bool
+	forget()
 }
+
+// lazy is made when it is first used, and again after [Forget]: all expressions take 20 ms
+// and 3 MB, which most commands never need, and nodes only to read a specification.
+type lazy[T any] struct {
+	atomic.Pointer[T]
+	make func() *T
+}
+
+func (l *lazy[T]) held() bool { return l.Load() != nil }
+func (l *lazy[T]) forget()    { l.Store(nil) }
+
+func (l *lazy[T]) get() *T {
+	v := l.Load()
+	if v == nil {
+		v = l.make()
+		l.Store(v)
+	}
+	return v
+}
+
+func lazily[T any](from string, compile func(string) *T) func() *T {
+	l := &lazy[T]{make: func() *T { return compile(from) }}
+	lazies = append(lazies, l)
+	return l.get
+}
+
+func expression(expr string) func() *regexp.Regexp { return lazily(expr, regexp.MustCompile) }
 
 // Forget gives the memory of the expressions back. It is safe while they are used.
 func Forget() {
-	for _, p := range compiled {
-		p.Store(nil)
+	for _, l := range lazies {
+		l.forget()
 	}
 }
 
 func newRule(kind Kind, expr string, need ...string) rule {
-	return rule{kind: kind, need: need, expr: lazily(expr)}
+	return rule{kind: kind, need: need, expr: expression(expr), filter: lazily(expr, newPrefilter)}
 }
 
 func (r rule) and(also ...string) rule {

@@ -119,6 +119,9 @@ func literal(s string) (kind uint8, value string, err error) {
 		return kindTrue, "", nil
 	}
 	if s[0] == '"' {
+		if n := len(s) - 1; n > 0 && s[n] == '"' && plain(s[1:n]) {
+			return kindString, s[1:n], nil
+		}
 		var v string
 		if err := json.Unmarshal([]byte(s), &v); err != nil {
 			return 0, "", fmt.Errorf("predicate value %s: not a JSON string", s)
@@ -129,6 +132,16 @@ func literal(s string) (kind uint8, value string, err error) {
 		return kindNumber, s, nil
 	}
 	return 0, "", fmt.Errorf("predicate value %s: not a JSON scalar", s)
+}
+
+// plain tells that JSON writes s as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 func appendOps(ops []opRecord, p *Predicate) []opRecord {

@@ -103,7 +103,7 @@ type compiler struct {
 	version version
 
 	refs    map[refKey]value
-	across  textfilter.Across    // of the tools so far
+	finder  textfilter.Finder    // of the tools so far
 	docs    map[string]*document // other documents by path or URL; nil: cannot be loaded
 	depthOf map[*document]int
 	names   map[*document]*names

@@ -35,8 +35,11 @@ func bare(text string) string {
 	if len(text) > maxPlainInput {
 		return text
 	}
-	for _, r := range [...]*regexp.Regexp{scopes, limits, requested} {
-		if r.MatchString(text) {
+	for _, r := range [...]struct {
+		*regexp.Regexp
+		needs string // which it does not match without
+	}{{scopes, "cope"}, {limits, "Rate "}, {requested, " request "}} {
+		if strings.Contains(text, r.needs) && r.MatchString(text) {
 			text = unpointed(strings.TrimSpace(r.ReplaceAllString(text, ""))) // what led to them may have had no end
 		}
 	}

@@ -79,15 +79,15 @@ func (c *compiler) inspect(op *operation.Operation, at value) error {
 		{"title", textfilter.Find(op.Title)},
 		{"description", textfilter.Find(op.Description)},
 		{"name", textfilter.Find(op.ID)},
-		{"input schema", textfilter.FindJSON(op.InputSchema)},
-		{"output schema", textfilter.FindJSON(op.OutputSchema)},
+		{"input schema", c.finder.FindJSON(op.InputSchema)},
+		{"output schema", c.finder.FindJSON(op.OutputSchema)},
 	} {
 		for _, f := range part.found {
 			c.warnInstruction(at, part.where+f.At, f)
 		}
 		all = append(all, part.found...)
 	}
-	for _, f := range c.across.Find(all, []string{op.Title, op.Description}, op.InputSchema)[len(all):] {
+	for _, f := range c.finder.FindAcross(all, []string{op.Title, op.Description}, op.InputSchema)[len(all):] {
 		c.warnInstruction(at, "text of the tool together", f)
 	}
 	return nil

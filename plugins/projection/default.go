@@ -59,11 +59,8 @@ func New(op *operation.Operation, api Index) *Projection {
 	w.writes = purpose.Writes
 	inner, second := new(engine.Node), new(engine.Node)
 	w.inner, w.second, w.thing = inner, second, new(engine.Node)
+	w.byName = map[string]int{}
 	w.names = slices.Clip(w.exactNames(says(op.Response)))
-	w.byName = make(map[string]int, len(w.names))
-	for i := range w.names {
-		w.byName[w.names[i].Name] = i
-	}
 	*inner, *second, w.outer = *w.generic(0), *w.generic(engine.KeepLone), w.generic(engine.KeepLone)
 	inner.Rest, second.Rest, w.outer.Rest = inner, inner, second
 	*w.thing = *second
@@ -136,11 +133,12 @@ type walk struct {
 }
 
 // exactNames are the fields that every node has, more of them for an answer that no
-// schema describes.
+// schema describes. byName is where each is.
 func (w *walk) exactNames(described bool) []engine.Field {
 	var out []engine.Field
 	add := func(f engine.Field) {
-		if !slices.ContainsFunc(out, func(o engine.Field) bool { return o.Name == f.Name }) {
+		if _, ok := w.byName[f.Name]; !ok {
+			w.byName[f.Name] = len(out)
 			out = append(out, f)
 		}
 	}
@@ -158,9 +156,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	for _, n := range nextNames {
 		next = append(next, engine.Field{Name: n, KeepURL: true})
 	}
+	links := w.links(next, described)
 	for _, n := range linkNames {
-		node := w.links(next, described)
-		add(engine.Field{Name: n, Node: node})
+		add(engine.Field{Name: n, Node: links})
 	}
 	for _, f := range next {
 		add(f)

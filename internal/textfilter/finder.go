@@ -11,28 +11,60 @@ import (
 const (
 	// acrossSpan bytes around the begin of a text are read together, half of them before it.
 	acrossSpan = 200
-	// maxHarmless passages are remembered as harmless; further ones are read each time.
+	// maxHarmless strings, and as many passages, are remembered as harmless; further ones
+	// are read each time.
 	maxHarmless = 1 << 16
 )
 
-// Across finds sentences that begin in one text of a tool and end in the next. It
-// remembers which passages have none, because the tools of a document share most of their
-// schemas. The zero value is ready; it is not safe for concurrent use.
-type Across struct {
+// Finder finds what [Find], [FindJSON] and [FindAcross] find, in many tools. It remembers
+// which texts have nothing, because the tools of a document share most of their schemas. The
+// zero value is ready; it is not safe for concurrent use.
+type Finder struct {
 	all      []byte // the texts of a tool, each in a line of its own
 	begins   []int  // of texts in all that may go on with a sentence
 	seed     maphash.Seed
-	harmless map[uint64]struct{}
+	strings  harmless // by their bytes in a document
+	passages harmless
 }
 
-// FindAcross is [Across.Find] of one tool.
+// harmless are hashes of texts in which nothing was found.
+type harmless map[uint64]struct{}
+
+func (h harmless) has(sum uint64) bool {
+	_, ok := h[sum]
+	return ok
+}
+
+func (h harmless) add(sum uint64) {
+	if len(h) < maxHarmless {
+		h[sum] = struct{}{}
+	}
+}
+
+func (a *Finder) init() {
+	if a.strings == nil {
+		a.seed, a.strings, a.passages = maphash.MakeSeed(), harmless{}, harmless{}
+	}
+}
+
+// FindJSON is [FindJSON].
+func (a *Finder) FindJSON(raw []byte) []Finding {
+	a.init()
+	w := walker{known: a}
+	w.value(jsonscan.Trusted(raw), 0)
+	return w.found
+}
+
+// FindAcross is [Finder.FindAcross] of one tool.
 func FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
-	return new(Across).Find(found, texts, schemas...)
+	return new(Finder).FindAcross(found, texts, schemas...)
 }
 
-// Find adds to found, the findings of the single texts of a tool, what is found where one
-// text follows another, as a model reads them. Schemas give their descriptions and values.
-func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Finding {
+// FindAcross adds to found, the findings of the single texts of a tool, what begins in one
+// text and ends in the next, as a model reads them. Schemas give their descriptions and
+// values.
+func (a *Finder) FindAcross(found []Finding, texts []string, schemas ...[]byte) []Finding {
+	a.init()
 	a.all, a.begins = a.all[:0], a.begins[:0]
 	for _, s := range texts {
 		a.begin()
@@ -40,9 +72,6 @@ func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Find
 	}
 	for _, s := range schemas {
 		a.texts(jsonscan.Trusted(s), 0)
-	}
-	if a.harmless == nil {
-		a.seed, a.harmless = maphash.MakeSeed(), map[uint64]struct{}{}
 	}
 	for _, at := range a.begins {
 		if len(found) == maxFindings {
@@ -56,7 +85,7 @@ func (a *Across) Find(found []Finding, texts []string, schemas ...[]byte) []Find
 
 // begin notes where the next text begins, unless the sentence before it has ended, or what is
 // read around the text noted last has this place too.
-func (a *Across) begin() {
+func (a *Finder) begin() {
 	n := len(a.all)
 	if n < 2 || bytes.IndexByte([]byte(".!?"), a.all[n-2]) >= 0 {
 		return
@@ -68,9 +97,9 @@ func (a *Across) begin() {
 
 // passage adds to found what a part of the texts has of other kinds. inside says that it
 // begins in the middle of a text.
-func (a *Across) passage(found []Finding, part []byte, inside bool) []Finding {
+func (a *Finder) passage(found []Finding, part []byte, inside bool) []Finding {
 	sum := maphash.Bytes(a.seed, part)
-	if _, ok := a.harmless[sum]; ok {
+	if a.passages.has(sum) {
 		return found
 	}
 	var more []Finding
@@ -81,8 +110,8 @@ func (a *Across) passage(found []Finding, part []byte, inside bool) []Finding {
 		}
 		more = search(text, nil, "")
 	}
-	if len(more) == 0 && len(a.harmless) < maxHarmless {
-		a.harmless[sum] = struct{}{}
+	if len(more) == 0 {
+		a.passages.add(sum)
 	}
 	for _, f := range more {
 		if len(found) < maxFindings && !slices.ContainsFunc(found, func(one Finding) bool { return one.Kind == f.Kind }) {
@@ -93,7 +122,7 @@ func (a *Across) passage(found []Finding, part []byte, inside bool) []Finding {
 }
 
 // texts appends the strings of a document, up to what is searched.
-func (a *Across) texts(v jsonscan.Value, depth int) {
+func (a *Finder) texts(v jsonscan.Value, depth int) {
 	if depth > maxFindDepth || len(a.all) > maxSearched {
 		return
 	}
