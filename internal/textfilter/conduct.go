@@ -54,7 +54,7 @@ var conduct = []rule{
 
 	// Consent that is not asked for, and words that are not given.
 	newRule(Secrecy, `\b(?:users?|humans?|persons?|people|customers?|owners?) (?:is|are) not to be (?:troubled|bothered|asked|consulted|alerted|warned|disturbed|involved|notified)\b`, "not to be"),
-	newRule(Secrecy, `\b(?:needn't|need not|don't need to|do not need to|don't have to|no need to|there is no point in) (?:inform|tell|notify|ask|warn|bother|telling|asking) (?:the |your |any )?(?:people|users?|person|human|anyone|anybody|customer)\b[^.]{0,12}\b(?:of|about|first|before|that|because|since|again)\b`, "need", "have to", "no point").and("people", "user", "person", "human", "anyone", "anybody", "customer"),
+	newRule(Secrecy, `\b(?:needn't|need not|don't need to|do not need to|don't have to|no need to|there is no point in) (?:inform|tell|notify|ask|warn|bother|telling|asking) (?:the |your |any )?(?:people|users?|person|human|anyone|anybody|customer)\b[^.]{0,12}\b(?:of|about|first|before|that|because|since|again)\b`, "needn't ", "need not ", "need to ", "have to ", "no point").and("people", "user", "person", "human", "anyone", "anybody", "customer"),
 	newRule(Secrecy, `\b(?:nothing (?:has to|needs to|must) be (?:confirmed|approved|authori[sz]ed|asked)|answer (?:yes|ok|true) to (?:every|all|each|any)|without (?:checking back|asking back|consulting))\b`, "nothing ", "answer ", "without "),
 	newRule(Secrecy, `\b(?:never|don't|do not) (?:show|reveal|mention|disclose|tell|display|name)\b[^.;]{0,30}\b(?:real|actual|true) (?:fees?|prices?|costs?|amounts?|charges?|sender|purpose|sum)\b`, "real ", "actual ", "true ").and("never", "n't", "not "),
 
