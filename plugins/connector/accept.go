@@ -77,6 +77,7 @@ func (s *MCPServer) Accept() (notices []Notice, refused []Refused) {
 type acceptor struct {
 	at      string
 	notices []Notice
+	finder  textfilter.Finder // of all that the server offers
 }
 
 func (a *acceptor) note(code, pointer, remedy, format string, args ...any) {
@@ -191,7 +192,7 @@ func (a *acceptor) member(out []byte, name string, v jsonscan.Value) ([]byte, er
 					"a reference to another document, which is left out: \"%s\"", r.Quote)
 			}
 		}
-		a.instructions(textfilter.FindJSON(out[mark:]), pointer)
+		a.instructions(a.finder.FindJSON(out[mark:]), pointer)
 		return out, nil
 	}
 	mark := len(out)
@@ -199,7 +200,7 @@ func (a *acceptor) member(out []byte, name string, v jsonscan.Value) ([]byte, er
 	if string(out[mark:]) != string(v.Raw()) {
 		a.note(CodeHidden, pointer, remedyHidden, "hidden characters: \"%s\"", textfilter.Visible(string(v.Raw()), MaxServerTitle))
 	}
-	a.instructions(textfilter.FindJSON(out[mark:]), pointer)
+	a.instructions(a.finder.FindJSON(out[mark:]), pointer)
 	return out, nil
 }
 
@@ -211,8 +212,8 @@ func (a *acceptor) across(tool jsonscan.Value) {
 			texts = append(texts, string(v.AppendText(nil)))
 		}
 	}
-	found := textfilter.FindJSON(tool.Raw())
-	a.instructions(textfilter.FindAcross(found, texts, tool.Get("inputSchema").Raw())[len(found):], a.at)
+	found := a.finder.FindJSON(tool.Raw())
+	a.instructions(a.finder.FindAcross(found, texts, tool.Get("inputSchema").Raw())[len(found):], a.at)
 }
 
 // instructed are the findings in what agents read of a tool, each with its text, so
