@@ -20,8 +20,30 @@ type Memory struct {
 	scratch sync.Pool // of *compiler
 
 	mu     sync.RWMutex
-	tables map[string][]byte // guarded by mu; by what tells programs apart
-	hashes map[string]hashed // guarded by mu; by names, each with its length
+	tables map[string][]byte     // guarded by mu; by what tells programs apart
+	hashes map[string]hashed     // guarded by mu; by names, each with its length
+	signed map[*Predicate]string // guarded by mu; their signatures: programs share some
+}
+
+// signature is [predicateSignature] of p.
+func (m *Memory) signature(p *Predicate) (string, error) {
+	m.mu.RLock()
+	sig, ok := m.signed[p]
+	m.mu.RUnlock()
+	if ok {
+		return sig, nil
+	}
+	sig, err := predicateSignature(p)
+	if err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.signed == nil {
+		m.signed = map[*Predicate]string{}
+	}
+	m.signed[p] = sig
+	return sig, nil
 }
 
 // table is one that was compiled.
@@ -229,7 +251,7 @@ func (c *compiler) flatten(n *Node, ref func(*Node) int) (flat, error) {
 		}
 	}
 	if n.Where != nil {
-		sig, err := predicateSignature(n.Where)
+		sig, err := c.memory.signature(n.Where)
 		if err != nil {
 			return f, err
 		}

@@ -97,13 +97,17 @@ func makeSet(version int, programs [][]byte) ([]byte, error) {
 		return nil, fmt.Errorf("%d programs, at most %d", len(programs), MaxPrograms)
 	}
 	le := binary.LittleEndian
+	seen := make(map[memory]int, len(programs))
 	size := setHeader + setEntry*len(programs)
 	for _, p := range programs {
-		size += len(p) + tableAlign
+		if _, ok := seen[memoryOf(p)]; !ok {
+			seen[memoryOf(p)] = 0
+			size += len(p) + tableAlign
+		}
 	}
+	clear(seen)
 	b := make([]byte, setHeader+setEntry*len(programs), size)
 	at := make(map[string]int, len(programs))
-	seen := make(map[memory]int, len(programs))
 	for i, p := range programs {
 		off, ok := seen[memoryOf(p)]
 		if !ok {

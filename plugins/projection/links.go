@@ -13,15 +13,9 @@ var wholeLink = &engine.Node{
 	Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}},
 }
 
-// links is the node of a member that holds hypermedia: of it stay what leads to the
-// next page, and the addresses that people open.
-func (w *walk) links(next []engine.Field, described bool) *engine.Node {
-	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
-	one := &engine.Node{Rules: dropped, Fields: slices.Clone(next)} // links: {pages: {next: …}}
-	for _, n := range bookNames {
-		one.Fields = append(one.Fields, engine.Field{Name: n, Drop: true})
-	}
-	node := &engine.Node{Rules: dropped, Rest: one}
+// followed is where an entry of a list of links stays: it leads to the next page, or people
+// open it.
+var followed = func() *engine.Predicate {
 	test := func(path string, cmp engine.Cmp, v string) *engine.Predicate {
 		return &engine.Predicate{Cmp: cmp, Path: []string{path}, Value: v}
 	}
@@ -41,7 +35,18 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 	for _, n := range pageRels {
 		stay = append(stay, test("rel", engine.CmpEq, `"`+n+`"`))
 	}
-	node.Where = &engine.Predicate{Or: stay}
+	return &engine.Predicate{Or: stay}
+}()
+
+// links is the node of a member that holds hypermedia: of it stay what leads to the
+// next page, and the addresses that people open.
+func (w *walk) links(next []engine.Field, described bool) *engine.Node {
+	dropped := engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages
+	one := &engine.Node{Rules: dropped, Fields: slices.Clone(next)} // links: {pages: {next: …}}
+	for _, n := range bookNames {
+		one.Fields = append(one.Fields, engine.Field{Name: n, Drop: true})
+	}
+	node := &engine.Node{Rules: dropped, Rest: one, Where: followed}
 	add := func(f engine.Field) {
 		if !slices.ContainsFunc(node.Fields, func(o engine.Field) bool { return o.Name == f.Name }) {
 			node.Fields = append(node.Fields, f)
