@@ -227,6 +227,49 @@ func TestCatalogChoices(t *testing.T) {
 	}
 }
 
+// TestCatalogValues: an argument that has one value for all calls is asked for once, and the model
+// does not see it. A toolset that was made before it was asked for goes on without.
+func TestCatalogValues(t *testing.T) {
+	const base = "base:\n  ask:"
+	w := catalogWorld(t)
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{}, "slug", "earlier")), 201)
+	asks := libraryEntry(t, base, "values: {id: the number of your book.}\n"+base)
+	w.catalog.Replace([]*entries.Entry{asks})
+	schema := func(slug string) string {
+		t.Helper()
+		return string(want[toolset.Tool](w, w.do("GET", "/v1/toolsets/"+slug+"/tools/get_book", nil), 200).InputSchema)
+	}
+	if out := want[change.Refreshed](w, w.do("POST", "/v1/toolsets/earlier/catalog-update", map[string]any{}), 200); out.Changes.Breaking != 0 || !strings.Contains(schema("earlier"), `"id"`) {
+		t.Errorf("%+v %s", out.Changes, schema("earlier"))
+	}
+	for _, c := range []struct {
+		values map[string]any
+		want   string
+	}{
+		{nil, "Library wants one value of id for all calls: give the number of your book\""},
+		{map[string]any{"id": ""}, "/source/catalog/values/id"},
+		{map[string]any{"id": "7", "shelf": "2"}, "asks for no value of \\\"shelf\\\""},
+	} {
+		if a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": c.values})); a.StatusCode != http.StatusBadRequest || !strings.Contains(a.body, c.want) {
+			t.Errorf("%v: %d %s", c.values, a.StatusCode, a.body)
+		}
+	}
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": map[string]any{"id": "7"}})), 201)
+	if s := schema("library"); strings.Contains(s, `"id"`) {
+		t.Errorf("the model sees it: %s", s)
+	}
+	if a := w.do("GET", "/v1/toolsets/library/tools/get_book", nil); !strings.Contains(a.body, `"fixed":{"id":"7"}`) {
+		t.Error(a.body)
+	}
+	if out := w.updateEntry(map[string]any{}); out.Changed {
+		t.Errorf("the value is not of the entry's text: %+v", out.Changes)
+	}
+	w.catalog.Replace([]*entries.Entry{libraryEntry(t, base, "values: {shelf: where it stands}\n"+base)})
+	if a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": map[string]any{"shelf": "2"}}, "slug", "later")); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "no tool has the argument") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
+}
+
 // TestCatalogNoLongerFits: a vendor's document without an operation of the entry says so
 // before anything is kept, unless the rest is wanted.
 func TestCatalogNoLongerFits(t *testing.T) {

@@ -2,12 +2,17 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"github.com/sluicegate/sluice/admin/request"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/internal/strictjson"
 	"github.com/sluicegate/sluice/plugins/catalog"
 	"github.com/sluicegate/sluice/registry"
 )
@@ -45,12 +50,13 @@ type EntryDetail struct {
 
 // EntryChoice is a connector of the catalog as the source of a toolset.
 type EntryChoice struct {
-	Entry    string `json:"entry" minLength:"1" maxLength:"63" doc:"Id of the entry." example:"github"`
-	UseCase  string `json:"useCase,omitempty" maxLength:"63" doc:"Only the tools of this use case of the entry. Default: all of the entry."`
-	ReadOnly bool   `json:"readOnly,omitempty" doc:"Only tools that read."`
-	URL      string `json:"url,omitempty" maxLength:"2048" doc:"Read the vendor's document here instead, such as from a mirror; of an MCP server, its address."`
-	Bare     bool   `json:"noWorkflows,omitempty" doc:"Leave out the workflows of the entry."`
-	Partial  bool   `json:"partial,omitempty" doc:"Leave out tools whose operations the vendor no longer has, instead of failing."`
+	Entry    string            `json:"entry" minLength:"1" maxLength:"63" doc:"Id of the entry." example:"github"`
+	UseCase  string            `json:"useCase,omitempty" maxLength:"63" doc:"Only the tools of this use case of the entry. Default: all of the entry."`
+	ReadOnly bool              `json:"readOnly,omitempty" doc:"Only tools that read."`
+	URL      string            `json:"url,omitempty" maxLength:"2048" doc:"Read the vendor's document here instead, such as from a mirror; of an MCP server, its address."`
+	Bare     bool              `json:"noWorkflows,omitempty" doc:"Leave out the workflows of the entry."`
+	Values   map[string]string `json:"values,omitempty" doc:"Of the arguments that the entry asks for: the model does not see these." example:"{\"account\": \"1010\"}"`
+	Partial  bool              `json:"partial,omitempty" doc:"Leave out tools whose operations the vendor no longer has, instead of failing."`
 }
 
 // Room answers from the catalog.
@@ -170,8 +176,31 @@ type Adoption struct {
 // Wants notes the globs by which the tools were chosen, for an update.
 func (a *Adoption) Wants(globs []string) { a.wanted = globs }
 
-// Adopt chooses from an entry. wanted are the names to enable; nil: all.
+// Adopt chooses from an entry, whose values must be given. wanted are the names to enable; nil: all.
 func (r *Room) Adopt(in *EntryChoice, wanted func(name string) bool) (*Adoption, error) {
+	a, err := r.choose(in, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Values)) {
+		if _, ok := a.Values[name]; !ok {
+			return nil, request.FieldFault(valueOf(name), "the entry %s asks for no value of %.80q", a.ID, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Values)) {
+		if in.Values[name] == "" {
+			return nil, problem.New(problem.InvalidArgument, "%s wants one value of %s for all calls: give %s", a.Name, name, strings.TrimSuffix(a.Values[name], ".")).
+				At("", 0, 0, valueOf(name)).Fix("sluice catalog add %s --value %s=…", a.ID, name)
+		}
+	}
+	return a, nil
+}
+
+func valueOf(name string) string { return "/source/catalog/values/" + strictjson.EscapeToken(name) }
+
+// choose is Adopt without the values: a toolset that was made before the entry asked for one
+// goes on without.
+func (r *Room) choose(in *EntryChoice, wanted func(name string) bool) (*Adoption, error) {
 	e, err := r.contents().entries.Entry(in.Entry)
 	if err != nil {
 		return nil, err
@@ -204,6 +233,12 @@ func (a *Adoption) Edits(generated []toolset.Tool, taken func(name string) bool,
 	chosen := map[catalog.Operation]*catalog.EntryTool{}
 	for _, t := range a.tools {
 		chosen[catalog.Operation{Method: t.Method(), Path: t.Path()}] = t
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Values)) {
+		if a.choice.Values[name] != "" && !slices.ContainsFunc(generated, func(g toolset.Tool) bool { return lists(g.Operation, name) }) {
+			return nil, problem.New(problem.Conflict, "the entry %s no longer fits: no tool has the argument %.80q, whose value it asks for", a.ID, name).
+				Fix("have the entry updated")
+		}
 	}
 	edits := make([]store.ToolEdit, 0, len(generated))
 	enabled := 0
@@ -264,8 +299,23 @@ func (a *Adoption) edit(e *store.ToolEdit, t *catalog.EntryTool, g *toolset.Tool
 	if e.Texts, err = toolset.RecordTexts(texts, at+"/texts"); err != nil {
 		return err
 	}
-	e.Fixed, err = toolset.RecordFixed(t.Fixed, at+"/fixed")
+	e.Fixed, err = toolset.RecordFixed(a.fixed(t, func(name string) bool { return lists(g.Operation, name) }), at+"/fixed")
 	return err
+}
+
+// fixed are the values of a tool's arguments that the entry says, and those that were given for
+// arguments that the tool has.
+func (a *Adoption) fixed(t *catalog.EntryTool, lists func(name string) bool) map[string]json.RawMessage {
+	out := maps.Clone(t.Fixed)
+	for name := range a.Values {
+		if value := a.choice.Values[name]; value != "" && lists(name) {
+			if out == nil {
+				out = map[string]json.RawMessage{}
+			}
+			out[name] = json.RawMessage(store.JSON(value))
+		}
+	}
+	return out
 }
 
 // Examples are the requests of the chosen tools, by method and path.

@@ -71,7 +71,7 @@ func (r *Room) Now(m *Made) (*Adoption, error) {
 		}
 		wanted = g.Match
 	}
-	a, err := r.Adopt(&m.Choice, wanted)
+	a, err := r.choose(&m.Choice, wanted)
 	if err != nil {
 		return nil, err
 	}

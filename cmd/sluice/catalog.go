@@ -31,6 +31,7 @@ says it otherwise. At an MCP server whose entry names a login, you log in.`,
 		Example: `  sluice catalog add github --api-key-file token.txt
   sluice catalog add github --use-case triage --read-only --api-key-env GITHUB_TOKEN
   sluice catalog add jira --base-url https://acme.atlassian.net --auth basic:me@acme.example --api-key-file key.txt
+  sluice catalog add dnsimple --value account=1010 --api-key-file key.txt
   sluice catalog add linear`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from.Entry = args[0]
@@ -45,6 +46,7 @@ says it otherwise. At an MCP server whose entry names a login, you log in.`,
 	fs := cmd.Flags()
 	fs.StringVar(&from.UseCase, "use-case", "", "only the tools of this use case of the entry (default: all of the entry)")
 	fs.BoolVar(&from.ReadOnly, "read-only", false, "only tools that read")
+	fs.StringToStringVar(&from.Values, "value", nil, "value of an argument that the entry asks for, the same for all calls and not shown to the model: `NAME=TEXT`, again for each")
 	fs.StringVar(&from.URL, "url", "", "read the vendor's document here instead, as from a mirror; of an MCP server, its address")
 	fs.BoolVar(&from.Bare, "no-workflows", false, "leave out the workflows of the entry")
 	fs.BoolVar(&from.Partial, "partial", false, "leave out tools whose operations the vendor no longer has")

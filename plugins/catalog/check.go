@@ -36,6 +36,7 @@ const (
 	maxFixed     = 16
 	maxArguments = 64 // arguments that a tool lists
 	maxTexts     = 64 // descriptions of arguments of an entry or a tool
+	maxValues    = 8  // asked for when an entry is added
 )
 
 var (
@@ -158,6 +159,12 @@ func (e *Entry) check(f *faults) {
 	}
 	for i := range e.Authentication {
 		e.Authentication[i].check(f, fmt.Sprintf("/authentication/%d", i), e.Kind())
+	}
+	f.count("/values", len(e.Values), maxValues)
+	for name, ask := range e.Values {
+		where := "/values/" + strictjson.EscapeToken(name)
+		f.text(where, name, maxName, true)
+		f.text(where, ask, maxText, true)
 	}
 	e.checkTools(f)
 	e.checkUseCases(f)

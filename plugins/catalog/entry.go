@@ -36,6 +36,8 @@ type Entry struct {
 	Base          *EntryBase  `json:"base,omitempty" doc:"Where calls and the key are sent. Absent, of an API without a key: where the specification says."`
 	Instructions  string      `json:"instructions,omitempty" doc:"Of the toolset, for the model."`
 
+	Values map[string]string `json:"values,omitempty" doc:"Arguments that have one value for all calls, such as the account of the key, and which value is meant. It is asked for when the entry is added, and the model does not see them." example:"{\"account\": \"number of your account\"}"`
+
 	Texts map[string]string `json:"texts,omitempty" doc:"Descriptions of arguments instead of the vendor's, of each tool that lists one of that name. \"\": its name says it."`
 
 	Authentication []EntryAuth     `json:"authentication" doc:"Ways to authenticate, the simplest first. Empty: none is needed."`

@@ -326,6 +326,8 @@ func TestBounds(t *testing.T) {
 		{"texts of a tool", maxTexts, func(e *Entry, n int) { e.Tools[0].Texts = described(n) }},
 		{"text", maxText, func(e *Entry, n int) { e.Texts = map[string]string{"id": letters(n)} }},
 		{"name in texts", maxName, func(e *Entry, n int) { e.Texts = map[string]string{letters(n): ""} }},
+		{"values", maxValues, func(e *Entry, n int) { e.Values = described(n) }},
+		{"value", maxText, func(e *Entry, n int) { e.Values = map[string]string{"id": letters(n)} }},
 		{"fixed", maxFixed, func(e *Entry, n int) {
 			e.Tools[0].Fixed = map[string]json.RawMessage{}
 			for _, name := range texts(n) {

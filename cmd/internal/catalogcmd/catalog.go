@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -161,6 +163,9 @@ func write(w io.Writer, e *catalog.EntryDetail) {
 		line("calls", "--base-url: %s", b.Ask)
 	default:
 		line("calls", "%s", b.URL)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Values)) {
+		line("value", "--value %s=…: %s", name, e.Values[name])
 	}
 	if v := e.Verified; v != nil {
 		line("verified", "with version %s: %s tokens, generated %s", v.Version, terminal.Thousands(v.Tokens), terminal.Thousands(v.GeneratedTokens))

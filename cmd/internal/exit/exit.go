@@ -60,12 +60,12 @@ type UsageError struct{ error }
 // Usagef returns a [UsageError].
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// invalidRequest is what the admin API calls a request that its document refuses: a value
+// InvalidRequest is the kind that the admin API gives a request that its document refuses: a value
 // of the command line has the wrong form.
-const invalidRequest problem.Kind = "invalid_request"
+const InvalidRequest problem.Kind = "invalid_request"
 
 var exitCodes = map[problem.Kind]int{
-	problem.InvalidArgument: exitUsage, invalidRequest: exitUsage, problem.NotFound: NotFound,
+	problem.InvalidArgument: exitUsage, InvalidRequest: exitUsage, problem.NotFound: NotFound,
 	problem.Unauthenticated: exitForbidden, problem.Forbidden: exitForbidden,
 	problem.InvalidArguments: ToolError,
 	problem.InvalidSpec:      Invalid, problem.InvalidPlugin: Invalid, problem.InvalidRelease: Invalid,

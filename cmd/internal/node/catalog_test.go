@@ -165,6 +165,15 @@ func withKey(t *testing.T, s *catalog.EntrySettings) map[string]any {
 	return out
 }
 
+// valuesOf are values for the arguments that an entry asks for.
+func valuesOf(e *catalog.Entry) map[string]string {
+	out := map[string]string{}
+	for name := range e.Values {
+		out[name] = "1010"
+	}
+	return out
+}
+
 type madeToolset struct {
 	ID, URL   string
 	Tokens    int `json:"definitionTokens"`
@@ -337,7 +346,7 @@ func proveEntry(t *testing.T, n *node.Node, e *catalog.Entry, document []byte, a
 func callEntry(t *testing.T, n *node.Node, e *catalog.Entry, v *vendor) (body map[string]any, made madeToolset, calls int) {
 	t.Helper()
 	body = map[string]any{
-		"baseUrl": v.URL, "source": map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document", "noWorkflows": true}},
+		"baseUrl": v.URL, "source": map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document", "noWorkflows": true, "values": valuesOf(e)}},
 		"deploy": map[string]any{"untestedReason": "no tool can be called without arguments"},
 	}
 	if len(e.Authentication) > 0 {
@@ -407,7 +416,7 @@ func proveWorkflows(t *testing.T, n *node.Node, e *catalog.Entry, v *vendor, bod
 		return
 	}
 	body["slug"], body["profile"] = e.ID+"-workflows", "off" // answers as JSON
-	body["source"] = map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document"}}
+	body["source"] = map[string]any{"catalog": map[string]any{"entry": e.ID, "url": v.URL + "/openapi-document", "values": valuesOf(e)}}
 	var made madeToolset
 	api(t, n, http.MethodPost, "/v1/toolsets", body, &made)
 	s := session(t, made.URL)

@@ -87,12 +87,13 @@ are shown first; where one has the same name or website, nothing is sent without
     --use-case "find customers and add notes" --volume "1,000 calls a day"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.ServiceName = args[0]
-			for name, value := range map[string]string{"website": in.Website, "docs": in.APIDocsURL, "use-case": in.UseCase, "volume": in.ExpectedVolume} {
-				if value == "" {
-					return exit.Usagef("--%s is missing: a request has --website, --docs, --use-case and --volume", name)
+			for _, f := range [...][2]string{{"website", in.Website}, {"docs", in.APIDocsURL}, {"use-case", in.UseCase}, {"volume", in.ExpectedVolume}} {
+				if f[1] == "" {
+					return exit.Usagef("--%s is missing: a request has --website, --docs, --use-case and --volume", f[0])
 				}
 			}
-			if err := similar(cmd.Context(), s, &in); err != nil {
+			// What is wrong with a field is said of the request, by all its fields.
+			if err := similar(cmd.Context(), s, &in); err != nil && !problem.Is(err, exit.InvalidRequest) {
 				return err
 			}
 			path := requests.Path

@@ -44,7 +44,7 @@ func Describe(t *Tool, name string) (text, fault string) {
 			drop(faultOthers)
 		case len(kept) > 0 && repeats(s, kept):
 			drop(faultRepeats)
-		case i > 0 && told(s):
+		case i > 0 && told(s) && (len(kept) > 0 || !says(s)):
 			last = append(last, s)
 		case len(kept) == maxSentences || size+len(s) > maxText && len(kept) > 0:
 		default:
@@ -106,13 +106,26 @@ var others = []string{
 	"for more information", "see the ", "returns: success", "returns: ok", "returns: http status", "returns: no content", "returns: default response", "returns: the request", "returns: response",
 	"returns: a success", "returns: typical success", "returns: standard success", "[!note]", "[!warning]", "http status", "rate limit label", "scopes:", "scope:", "required scope", "prerequisite",
 	"oauth app tokens", "oauth tokens", "personal access token", "fine-grained", "github app user access tokens", "if you are looking for", "this endpoint works with", "note that this endpoint",
-	"authenticated users must", "returns: apiempty", "returns: empty", "returns: expected response", "returns: successful", "this endpoint supports the following custom media types",
+	"authenticated users must", "the authenticated user must", "this operation can be accessed anonymously", "this operation can only be accessed", "this command can only be accessed",
+	"this method requires an access_token", "permissions required", "permission required", "permissions:", "to call this endpoint with", "returns: apiempty", "returns: empty", "returns: expected response", "returns: successful", "this endpoint supports the following custom media types",
 }
 
-// other reports a sentence that is about tokens, statuses or other documents.
+// otherWithin are words of such sentences, wherever they stand.
+var otherWithin = []string{"permission for the project", "security permission to ", "jira permission", "where the user has", "scope is also required"}
+
+// other reports a sentence that is about tokens, permissions, statuses or other documents.
 func other(s string) bool {
 	low := strings.ToLower(strings.TrimSpace(s))
-	return slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(low, p) })
+	return slices.ContainsFunc(others, func(p string) bool { return strings.HasPrefix(low, p) }) ||
+		slices.ContainsFunc(otherWithin, func(p string) bool { return strings.Contains(low, p) })
+}
+
+// says reports a sentence of the author about what comes back, such as "Returns all comments of
+// an issue.", which says what an operation does when nothing before it does. Those that
+// name a schema have no article.
+func says(s string) bool {
+	w := strings.Fields(s)
+	return len(w) > 2 && strings.HasPrefix(w[0], "Return") && articles[w[1]]
 }
 
 // told reports a sentence that callers need: what a body must have, what comes back, and

@@ -25,6 +25,9 @@ func TestDescribe(t *testing.T) {
 	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts."), "get_gizmo", "Get a gizmo. It has parts.", faultRepeats)
 	f(said("get_gizmo", "Get a gizmo. OAuth app tokens need the gizmo scope. Returns: Success."), "get_gizmo", "Get a gizmo.", faultOthers)
 	f(said("get_gizmo", "OAuth app tokens need the gizmo scope."), "get_gizmo", "Get gizmo. Needs owner, id.", faultRepeats)
+	f(said("get_notes", "Get notes. Returns all notes of an issue. This operation can be accessed anonymously. Permissions required: Notes are included where the user has: Browse projects project permission for the project. Notes can be sorted."), "get_notes",
+		"Returns all notes of an issue. Notes can be sorted.", faultOthers) // what it does comes first, not who may do it
+	f(said("get_notes_x3a4", "Get notes x3a4. Returns note bean. Notes can be sorted."), "get_notes_x3a4", "Notes can be sorted. Returns note bean.", faultRepeats)
 	// What callers need stays.
 	f(said("get_gizmo", "Get a gizmo. Gets the gizmo. It has parts. It has wheels. It has doors. With a body, required: size. Returns the gizmo it got. Deprecated."), "get_gizmo",
 		"Get a gizmo. It has parts. It has wheels. With a body, required: size. Returns the gizmo it got. Deprecated.", faultRepeats)

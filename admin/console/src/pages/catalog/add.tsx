@@ -32,6 +32,9 @@ function credential(auth: Auth | undefined, form: FormData): Schemas["SetAuth"] 
   }
 }
 
+/** The form's field of an argument whose value the entry asks for. */
+const valueField = (name: string) => `value ${name}`;
+
 /** Makes a draft of an entry, which goes on with the steps of any other draft. */
 export function AddEntry({ entry: e }: { entry: Entry }) {
   const navigate = useNavigate();
@@ -44,6 +47,7 @@ export function AddEntry({ entry: e }: { entry: Entry }) {
   const needsLogin = e.authentication.length > 0 && keys.length === 0;
   const needsKey = keys.length > 0 && Boolean(e.source.mcp);
   const asksAddress = Boolean(e.base?.ask) && !e.base?.url;
+  const asked = Object.entries(e.values ?? {});
 
   const add = useMutation({
     mutationFn: (form: FormData) => {
@@ -52,6 +56,7 @@ export function AddEntry({ entry: e }: { entry: Entry }) {
       const url = read("url");
       const baseUrl = read("baseUrl");
       const authentication = credential(auth, form);
+      const values = Object.fromEntries(asked.map(([name]) => [name, read(valueField(name))]));
       return finish<Schemas["CreatedToolset"]>(
         api.POST("/v1/toolsets", {
           body: {
@@ -60,6 +65,7 @@ export function AddEntry({ entry: e }: { entry: Entry }) {
                 entry: e.id,
                 ...(useCase ? { useCase } : {}),
                 ...(url ? { url } : {}),
+                ...(asked.length > 0 ? { values } : {}),
                 ...(form.has("readOnly") ? { readOnly: true } : {}),
                 ...(form.has("partial") ? { partial: true } : {}),
               },
@@ -81,10 +87,10 @@ export function AddEntry({ entry: e }: { entry: Entry }) {
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const needed = [...(asksAddress ? ["baseUrl"] : []), ...(needsKey ? ["secret"] : [])];
+    const needed = [...(asksAddress ? ["baseUrl"] : []), ...asked.map(([name]) => valueField(name)), ...(needsKey ? ["secret"] : [])];
     const empty = needed.filter((name) => !String(form.get(name) ?? "").trim());
     setMissing(empty);
-    if (empty.length > 0) return event.currentTarget.querySelector<HTMLInputElement>(`[name=${empty[0]}]`)?.focus();
+    if (empty.length > 0) return event.currentTarget.querySelector<HTMLInputElement>(`[name="${CSS.escape(empty[0] ?? "")}"]`)?.focus();
     setPhase("");
     add.mutate(form);
   };
@@ -105,6 +111,16 @@ export function AddEntry({ entry: e }: { entry: Entry }) {
         {asksAddress ? (
           <TextField label="Address of the API" name="baseUrl" type="url" autoComplete="off" hint={e.base?.ask} error={error("baseUrl", "/baseUrl")} />
         ) : null}
+        {asked.map(([name, which]) => (
+          <TextField
+            key={name}
+            label={`${name} of all calls`}
+            name={valueField(name)}
+            autoComplete="off"
+            hint={`${sentence(which)} Agents do not see it.`}
+            error={error(valueField(name), `/source/catalog/values/${name}`)}
+          />
+        ))}
         {purposes.length > 0 ? (
           <Select label="Tools" name="useCase" defaultValue="">
             <option value="">All of this connector</option>
