@@ -452,6 +452,18 @@ func TestToo(t *testing.T) { panic("this one too") }
 	}
 }
 
+// TestTempDir: a server that a test starts as another user has its files below.
+func TestTempDir(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := tempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := os.Stat(dir); err != nil || runtime.GOOS != "windows" && at.Mode().Perm() != 0o711 {
+		t.Errorf("%v, %v", at.Mode(), err)
+	}
+}
+
 // TestGroupEnds: what a test leaves running ends with it.
 func TestGroupEnds(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || runtime.GOOS == "windows" {
