@@ -73,8 +73,7 @@ func TestStatementsFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	hook := &failing{}
-	s.write.AddQueryHook(hook)
-	s.read.AddQueryHook(hook)
+	s.write, s.read = s.write.WithQueryHook(hook), s.read.WithQueryHook(hook)
 	w := s.Workspace("x")
 	undo := errors.New("undo")
 	// call calls a method; what it does in a transaction is undone unless it is kept.
@@ -91,7 +90,7 @@ func TestStatementsFail(t *testing.T) {
 			hook.arm(at)
 			out := m.Call(in)
 			statements = hook.rest()
-			err, _ := out[len(out)-1].Interface().(error)
+			err, _ := reflect.TypeAssert[error](out[len(out)-1])
 			return err
 		}
 		switch of {
@@ -113,10 +112,10 @@ func TestStatementsFail(t *testing.T) {
 	}
 	methods := map[string][]string{}
 	for of, x := range map[string]reflect.Type{"Store": reflect.TypeFor[*Store](), "Workspace": reflect.TypeFor[*Workspace](), "Tx": reflect.TypeFor[*Tx]()} {
-		for i := range x.NumMethod() {
-			m := x.Method(i).Type
+		for method := range x.Methods() {
+			m := method.Type
 			if m.NumIn() > 1 && m.In(1) == reflect.TypeFor[context.Context]() && m.NumOut() > 0 && m.Out(m.NumOut()-1) == reflect.TypeFor[error]() {
-				methods[of] = append(methods[of], x.Method(i).Name)
+				methods[of] = append(methods[of], method.Name)
 			}
 		}
 	}

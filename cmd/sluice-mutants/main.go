@@ -112,7 +112,7 @@ func tempDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dir, os.Chmod(dir, 0o711) //nolint:gosec // nothing in it is a secret
+	return dir, os.Chmod(dir, 0o711)
 }
 
 // choose returns the mutants to try, in the order of the seed. A line of
