@@ -139,8 +139,10 @@ func TestStatementsFail(t *testing.T) {
 			}
 			for at := range statements {
 				tried++
-				if _, err := call(of, name, false, at+1); err == nil {
-					t.Errorf("%s.%s succeeds although its statement %d fails: %.200s", of, name, at+1, statements[at])
+				// What could have been meant by a name that is not there is no reason to fail otherwise.
+				guess := err != nil && strings.HasPrefix(statements[at], "SELECT DISTINCT")
+				if _, err := call(of, name, false, at+1); err == nil || !guess && !errors.Is(err, context.Canceled) {
+					t.Errorf("%s.%s says %v when its statement %d fails: %.200s", of, name, err, at+1, statements[at])
 				}
 			}
 		}
