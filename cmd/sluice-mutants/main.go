@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			}
 		}
 	}
-	if r.tmp, err = os.MkdirTemp("", "mutants"); err != nil {
+	if r.tmp, err = tempDir(); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(r.tmp) }()
@@ -103,6 +103,16 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return fmt.Errorf("%.1f %% of %d mutants are killed, goal %.0f %%", s.percent(), s.total(), *goal)
 	}
 	return nil
+}
+
+// tempDir makes the directory of temporary files. Servers that tests start as other users, as
+// PostgreSQL for root, have theirs in it: who must not read it may still come by.
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return "", err
+	}
+	return dir, os.Chmod(dir, 0o711)
 }
 
 // choose returns the mutants to try, in the order of the seed. A line of

@@ -421,6 +421,49 @@ func TestNothing(t *testing.T) {}
 	}
 }
 
+// TestTogetherNeedsGreenTests: a test that fails by itself would not be asked, and mutants would
+// live that it notices; each of them is named.
+func TestTogetherNeedsGreenTests(t *testing.T) {
+	root := module(t, map[string]string{
+		"p/p.go": "package p\n\nfunc Less(a, b int) bool { return a < b }\n",
+		"p/p_test.go": `package p
+
+import "testing"
+
+func TestLess(t *testing.T) {
+	if Less(1, 1) {
+		t.Fatal()
+	}
+}
+
+func TestRed(t *testing.T) { t.Fatal("as red as it gets") }
+func TestToo(t *testing.T) { panic("this one too") }
+`,
+	})
+	r := &runner{root: root, tmp: t.TempDir(), own: true, clean: map[string]time.Duration{}, woven: map[string]*woven{}}
+	_, err := r.weave(t.Context(), mutantsOf(t, root, "p"), true)
+	for _, want := range []string{"TestRed fails without a change", "as red as it gets", "TestToo fails without a change", "this one too"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+	if err != nil && strings.Contains(err.Error(), "TestLess") {
+		t.Errorf("%v names a test that passes", err)
+	}
+}
+
+// TestTempDir: a server that a test starts as another user has its files below.
+func TestTempDir(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	dir, err := tempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := os.Stat(dir); err != nil || runtime.GOOS != "windows" && at.Mode().Perm() != 0o711 {
+		t.Errorf("%v, %v", at.Mode(), err)
+	}
+}
+
 // TestGroupEnds: what a test leaves running ends with it.
 func TestGroupEnds(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil || runtime.GOOS == "windows" {

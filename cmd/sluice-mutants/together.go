@@ -404,6 +404,7 @@ func (b *binary) record(ctx context.Context, work string, n int, which *regexp.R
 		return fmt.Errorf("%s: %w", b.dir, err)
 	}
 	path := filepath.Join(work, "hits")
+	var unfit []error
 	for test := range strings.FieldsSeq(string(raw)) {
 		if !which.MatchString(test) {
 			continue
@@ -414,7 +415,10 @@ func (b *binary) record(ctx context.Context, work string, n int, which *regexp.R
 		begun := time.Now()
 		out, err := b.exec(ctx, -1, []string{test}, path, 10*time.Minute)
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s %s fails without a change, and is left out: %s\n", b.dir, test, tail(out))
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			unfit = append(unfit, fmt.Errorf("%s %s fails without a change: %w\n%s", b.dir, test, err, tail(out)))
 			continue
 		}
 		b.took[test] = time.Since(begun)
@@ -428,7 +432,7 @@ func (b *binary) record(ctx context.Context, work string, n int, which *regexp.R
 			}
 		}
 	}
-	return nil
+	return errors.Join(unfit...) // without them mutants would live that the tests notice
 }
 
 // quick is how long a test may take to be among those that are asked first.

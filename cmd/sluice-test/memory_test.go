@@ -25,8 +25,7 @@ func TestInMemory(t *testing.T) {
 	dir := t.TempDir()
 	first := inMemory(dir, "a")
 	if first == "" {
-		t.Log("no room here")
-		return
+		t.Skip("no room in memory here")
 	}
 	if err := os.WriteFile(filepath.Join(first, "left"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,10 @@ func TestPrune(t *testing.T) {
 	has(unusedGrace, "live", "sent", "next", "back")
 	has(2*unusedGrace-1, "live", "sent", "next", "back")
 	has(2*unusedGrace, "live", "sent")
+	// What was dropped and is sent again is new: it is not measured by the time before.
+	v.values.Store(&map[string]registry.EdgeCredential{"live": {}, "sent": {}, "gone": {}})
+	has(3*unusedGrace, "live", "sent", "gone")
+	has(4*unusedGrace, "live", "sent")
 }
 
 // TestVaultNews: it is news that credentials cannot be had, and that they can be again; that the

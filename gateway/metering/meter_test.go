@@ -1,6 +1,7 @@
 package metering
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -94,5 +95,8 @@ func TestNil(t *testing.T) {
 	m.Operation(mcp.MethodPing, mcp.V20251125, 1)
 	m.Program("x")
 	m.Gauge("x", nil)
-	m.WritePrometheus(nil)
+	var page bytes.Buffer
+	if m.WritePrometheus(&page); page.Len() > 0 {
+		t.Errorf("it has %q", page.String())
+	}
 }

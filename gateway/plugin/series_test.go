@@ -77,4 +77,7 @@ func TestNoMeter(t *testing.T) {
 	s.failed("trap")
 	s.requested([]extism.Request{{Status: 200}})
 	s.unbound()
+	if s.duration.Load() != nil || s.failures[1].Load() != nil {
+		t.Error("it has metrics of nobody")
+	}
 }

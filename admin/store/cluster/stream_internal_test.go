@@ -3,8 +3,11 @@ package cluster
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -91,5 +94,23 @@ func TestSame(t *testing.T) {
 				t.Errorf("another %s is no change", name)
 			}
 		}
+	}
+}
+
+// TestRewrite: nothing that a client says of itself, or in the name of a member, reaches the
+// leader.
+func TestRewrite(t *testing.T) {
+	in := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://control.example/v1/a?b=%zz;c", http.NoBody)
+	for _, name := range []string{passHeader, refusedHeader, passHeader + "-Other", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded", "X-Real-Ip", "Upgrade", "Connection", "Accept", "Sluice-Pa"} {
+		in.Header.Set(name, "x")
+	}
+	out := in.Clone(t.Context())
+	out.URL.RawQuery = ""
+	rewrite(&httputil.ProxyRequest{In: in, Out: out})
+	if got, want := slices.Sorted(maps.Keys(out.Header)), []string{"Accept", "Sluice-Pa", "Via"}; !slices.Equal(got, want) {
+		t.Errorf("%q goes on, want %q", got, want)
+	}
+	if out.URL.RawQuery != in.URL.RawQuery {
+		t.Errorf("the query is %q", out.URL.RawQuery)
 	}
 }

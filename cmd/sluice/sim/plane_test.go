@@ -136,6 +136,7 @@ func openPlane(w *world, dir string) (p *plane, err error) {
 		return nil, err
 	}
 	p.work.Go(func() { _ = p.pub.Run(ctx) })
+	synctest.Wait() // both want the publisher's turn at once, and the machine would say who gets it
 	p.work.Go(func() { _ = p.srv.Run(ctx, time.Second) })
 	return p, nil
 }
@@ -212,37 +213,39 @@ func (noFetcher) Fetch(context.Context, source.FetchRequest) (source.Document, e
 	return source.Document{}, errors.New("this world has no other servers")
 }
 
-// slowContent is a registry that may take its time.
+// slowContent is a registry that may take its time. How much depends on the process and the
+// content, and not on which of two that are read at one moment comes first: on a busy machine
+// that is another one each time.
 type slowContent struct {
 	server.Content
 
 	p *plane
 }
 
-func (s *slowContent) wait(ctx context.Context, what string) error {
+func (s *slowContent) wait(ctx context.Context, what string, d registry.Digest) error {
 	most := s.p.w.slow.Load()
 	if most == 0 {
 		return ctx.Err()
 	}
-	return retry.Sleep(ctx, time.Duration(s.p.w.dice("registry "+what).Int64N(most))+time.Nanosecond)
+	return retry.Sleep(ctx, time.Duration(s.p.w.dice(fmt.Sprintf("registry %s %s %s", filepath.Base(s.p.dir), what, d)).Int64N(most))+time.Nanosecond)
 }
 
 func (s *slowContent) Fetch(ctx context.Context, d registry.Digest, limit int64) ([]byte, error) {
-	if err := s.wait(ctx, "fetch"); err != nil {
+	if err := s.wait(ctx, "fetch", d); err != nil {
 		return nil, err
 	}
 	return s.Content.Fetch(ctx, d, limit)
 }
 
 func (s *slowContent) Open(ctx context.Context, d registry.Digest) (io.ReadSeekCloser, error) {
-	if err := s.wait(ctx, "open"); err != nil {
+	if err := s.wait(ctx, "open", d); err != nil {
 		return nil, err
 	}
 	return s.Content.Open(ctx, d)
 }
 
 func (s *slowContent) Put(ctx context.Context, blobs ...server.Blob) error {
-	if err := s.wait(ctx, "put"); err != nil {
+	if err := s.wait(ctx, "put", blobs[0].Digest); err != nil {
 		return err
 	}
 	return s.Content.Put(ctx, blobs...)
