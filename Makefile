@@ -457,7 +457,7 @@ share: build ## pack the manual pages and completions into dist/sluice-share.tar
 COSIGN_KEY ?=
 .PHONY: release
 release: $(if $(COSIGN_KEY),$(INTEROP)/cosign) ## build the binaries of all platforms into dist/, with SBOMs, provenance and checksums, signed with COSIGN_KEY=FILE
-	@rm -rf dist/release; mkdir -p dist/release; \
+	@rm -rf dist/release; mkdir -p dist/release; export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); \
 	for p in $(PLATFORMS); do os=$${p%/*}; arch=$${p#*/}; ext=; [ "$$os" != windows ] || ext=.exe; \
 	  echo "$$p"; GOOS=$$os GOARCH=$$arch $(GO_BUILD) -o dist/release/sluice-$$os-$$arch$$ext ./cmd/sluice; done; \
 	go build -o bin/sluice-supply ./cmd/sluice-supply; \
@@ -467,7 +467,7 @@ release: $(if $(COSIGN_KEY),$(INTEROP)/cosign) ## build the binaries of all plat
 	  -invocation "$(INVOCATION)" -command '$(GO_BUILD)' -o dist/release/provenance.intoto.json $$(ls dist/release/sluice-*); \
 	docs/llms-full.sh >dist/release/llms-full.txt; \
 	$(MAKE) share SHARE=dist/release/sluice-share.tar.gz; \
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) deploy/chart.sh "$(VERSION)" dist/release/sluice-chart.tgz; \
+	deploy/chart.sh "$(VERSION)" dist/release/sluice-chart.tgz; \
 	(cd dist/release && sha256sum sluice-* provenance.intoto.json llms-full.txt >SHA256SUMS && cat SHA256SUMS); \
 	if [ -n "$(COSIGN_KEY)" ]; then PATH="$(CURDIR)/$(INTEROP):$$PATH" deploy/sign.sh "$(COSIGN_KEY)" dist/release; \
 	else echo "not signed: COSIGN_KEY=FILE signs SHA256SUMS (docs/supply-chain.md)" >&2; fi

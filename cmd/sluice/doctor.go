@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -96,6 +97,10 @@ func (d *doctor) node(ctx context.Context) {
 		}
 		if rest, lacks := strings.CutPrefix(line, "[!]"); lacks {
 			name, why := checkOf(rest)
+			if name == "certificates" { // the node is ready, and clients do not come
+				d.fail(name, why, "")
+				continue
+			}
 			d.warn(name, why, map[string]string{
 				"keys":       "until then this control plane passes requests on, and cannot take over",
 				"publishing": "until then nothing is published, and calls go on",
@@ -164,6 +169,8 @@ func (d *doctor) dataFiles() {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		info, err := os.Stat(path)
 		switch {
+		case errors.Is(err, fs.ErrPermission):
+			d.unreadable("data directory", path)
 		case err != nil:
 			d.fail("data directory", path+" is missing", "restore it from a backup; a new one cannot open what the old one sealed")
 		case info.Mode().Perm()&others != 0:
@@ -173,6 +180,11 @@ func (d *doctor) dataFiles() {
 	if len(d.findings) == 0 {
 		d.ok("data directory", "%s, key files readable by their owner only", dir)
 	}
+}
+
+// unreadable says that a file may be there: whoever restored a backup over it would lose what is newer.
+func (d *doctor) unreadable(check, path string) {
+	d.fail(check, "this user may not look at "+path, "run sluice doctor as root, or as the user that the node runs as")
 }
 
 // clock compares this machine's clock with the server's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,10 @@ func isEdge(dir string) bool {
 // data checks a data directory from outside: nothing in it is changed.
 func (d *doctor) data(ctx context.Context, dir string) {
 	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		d.unreadable("data directory", dir)
+		return
+	}
 	if err != nil || !info.IsDir() {
 		d.fail("data directory", "there is no directory "+dir, "name the directory that --data names")
 		return
@@ -61,6 +66,10 @@ func (d *doctor) data(ctx context.Context, dir string) {
 		d.warn("data directory", fmt.Sprintf("%s can be read by others (mode %04o)", dir, info.Mode().Perm()), "chmod 700 "+dir)
 	}
 	path := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	if _, err := os.ReadDir(dir); errors.Is(err, fs.ErrPermission) {
+		d.unreadable("data directory", dir)
+		return
+	}
 	d.space(dir)
 	d.spool(path(datadir.Usage))
 	keyFile := path(datadir.MasterKey)
@@ -89,7 +98,8 @@ func (d *doctor) data(ctx context.Context, dir string) {
 		defer func() { _ = st.Close() }() // only read
 		if d.records(ctx, st) && usable {
 			if err := node.CheckKeys(ctx, st, d.kek(""), dir); err != nil {
-				d.failErr("keys of the records", err)
+				d.failErr("keys of the records", err) // what they signed would look forged
+				return
 			}
 		}
 		d.auditHeads(ctx, st, path(datadir.Audit), path(datadir.ReleaseKey))
@@ -121,6 +131,9 @@ func (d *doctor) private(check string, paths ...string) (good bool) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
+		case errors.Is(err, fs.ErrPermission):
+			good = false
+			d.unreadable(check, p)
 		case err != nil:
 			good = false
 			d.fail(check, p+" is missing", "restore it from a backup; a new one cannot open what the old one sealed")

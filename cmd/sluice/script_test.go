@@ -539,15 +539,22 @@ func (s *scripts) member(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (s *scripts) certificate(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 || len(args) > 3 {
-		ts.Fatalf("usage: certificate CERT KEY [NAME]")
+	if neg || len(args) < 2 || len(args) > 4 {
+		ts.Fatalf("usage: certificate CERT KEY [NAME [SINCE]]")
 	}
-	name := append(args, "sluice.example")[2]
+	name, until := "sluice.example", time.Now().Add(time.Hour)
+	if len(args) > 2 {
+		name = args[2]
+	}
+	if len(args) > 3 { // it has ended
+		since, err := time.ParseDuration(args[3])
+		ts.Check(err)
+		until = time.Now().Add(-since)
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
-	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), BasicConstraintsValid: true, IsCA: true,
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotBefore: until.Add(-2 * time.Hour), NotAfter: until, BasicConstraintsValid: true, IsCA: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)

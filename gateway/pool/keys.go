@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	namePrefix = "sluice:" // of each key at the server
+
 	keyBytes = 32 // how long the key of a pool is
 	// settleFor is how long a node goes on with the key of before when it is told of another:
 	// then all nodes know both.
@@ -98,7 +100,7 @@ func derive(key []byte) *derived {
 func (d *derived) name(kind, of string) string {
 	h := hmac.New(sha256.New, d.names)
 	_, _ = h.Write([]byte(kind + "\x00" + of))
-	return "sluice:" + kind + ":{" + hex.EncodeToString(h.Sum(nil)[:16]) + "}"
+	return namePrefix + kind + ":{" + hex.EncodeToString(h.Sum(nil)[:16]) + "}"
 }
 
 // seal binds a value to its name.

@@ -152,9 +152,16 @@ func (s *Store) renew() {
 
 // probe does what calls do: keep something. A server that is wrong, full, or does not let
 // this user write is known then before the first caller needs it, and one that is back is
-// known without any. What it finds is in the log and the metrics.
+// known without any. Of a cluster it asks the server that has what could not be had last: another
+// one may answer all the time. What it finds is in the log and the metrics.
 func (s *Store) probe() {
-	_ = s.keep(context.Background(), probing, "probe", "probe", nil, leaseTime) // told by do
+	_ = s.do(context.Background(), probing, func(ctx context.Context, c valkey.Client, k *derivedKeys) error { // told by do
+		all := k.name("results", probing)
+		if missing := s.missing.Load(); missing != nil {
+			all = *missing + ":" + probing // of the same slot
+		}
+		return k.keep(ctx, c, all, probing, nil, leaseTime)
+	})
 }
 
 func (s *Store) extendAll() {

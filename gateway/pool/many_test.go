@@ -1,9 +1,12 @@
 package pool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -135,4 +138,59 @@ func TestSentinels(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// TestClusterLosesOne: while one server of a cluster is away and the others answer, it stays away,
+// and is not found back before what could not be had can be.
+func TestClusterLosesOne(t *testing.T) {
+	all := pooltest.StartCluster(t)
+	var log bytes.Buffer
+	p, err := Open(Options{
+		URL: secrets.New(all[0].URL()), Key: func() []byte { return testKey }, Timeout: 5 * time.Second, Patience: -1,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	eventually(t, p)
+	close(p.done) // it probes by itself no more
+	p.wait.Wait()
+	p.done = make(chan struct{})
+	ask := func(owner string) error { return p.Put(t.Context(), owner, "id", nil, time.Minute) }
+	owners, raw := make([]string, len(all)), *p.client.Load() // one of each server's
+	for i := range 100 {
+		owner := fmt.Sprint("owner ", i)
+		slot, err := raw.Do(t.Context(), raw.B().ClusterKeyslot().Key(derive(testKey).name("results", owner)).Build()).AsInt64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners[int(slot)*len(all)/16384] = owner
+	}
+	for i, s := range all {
+		if err := ask(owners[i]); err != nil {
+			t.Fatal(err)
+		}
+		s.Kill()
+		if err := ask(owners[i]); !errors.Is(err, ErrAway) {
+			t.Fatal(err)
+		}
+		for range 5 {
+			p.away.Store(1) // it may be asked
+			if p.probe(); p.away.Load() == 0 {
+				t.Fatalf("server %d is back while it is away", i)
+			}
+		}
+		s.Run()
+		for p.away.Load() != 0 {
+			p.away.Store(1)
+			p.probe()
+		}
+		if err := ask(owners[i]); err != nil {
+			t.Errorf("server %d is back: %v", i, err)
+		}
+		if n := strings.Count(log.String(), "answers again"); n != i+1 {
+			t.Errorf("it was away %d times: %s", n, &log)
+		}
+	}
 }

@@ -11,7 +11,9 @@ const (
 	// away, from when it went: sentinels and clusters need some seconds to put another one in
 	// its place, and without it the answer is an error for certain.
 	DefaultPatience = 10 * time.Second
-	// settling is the part of it for which nodes may still be sharing what the server lacks when
+	// maxPatience is what a URL may ask for: clients of MCP give up a minute after their request.
+	maxPatience = time.Minute
+	// settling is the part of DefaultPatience for which nodes may still be sharing what the server lacks when
 	// it is back: each finds within awayTime that it is.
 	settling = 3
 	askAgain = 100 * time.Millisecond
@@ -57,7 +59,7 @@ func (s *Store) hopes(err error, start, now time.Time) bool {
 	case errors.Is(err, ErrAway):
 		return now.Sub(time.Unix(0, s.went.Load())) < s.patience
 	case errors.Is(err, ErrNone):
-		return now.Sub(time.Unix(0, s.came.Load())) < s.patience/settling
+		return now.Sub(time.Unix(0, s.came.Load())) < min(s.patience, DefaultPatience)/settling
 	}
 	return false
 }

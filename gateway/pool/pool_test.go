@@ -364,16 +364,20 @@ func TestOpen(t *testing.T) {
 	for _, url := range []string{
 		"", "http://user:hush@host", "redis://", "redis://:hush@host/notanumber", "redis://:hush@host/1/2", "redis://:hush@host?tls=yes", "redis://:hush@host:port", "\x00hush",
 		"redis://:hush@host:0", "redis://:hush@host:65536", "redis://:hush@host?addr=two", "redis://:hush@host?addr=:7001", "redis://:hush@host?addr=two:", "redis://:hush@host?addr=two:65536", "redis://host?addr=:hush@two:1", "redis://host?addr=hush@two:1", "redis://host?addr=two:hush",
+		"redis://host?wait=hush", "redis://host?wait=", "redis://host?wait=0s", "redis://host?wait=-1s", "redis://host?wait=30", "redis://host?wait=" + (maxPatience + 1).String(),
 	} {
 		_, err := Open(Options{URL: secrets.New(url), Key: func() []byte { return nil }})
 		if !problem.Is(err, problem.InvalidArgument) || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
-	if _, err := parse("redis://host:65535?addr=[::1]:1&addr=two:65535"); err != nil {
-		t.Error(err)
+	if _, patience, err := parse("redis://host:65535?addr=[::1]:1&addr=two:65535"); err != nil || patience != DefaultPatience {
+		t.Error(patience, err)
 	}
-	o, err := parse("rediss://user:hush@one:7000/2?addr=two:7001&master_set=main")
+	if _, patience, err := parse("redis://host?wait=" + maxPatience.String()); err != nil || patience != maxPatience {
+		t.Error(patience, err)
+	}
+	o, _, err := parse("rediss://user:hush@one:7000/2?addr=two:7001&master_set=main")
 	if err != nil || len(o.InitAddress) != 2 || o.TLSConfig == nil || o.TLSConfig.ServerName != "one" || o.SelectDB != 2 || o.Sentinel.MasterSet != "main" || o.Sentinel.Password != "hush" {
 		t.Errorf("%+v, %v", o, err)
 	}

@@ -39,17 +39,16 @@ func (s *Store) Put(ctx context.Context, owner, id string, value []byte, ttl tim
 	if len(value) > MaxValue {
 		return nil
 	}
-	return s.keep(ctx, "put", owner, id, value, ttl)
+	return s.do(ctx, "put", func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
+		return k.keep(ctx, c, k.name("results", owner), id, value, ttl)
+	})
 }
 
-// keep puts a value, as the operation op.
-func (s *Store) keep(ctx context.Context, op, owner, id string, value []byte, ttl time.Duration) error {
-	return s.do(ctx, op, func(ctx context.Context, c valkey.Client, k *derivedKeys) error {
-		all := k.name("results", owner)
-		name := all + ":" + id
-		sealed := valkey.BinaryString(k.seal(name, value))
-		return put.Exec(ctx, c, []string{name, all + ".ends"}, []string{sealed, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxValues)}).Error()
-	})
+// keep puts a value beside all others of its owner.
+func (d *derived) keep(ctx context.Context, c valkey.Client, all, id string, value []byte, ttl time.Duration) error {
+	name := all + ":" + id
+	sealed := valkey.BinaryString(d.seal(name, value))
+	return put.Exec(ctx, c, []string{name, all + ".ends"}, []string{sealed, strconv.FormatInt(ttl.Milliseconds(), 10), strconv.Itoa(maxValues)}).Error()
 }
 
 // Get returns what was put under a name of owner, as [Store.Await] says. It fails with [ErrNone] or

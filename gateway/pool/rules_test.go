@@ -84,7 +84,7 @@ func TestReason(t *testing.T) {
 // TestSchemes: the address of another kind of server is told as one.
 func TestSchemes(t *testing.T) {
 	for scheme, ok := range map[string]bool{"redis": true, "rediss": true, "http": false, "unix": false, "": false} {
-		_, err := parse(scheme + "://host:1")
+		_, _, err := parse(scheme + "://host:1")
 		if (err == nil) != ok || !ok && !strings.Contains(err.Error(), "is none of a Redis or Valkey server") {
 			t.Errorf("%s: %v", scheme, err)
 		}

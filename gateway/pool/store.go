@@ -45,6 +45,7 @@ type Options struct {
 	// URL of the server: redis://[USER:PASSWORD@]HOST[:PORT][/DB], rediss:// with TLS. A
 	// server of a cluster leads to the others; ?addr=HOST:PORT names more of them to begin
 	// with. With ?master_set=NAME the servers are sentinels, of the same user and password.
+	// ?wait=30s is Patience.
 	URL secrets.Secret
 	// Roots verify the certificates of rediss://. Default: those of the system.
 	Roots *x509.CertPool
@@ -54,7 +55,8 @@ type Options struct {
 	Timeout time.Duration    // of an operation. Default: DefaultTimeout
 	Now     func() time.Time // clock that tells how long a key of before counts. Default: time.Now
 	Logger  *slog.Logger     // Default: discard
-	// Patience is how long [Store.Await] waits. Default: DefaultPatience; negative: not at all.
+	// Patience is how long [Store.Await] waits. Default: what the URL says, or DefaultPatience;
+	// negative: not at all.
 	Patience time.Duration
 }
 
@@ -72,8 +74,10 @@ type Store struct {
 	away atomic.Int64           // until when the server is left alone, UnixNano, and then asked by probes only; 0: it answers
 	went atomic.Int64           // when it last went, UnixNano
 	came atomic.Int64           // when it was last back, UnixNano; 0: it never was away
-	told atomic.Int64           // the came that those of onReturn know of
-	ops  *metrics.Set
+	// missing is a key that could not be had when the server last went. nil: not known.
+	missing atomic.Pointer[string]
+	told    atomic.Int64 // the came that those of onReturn know of
+	ops     *metrics.Set
 
 	patient atomic.Int64 // how many wait in Await
 
@@ -92,7 +96,7 @@ type Store struct {
 // no error, and is logged. It fails with [problem.InvalidArgument], which never has the URL, as that may hold a
 // password.
 func Open(o Options) (*Store, error) {
-	option, err := parse(o.URL.Reveal())
+	option, patience, err := parse(o.URL.Reveal())
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +104,7 @@ func Open(o Options) (*Store, error) {
 		o.Timeout = DefaultTimeout
 	}
 	if o.Patience == 0 {
-		o.Patience = DefaultPatience
+		o.Patience = patience
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -128,42 +132,47 @@ func Open(o Options) (*Store, error) {
 }
 
 // parse reads the URL.
-func parse(text string) (o valkey.ClientOption, err error) {
+func parse(text string) (o valkey.ClientOption, patience time.Duration, err error) {
 	invalid := func(why string) error {
 		return problem.New(problem.InvalidArgument, "the URL of the shared state %s", why).
-			Fix("give redis://[USER:PASSWORD@]HOST:PORT[/DB], rediss:// for TLS, with ?addr=HOST:PORT for more nodes of a cluster or sentinels, with ?master_set=NAME for sentinels")
+			Fix("give redis://[USER:PASSWORD@]HOST:PORT[/DB], rediss:// for TLS, with ?addr=HOST:PORT for more nodes of a cluster or sentinels, with ?master_set=NAME for sentinels, with ?wait=30s for servers that others replace later than in ten seconds")
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "redis" && u.Scheme != "rediss" || u.Hostname() == "" {
-		return o, invalid("is none of a Redis or Valkey server")
+		return o, 0, invalid("is none of a Redis or Valkey server")
 	}
 	query := u.Query()
 	for name := range query {
-		if name != "addr" && name != "master_set" {
-			return o, invalid(fmt.Sprintf("has a parameter %.40q that is not known", name))
+		if name != "addr" && name != "master_set" && name != "wait" {
+			return o, 0, invalid(fmt.Sprintf("has a parameter %.40q that is not known", name))
+		}
+	}
+	if patience = DefaultPatience; query.Has("wait") {
+		if patience, err = time.ParseDuration(query.Get("wait")); err != nil || patience <= 0 || patience > maxPatience {
+			return o, 0, invalid("has a wait that is not one of 1s to 60s")
 		}
 	}
 	ports := []string{u.Port()}
 	for _, addr := range query["addr"] {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil || host == "" || port == "" || strings.Contains(host, "@") {
-			return o, invalid("has an addr that is not HOST:PORT")
+			return o, 0, invalid("has an addr that is not HOST:PORT")
 		}
 		ports = append(ports, port)
 	}
 	for _, port := range ports {
 		if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
-			return o, invalid("has a port that is not one of 1 to 65535")
+			return o, 0, invalid("has a port that is not one of 1 to 65535")
 		}
 	}
 	if o, err = valkey.ParseURL(text); err != nil {
-		return o, invalid("has more behind the host than the number of a database")
+		return o, 0, invalid("has more behind the host than the number of a database")
 	}
 	if o.Sentinel.MasterSet != "" {
 		o.Sentinel.Username, o.Sentinel.Password, o.Sentinel.TLSConfig = o.Username, o.Password, o.TLSConfig
 	}
 	o.ClientName, o.DisableCache, o.DisableRetry = "sluice", true, true
-	return o, nil
+	return o, patience, nil
 }
 
 // connect returns the client, which it makes when there is none yet: that connects. While
@@ -234,10 +243,11 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 		s.count(name, "skipped")
 		return ErrAway
 	}
+	w := &watched{Client: c}
 	if err == nil {
 		// A connection that the server closed while it was idle fails once.
-		if err = op(octx, c, k); err != nil && !answered(err) && octx.Err() == nil {
-			err = op(octx, c, k)
+		if err = op(octx, w, k); err != nil && !answered(err) && octx.Err() == nil {
+			err = op(octx, w, k)
 		}
 	}
 	switch {
@@ -255,6 +265,9 @@ func (s *Store) do(ctx context.Context, name string, op func(ctx context.Context
 	s.count(name, "failed")
 	why := reason(err)
 	s.why.Store(&why)
+	if w.failed != "" && name != probing {
+		s.missing.Store(&w.failed)
+	}
 	if s.away.Swap(now.Add(awayTime).UnixNano()) == 0 {
 		s.went.Store(now.UnixNano())
 		s.log.LogAttrs(ctx, slog.LevelWarn, "the shared state does not answer: this node counts by itself and knows only the answers, results and sessions it holds", slog.String("error", why))

@@ -92,11 +92,21 @@ func (s *Source) Config() *tls.Config { return s.config }
 // Leaf is the certificate that is served.
 func (s *Source) Leaf() *x509.Certificate { return s.now.Load().leaf }
 
-// Fault says why what is in the files now is not served; nil when it is.
-func (s *Source) Fault() error {
+// Fault says why what is in the files now is not served, or why clients refuse what is; nil when
+// neither is so.
+func (s *Source) Fault(now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.problem
+	leaf := s.Leaf()
+	switch {
+	case s.problem != nil:
+		return s.problem
+	case now.After(leaf.NotAfter):
+		return invalid(s.o.Certificate, "the certificate of %s expired on %s: clients refuse it", s.o.Name, leaf.NotAfter.UTC().Format(time.DateOnly)).Fix("replace the file with the renewed certificate")
+	case now.Before(leaf.NotBefore):
+		return invalid(s.o.Certificate, "the certificate of %s is not valid before %s: clients refuse it", s.o.Name, leaf.NotBefore.UTC().Format(time.RFC3339)).Fix("check the clock of this machine")
+	}
+	return nil
 }
 
 // Run follows the files until ctx ends, and returns its error.

@@ -98,14 +98,14 @@ func TestReload(t *testing.T) {
 	write(t, cert, second.Certificate)
 	poll()
 	serves("a.example")
-	if s.Fault() == nil || log.Len() > 0 {
-		t.Fatalf("halfway: %v, %s", s.Fault(), &log)
+	if s.Fault(time.Now()) == nil || log.Len() > 0 {
+		t.Fatalf("halfway: %v, %s", s.Fault(time.Now()), &log)
 	}
 	write(t, key, second.Key)
 	poll()
 	serves("b.example")
-	if s.Fault() != nil || strings.Contains(log.String(), "level=ERROR") || len(changed) != 1 || changed[0] != "b.example" {
-		t.Fatalf("%v, changed %q: %s", s.Fault(), changed, &log)
+	if s.Fault(time.Now()) != nil || strings.Contains(log.String(), "level=ERROR") || len(changed) != 1 || changed[0] != "b.example" {
+		t.Fatalf("%v, changed %q: %s", s.Fault(time.Now()), changed, &log)
 	}
 	// For good.
 	log.Reset()
@@ -139,8 +139,8 @@ func TestReload(t *testing.T) {
 		s.Poll(time.Now().Add(2 * time.Hour))
 	}
 	serves("a.example")
-	if s.Fault() == nil || !strings.Contains(log.String(), "the certificate of the gateway expired on ") {
-		t.Errorf("%v: %s", s.Fault(), &log)
+	if s.Fault(time.Now()) == nil || !strings.Contains(log.String(), "the certificate of the gateway expired on ") {
+		t.Errorf("%v: %s", s.Fault(time.Now()), &log)
 	}
 }
 
@@ -198,11 +198,18 @@ func TestExpiryIsLogged(t *testing.T) {
 		if got := log.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s from its end: want %q, got %q", c.at, c.want, got)
 		}
+		if err := s.Fault(s.Leaf().NotAfter.Add(c.at)); (err != nil) != (c.at > 0) {
+			t.Errorf("%s from its end: %v", c.at, err)
+		}
 	}
 	log.Reset()
 	cert, key = ca.Must(t, 200*day, "later.example").Write(t, dir, "later") // it begins in 100 days
-	if _, err := tlsfiles.Open(tlsfiles.Options{Files: tlsfiles.Files{Certificate: cert, Key: key}, Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+	later, err := tlsfiles.Open(tlsfiles.Options{Files: tlsfiles.Files{Certificate: cert, Key: key}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if err := later.Fault(later.Leaf().NotBefore.Add(-time.Second)); err == nil || !strings.Contains(err.Error(), "clock") || later.Fault(later.Leaf().NotBefore) != nil {
+		t.Errorf("one that begins later: %v", err)
 	}
 	if !strings.Contains(log.String(), "not valid yet") {
 		t.Errorf("one that begins later: %s", &log)

@@ -145,7 +145,9 @@ func (c *challenged) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := c.client.Do(req.WithContext(ctx))
 	if err != nil {
-		if p := problem.As(err); p != nil {
+		if p := problem.As(err); problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
+			return nil, problem.New(p.Kind, "the registry %s cannot be reached: %s", c.host, p.Detail).Fix("%s", p.Remedy).Because(err)
+		} else if p != nil {
 			return nil, p
 		}
 		return nil, problem.New(problem.Unavailable, "the registry %s cannot be reached or refuses the credentials", c.host).

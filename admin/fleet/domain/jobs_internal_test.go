@@ -24,6 +24,7 @@ type slowAuthority struct {
 	revoked []string
 	fails   bool // to revoke
 	rang    chan struct{}
+	renews  context.Context //nolint:containedctx // how long a renewal may go on
 }
 
 func (a *slowAuthority) Get(host string) (Held, bool) {
@@ -68,7 +69,10 @@ func (a *slowAuthority) Revoke(_ context.Context, host string) error {
 	return nil
 }
 
-func (a *slowAuthority) RenewDue(context.Context) error {
+func (a *slowAuthority) RenewDue(ctx context.Context) error {
+	a.mu.Lock()
+	a.renews = ctx
+	a.mu.Unlock()
 	a.rang <- struct{}{}
 	return nil
 }
@@ -101,6 +105,27 @@ func proven(t *testing.T, st *store.Store, workspace string, hosts ...string) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestExpiredRenews: the renewal of a certificate that has ended goes on when it was begun, which is
+// when RenewDue returns.
+func TestExpiredRenews(t *testing.T) {
+	st := openStore(t, nil)
+	a := &slowAuthority{held: map[string]Held{"shop.example": {NotAfter: time.Now().Add(-time.Second)}}, rang: make(chan struct{}, 1)}
+	r := Open(Room{Store: st, Certificates: a})
+	proven(t, st, "one", "shop.example")
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := r.Round(ctx); err != nil {
+		t.Fatal(err)
+	}
+	<-a.rang
+	r.jobs.all.Wait()
+	if err := a.renews.Err(); err != nil {
+		t.Error("the renewal was ended: ", err)
+	}
+	if cancel(); a.renews.Err() == nil {
+		t.Error("the renewal outlives the control plane")
 	}
 }
 

@@ -55,7 +55,8 @@ type Certificates interface {
 	// Obtain gets one. What the authority says is in the error, which is a
 	// *problem.Error: [problem.RateLimited] when it was asked too often.
 	Obtain(ctx context.Context, host string) error
-	// RenewDue begins to renew those that need it, which is also done from time to time.
+	// RenewDue begins to renew those that need it, which is also done from time to time, and goes on
+	// with that until ctx ends.
 	RenewDue(ctx context.Context) error
 	// Revoke has the authority revoke one, and forgets it.
 	Revoke(ctx context.Context, host string) error
@@ -282,7 +283,7 @@ func (r *Room) serves(ctx context.Context, row *store.Domain, c Held) error {
 			cause = "the certificate has expired"
 		}
 		if row.State != Failed { // at once, and not only when the authority's turn is
-			r.begin(ctx, row.Host, row.WorkspaceID, func(octx context.Context) bool { return r.Certificates.RenewDue(octx) == nil })
+			r.begin(ctx, row.Host, row.WorkspaceID, func(context.Context) bool { return r.Certificates.RenewDue(ctx) == nil }) // it goes on when the job is over
 		}
 	}
 	if row.State == state && row.Cause == cause && row.Issuer == c.Issuer && row.NotAfter.Equal(c.NotAfter.Truncate(time.Millisecond)) {

@@ -191,7 +191,10 @@ func (c *control) openServers(ctx context.Context, ring *secrets.Keyring) error 
 		Sandbox: c.plugins.host, PluginPolicy: pluginPolicy, PluginUsage: c.plugins.runner.Usage,
 		AuditHeads: c.heads, SettleUsage: c.settleUsage, PublicURL: ao.PublicURL, Proxies: c.o.Proxies, Version: c.o.Version, Logger: c.o.Logger,
 		Space: func() (int64, bool) { return datadir.Free(c.o.Data) },
-		Ready: []front.Check{{Name: "data directory", Check: newDirProbe(c.o.Data).Result}},
+		Ready: []front.Check{
+			{Name: "data directory", Check: newDirProbe(c.o.Data).Result},
+			{Name: "certificates", Check: func(context.Context) error { return c.certificateFault() }, Warns: true},
+		},
 	}
 	if c.front != nil {
 		o.KeysRotated = c.tellRotated

@@ -225,9 +225,9 @@ func (n *edgeNode) operations() http.Handler {
 		if verbose && n.enrolled.Load() {
 			s := n.follower.Status()
 			text += fmt.Sprintf("release %d.%d, %d toolsets\n", s.Epoch, s.Revision, s.Toolsets)
-			var certificates, shared error
+			certificates, shared := n.certificateFault(), error(nil)
 			if n.domains != nil {
-				certificates = n.domains.Fault()
+				certificates = errors.Join(certificates, n.domains.Fault())
 			}
 			if n.pool != nil {
 				shared = n.pool.Fault()

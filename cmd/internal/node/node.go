@@ -63,7 +63,8 @@ type Node struct {
 	pool    *pool.Store        // nil: nothing is shared
 	gateway *gateway.Server    // nil: role control
 	tls     *tlsfiles.Source   // of the gateway; nil: TLS is not spoken
-	follows []*tlsfiles.Source // certificates of this node
+	sources []*tlsfiles.Source // certificates of this node
+	follows []*tlsfiles.Source // those of them whose files nothing looks at yet
 
 	certificates *certificate.Table // of domains; nil: none are shown
 	plain        net.Listener       // of challenges in the clear; nil: there is none

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sluicegate/sluice/gateway/metering"
 	"github.com/sluicegate/sluice/internal/safedial"
@@ -17,10 +18,21 @@ func (n *Node) openTLS(name string, files tlsfiles.Files, changed func(*x509.Cer
 	if err != nil {
 		return nil, err
 	}
-	n.follows = append(n.follows, s)
+	n.follows, n.sources = append(n.follows, s), append(n.sources, s)
 	n.meter.Gauge(metering.Series("sluice_certificate_expiry_timestamp_seconds", "listener", strings.TrimPrefix(name, "the ")),
 		func() float64 { return float64(s.Leaf().NotAfter.Unix()) })
 	return s, nil
+}
+
+// certificateFault is what is wrong with the first certificate of a file that clients refuse, or that
+// cannot be served.
+func (n *Node) certificateFault() error {
+	for _, s := range n.sources {
+		if err := s.Fault(time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // certifiedURL is where clients reach a listener that shows a certificate: by a name that
