@@ -3,7 +3,7 @@ package textfilter
 import "bytes"
 
 // wordSet is a set of the words that rules need, by their place in words.
-type wordSet [24]uint64
+type wordSet [25]uint64
 
 func (b *wordSet) set(i int) { b[i>>6] |= 1 << (i & 63) }
 func (b *wordSet) meets(o *wordSet) bool {
