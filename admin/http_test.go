@@ -178,6 +178,27 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestHealthBlamesWhatHangs: a check that does not answer in time is named, and not those
+// behind it.
+func TestHealthBlamesWhatHangs(t *testing.T) {
+	w := newWorld(t)
+	srv, err := admin.New(t.Context(), admin.Options{
+		Store: w.st, Keyring: w.ring, Publisher: w.pub, Fetcher: w.fetcher, GatewayURL: "http://127.0.0.1:7300", Hosts: []string{"example.com"},
+		Ready: []front.Check{
+			{Name: "database", Check: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+			{Name: "data directory", Check: func(ctx context.Context) error { return ctx.Err() }},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := httptest.NewRecorder()
+	srv.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
+	if want := "[+]store ok\n[-]database did not answer within 2s\n[+]data directory ok\nnot ready\n"; rec.Code != 503 || rec.Body.String() != want {
+		t.Errorf("%d %q, want %q", rec.Code, rec.Body.String(), want)
+	}
+}
+
 func TestMe(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("GET", "/v1/me", nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/retry"
@@ -72,6 +73,7 @@ type feed struct {
 	slug  string
 	moved bool // another node had it before
 	pace  pace
+	loop  *cdnloop.Request
 
 	mu       sync.Mutex
 	pass     access.Pass       // guarded by mu; as it was admitted
@@ -118,7 +120,7 @@ func (a *feeds) join(to receiver, ts *snapshot.Toolset, pass access.Pass, sess *
 }
 
 func (a *feeds) startLocked(f *feed) {
-	f.settled, f.pace.send = make(chan struct{}), f.key.to.updated
+	f.settled, f.pace.send, f.loop = make(chan struct{}), f.key.to.updated, loopOf(f)
 	a.open[f.key] = f
 	a.owners[f.owner]++
 	if f.sess != nil {
@@ -376,7 +378,7 @@ func (f *feed) once(ctx context.Context, before bool) (opened bool, err error) {
 		}
 	}
 	opt.Feed.Notify = func(method string, params jsonscan.Value) { f.told(tool, method, params) }
-	err = f.all.s.opts.Caller.Follow(ctx, tool, opt)
+	err = f.all.s.opts.Caller.Follow(cdnloop.With(ctx, f.loop), tool, opt)
 	f.mu.Lock()
 	modern := f.modern
 	f.up = false

@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/task"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/http1"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/registry"
@@ -127,6 +128,10 @@ func (s *Server) checkOrigin(rc *fasthttp.RequestCtx) bool {
 // serveMCP admits the caller of a toolset and serves MCP. preview is what calls
 // the tools of a draft; nil: the toolset is live.
 func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview *call.Caller) {
+	loop, ok := readLoop(rc)
+	if !ok {
+		return
+	}
 	if !rc.IsPost() && (preview != nil || !asksSession(rc, ts)) {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
 		answer(rc, fasthttp.StatusMethodNotAllowed, wrongMethod(rc, ts))
@@ -154,12 +159,12 @@ func (s *Server) serveMCP(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, preview
 	// Nothing behind this line may see the client's own credential.
 	rc.Request.Header.Del(fasthttp.HeaderAuthorization)
 	if !rc.IsPost() {
-		s.serveSession(rc, ts, pass)
+		s.serveSession(rc, ts, pass, loop)
 		pass.Leave()
 		return
 	}
 	x := s.requests.Get().(*request)
-	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.start = s, rc, ts, pass, metadata, preview, time.Now()
+	x.s, x.rc, x.ts, x.pass, x.metadata, x.preview, x.loop, x.start = s, rc, ts, pass, metadata, preview, loop, time.Now()
 	s.protocol.Serve(rc, x)
 }
 
@@ -297,6 +302,7 @@ type request struct {
 	pass     access.Pass
 	metadata string       // URL; only with mode jwt
 	preview  *call.Caller // of a draft; nil: it is live
+	loop     *cdnloop.Request
 	start    time.Time
 	tool     *snapshot.Tool
 	meta     []byte // the trace, reused
@@ -425,7 +431,7 @@ func (x *request) Call(p *mcp.CallParams, dst []byte) (out, meta []byte, err err
 		x.watch.begin(conn)
 		defer x.watch.end()
 	}
-	out, outcome, err := x.caller().Call(x.s.calls, x.tool, p.Arguments, opt, dst)
+	out, outcome, err := x.caller().Call(cdnloop.With(x.s.calls, x.loop), x.tool, p.Arguments, opt, dst)
 	if x.expelled.Load() {
 		err = errExpelled
 	}
@@ -506,7 +512,7 @@ func (x *request) clientGone() (goesOn bool) {
 
 // Listen implements [mcp.Toolset].
 func (x *request) Listen(sub *mcp.Subscription) error {
-	l := &listener{sub: sub, caller: x.s.callerKey(x.rc, x.pass)}
+	l := &listener{sub: sub, caller: x.s.callerKey(x.rc, x.pass), loop: x.loop}
 	if x.preview != nil {
 		l.preview = x.ts
 		sub.Follow(nil)
@@ -532,7 +538,7 @@ func (x *request) Done(served mcp.Served) {
 	x.cancel.Reset()
 	x.expelled.Store(false)
 	x.s, x.rc, x.ts, x.tool, x.pass, x.metadata, x.preview = nil, nil, nil, nil, access.Pass{}, "", nil
-	x.key, x.permit, x.stream = "", "", nil
+	x.key, x.permit, x.loop, x.stream = "", "", nil, nil
 	x.forget()
 	s.requests.Put(x)
 }

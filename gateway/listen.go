@@ -16,6 +16,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/http1"
 )
 
@@ -61,6 +62,7 @@ type listener struct {
 	call    bool   // the stream is the rest of that of a call
 	slug    string
 	caller  string // tells it from others where a trial draws some
+	loop    *cdnloop.Request
 	chunked bool
 	preview *snapshot.Toolset // of a draft, which does not change; nil: it is live
 

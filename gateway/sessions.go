@@ -9,6 +9,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/session"
 	"github.com/sluicegate/sluice/gateway/snapshot"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 )
 
 // headerSession names the session of a client of a revision with handshake.
@@ -27,6 +28,7 @@ func (x *request) OpenSession(c session.Client) *session.Session {
 	}
 	opened := x.s.sessions.Open(sessionOwner(x.ts, x.pass), c)
 	if opened != nil {
+		opened.SetLoop(x.loop)
 		opened.Saw(string(x.ts.Versions()))
 		opened.Under(x.Made(), false)
 		opened.Share(x.s.calls)
@@ -40,8 +42,11 @@ func (x *request) Session(id []byte) (found *session.Session, ok bool) {
 		return nil, true
 	}
 	found = x.s.sessions.Find(x.s.calls, sessionOwner(x.ts, x.pass), id)
-	if found != nil && found.Pooled() {
-		found.SetCaller(x.pass)
+	if found != nil {
+		found.SetLoop(x.loop)
+		if found.Pooled() {
+			found.SetCaller(x.pass)
+		}
 	}
 	return found, found != nil
 }
@@ -57,7 +62,7 @@ func asksSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset) bool {
 
 // serveSession opens the stream of a session (GET) or ends the session (DELETE). A session
 // of somebody else, or of another toolset, does not exist for the caller.
-func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass) {
+func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pass access.Pass, loop *cdnloop.Request) {
 	h := &rc.Request.Header
 	if v := bytes.TrimSpace(h.Peek("Mcp-Protocol-Version")); len(v) > 0 && !mcp.HasSessions(v) {
 		rc.Response.Header.Set(fasthttp.HeaderAllow, fasthttp.MethodPost)
@@ -65,6 +70,9 @@ func (s *Server) serveSession(rc *fasthttp.RequestCtx, ts *snapshot.Toolset, pas
 		return
 	}
 	found := s.sessions.Find(s.calls, sessionOwner(ts, pass), h.Peek(headerSession))
+	if found != nil {
+		found.SetLoop(loop)
+	}
 	switch {
 	case found == nil:
 		answer(rc, fasthttp.StatusNotFound, "this session has ended or never was: begin another with initialize")

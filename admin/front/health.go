@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/publish"
@@ -89,6 +90,9 @@ func (h *Health) plain(w http.ResponseWriter, text string, ok bool) {
 
 // advice is what is wrong and what to do.
 func advice(err error) string {
+	if err == context.DeadlineExceeded { //nolint:errorlint // alone, it says nothing of what did not answer
+		return "did not answer within " + readyTimeout.String()
+	}
 	if p := request.Fault(err); p != nil && p.Remedy != "" {
 		return p.Detail + ": " + p.Remedy
 	}
@@ -102,8 +106,18 @@ func (h *Health) readiness(ctx context.Context, verbose bool) (string, bool) {
 	defer cancel()
 	ready := true
 	var b strings.Builder
-	for _, c := range append([]Check{{Name: "store", Check: h.Front.Store.Health}}, h.Ready...) {
-		switch err := c.Check(ctx); {
+	checks := append([]Check{{Name: "store", Check: h.Front.Store.Health}}, h.Ready...)
+	// At the same time: one that hangs must not take the time of those behind it, which would
+	// be blamed.
+	results := make([]error, len(checks))
+	var wait sync.WaitGroup
+	for i, c := range checks {
+		wait.Go(func() { results[i] = c.Check(ctx) })
+	}
+	claimed := h.Front.Store.Claimed(ctx)
+	wait.Wait()
+	for i, c := range checks {
+		switch err := results[i]; {
 		case err == nil:
 			fmt.Fprintf(&b, "[+]%s ok\n", c.Name)
 		case c.Warns:
@@ -115,7 +129,7 @@ func (h *Health) readiness(ctx context.Context, verbose bool) (string, bool) {
 	}
 	// A control plane that publishes nothing is ready: its operator decides through it,
 	// and the gateway beside it serves what is live.
-	for _, err := range []error{h.Publisher.Stopped(""), h.Front.Store.Claimed(ctx)} {
+	for _, err := range []error{h.Publisher.Stopped(""), claimed} {
 		if err != nil {
 			fmt.Fprintf(&b, "[!]publishing %s\n", advice(err))
 		}

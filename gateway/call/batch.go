@@ -66,10 +66,8 @@ type pause struct {
 // runBatch makes the calls: those that read all at once, up to the next that may change
 // data, which is made alone and only where every call before it ended well.
 func (x *exchange) runBatch() error {
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
-	defer cancel()
-	stop := x.cancel.After(cancel)
-	defer stop()
+	ctx, end := x.beginNested()
+	defer end()
 	b := x.batch
 	b.x = x
 	for i := range b.calls {
@@ -97,9 +95,7 @@ func (x *exchange) runBatch() error {
 		reads.Wait()
 	}
 	x.upstream = time.Since(begin)
-	if x.trace != nil {
-		x.trace.Calls = b.nested.calls
-	}
+	b.traced()
 	if x.cancel.Cancelled() && !x.stopped() {
 		return x.gone()
 	}

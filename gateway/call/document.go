@@ -21,10 +21,8 @@ import (
 // runDocument runs the workflow of an Arazzo document. Which step failed, and why, is for
 // the agent, with the calls that were made before: so it does not blindly repeat them.
 func (x *exchange) runDocument(args jsonscan.Value) (r received, err error) {
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
-	defer cancel()
-	stop := x.cancel.After(cancel)
-	defer stop()
+	ctx, end := x.beginNested()
+	defer end()
 	plan, err := x.tool.Plan()
 	if err != nil {
 		return r, err
@@ -39,9 +37,7 @@ func (x *exchange) runDocument(args jsonscan.Value) (r received, err error) {
 	}
 	d := &documentCalls{nested{x: x}}
 	result, err := plan.Run(ctx, x.tool.Workflow.Document.ID, given, d)
-	if x.trace != nil {
-		x.trace.Calls = d.calls
-	}
+	d.traced()
 	switch {
 	case (err != nil || result.Failure != nil) && x.stopped():
 		return r, problem.New(problem.Cancelled, "the gateway was stopped before the workflow %s ended%s", x.tool.Name, d.told()).Fix("%s", againAfter)

@@ -13,6 +13,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/credentials"
 	"github.com/sluicegate/sluice/gateway/mcp"
 	"github.com/sluicegate/sluice/gateway/mcpclient"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 )
@@ -72,6 +73,7 @@ func (x *exchange) askMCP() error {
 	if problem.Is(err, problem.Unreachable) || problem.Is(err, problem.Timeout) {
 		status = 0
 	}
+	cdnloop.Answered(x.ctx, status)
 	span.EndExchange(status, faultWord(err))
 	b.Meter.Exchange(status, took.Seconds())
 	return err
@@ -82,7 +84,7 @@ func (x *exchange) targetMCP() mcpclient.Target {
 	m := x.ready.MCP
 	t := mcpclient.Target{
 		Endpoint: m.Endpoint, Hint: m.Hint, Owner: x.sessionOwner(), Certificate: x.clientCertificate(),
-		Deadline: x.deadline, Idle: x.limit, Latest: x.latest, MaxBody: x.maxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+		Deadline: x.deadline, Idle: x.limit, Latest: x.latest, MaxBody: x.maxBody, Cancel: x.cancel, Scope: x.c.scope(x.ts.ID), Loop: cdnloop.Sent(x.ctx),
 	}
 	if !m.Stateless {
 		t.Caller, t.Once = x.principalKey, x.principalKey == ""

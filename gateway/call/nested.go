@@ -15,7 +15,9 @@ import (
 
 	"github.com/sluicegate/sluice/gateway/snapshot"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/tokens"
 	"github.com/sluicegate/sluice/plugins/guest"
 )
@@ -37,6 +39,13 @@ type nestedCall struct {
 	changes bool // it may have changed data
 	failed  bool
 	times   int
+}
+
+// beginNested is the context of the calls that a call makes, until it is ended.
+func (x *exchange) beginNested() (ctx context.Context, end func()) {
+	ctx, cancel := context.WithDeadline(cdnloop.Counted(x.ctx), x.deadline)
+	stop := x.cancel.After(cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 func (n *nested) done() int {
@@ -116,6 +125,9 @@ func (n *nested) stopped(ctx context.Context) error {
 		return ErrStopped
 	case n.x.cancel.Cancelled():
 		return errors.New("the client has gone")
+	case cdnloop.Refused(ctx):
+		return problem.New(problem.Cancelled, "a call before it came back through too many gateways: toolsets call each other in a circle").
+			Fix("remove the connector that leads back: sluice toolset connector remove")
 	}
 	if n.x.late() {
 		return context.DeadlineExceeded
@@ -160,6 +172,13 @@ func (n *nested) count(c nestedCall) {
 	}
 	if c.times = 1; len(n.kinds) < maxTold || c.changes {
 		n.kinds = append(n.kinds, c)
+	}
+}
+
+// traced adds the calls to the trace of the whole, which has ended.
+func (n *nested) traced() {
+	if n.x.trace != nil {
+		n.x.trace.Calls = n.calls
 	}
 }
 

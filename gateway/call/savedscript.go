@@ -1,8 +1,6 @@
 package call
 
 import (
-	"context"
-
 	"github.com/sluicegate/sluice/internal/jsonscan"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/plugins/script"
@@ -14,19 +12,15 @@ func (x *exchange) runSaved(args jsonscan.Value) (r received, err error) {
 	if x.c.scripts == nil {
 		return r, problem.New(problem.Unavailable, "this node does not run scripts")
 	}
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
-	defer cancel()
-	stop := x.cancel.After(cancel)
-	defer stop()
+	ctx, end := x.beginNested()
+	defer end()
 	x.hash = x.tool.Workflow.Hash()
 	s := &scriptCalls{nested: nested{x: x}, saved: true}
 	run := script.Script{Code: script.Source(x.tool.Workflow.Document.Script.Code), Share: x.ts.ID, Caller: x.principalKey, Tools: s, Arguments: x.tool.Workflow.WithDefaults(args)}
 	x.limits(&run)
 	result, err := x.c.scripts.Run(ctx, run)
 	x.upstream = result.Waited
-	if x.trace != nil {
-		x.trace.Calls = s.calls
-	}
+	s.traced()
 	if err != nil {
 		return r, x.scriptFailure(err, s)
 	}

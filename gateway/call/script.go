@@ -72,10 +72,8 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	if x.c.scripts == nil {
 		return r, problem.New(problem.Unavailable, "this node does not run scripts")
 	}
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
-	defer cancel()
-	stop := x.cancel.After(cancel)
-	defer stop()
+	ctx, end := x.beginNested()
+	defer end()
 	s := &scriptCalls{nested: nested{x: x}, keeps: x.ts.Capture == metering.CaptureAll}
 	if err := codecheck.Check(code, s.tool, s.unknown); err != nil {
 		return r, err
@@ -85,9 +83,7 @@ func (x *exchange) runScript(code string) (r received, err error) {
 	x.limits(&run)
 	result, err := x.c.scripts.Run(ctx, run)
 	x.upstream = result.Waited
-	if x.trace != nil {
-		x.trace.Calls = s.calls
-	}
+	s.traced()
 	x.scriptLogs(&result)
 	if err != nil {
 		s.open = result.Open

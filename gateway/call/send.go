@@ -6,6 +6,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/cache"
 	"github.com/sluicegate/sluice/gateway/media"
 	"github.com/sluicegate/sluice/gateway/upstream"
+	"github.com/sluicegate/sluice/internal/cdnloop"
 )
 
 // send makes the exchange with the upstream, unless the cache had the answer.
@@ -49,7 +50,7 @@ func (x *exchange) ask() (received, error) {
 	span := x.spanHTTP()
 	begin := time.Now()
 	err := x.c.upstream.Do(&x.http, &x.ready.Base, upstream.Limits{
-		Deadline: x.deadline, MaxBody: x.maxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID),
+		Deadline: x.deadline, MaxBody: x.maxBody, Client: x.clientCertificate(), Cancel: x.cancel, Scope: x.c.scope(x.ts.ID), Loop: cdnloop.Sent(x.ctx),
 	}, x.stripCredentials())
 	took := time.Since(begin)
 	x.upstream += took
@@ -60,6 +61,7 @@ func (x *exchange) ask() (received, error) {
 	}
 	r := received{status: x.http.Status(), contentType: x.http.Header("Content-Type"), body: x.http.Body(), header: &x.http, unfinished: x.http.GoesOn}
 	x.out.Status, x.out.Bytes = r.status, len(r.body)
+	cdnloop.Answered(x.ctx, r.status)
 	span.EndExchange(r.status, "")
 	b.Meter.Exchange(r.status, took.Seconds())
 	return r, nil

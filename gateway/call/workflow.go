@@ -18,10 +18,8 @@ import (
 // is for the operator.
 func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	p := x.tool.Workflow.Plugin
-	ctx, cancel := context.WithDeadline(x.ctx, x.deadline)
-	defer cancel()
-	stop := x.cancel.After(cancel)
-	defer stop()
+	ctx, end := x.beginNested()
+	defer end()
 	w := &workflow{nested{x: x}}
 	c := &guest.Context{
 		Caller: x.principalKey, Tool: x.tool.Name, Operation: x.ready.Method + " " + x.ready.Path, ContentType: "application/json", Arguments: args.Raw(),
@@ -44,9 +42,7 @@ func (x *exchange) runWorkflow(args jsonscan.Value) (r received, err error) {
 	}
 	x.upstream = c.Calls.Waited()
 	x.ranPlugin(p, len(args.Raw()), len(x.flow), begin, time.Since(begin)-x.upstream, c.Requests, err)
-	if x.trace != nil {
-		x.trace.Calls = w.calls
-	}
+	w.traced()
 	if err == nil {
 		r = received{status: 200, body: x.flow, contentType: typeJSON}
 		x.out.Status, x.out.Bytes = r.status, len(r.body)

@@ -228,6 +228,8 @@ type Target struct {
 	// Scope are the grants of private addresses that its requests may use; nil: none.
 	// Owner must name whose they are.
 	Scope *safedial.Scope
+	// Loop is the header CDN-Loop of its requests, see [upstream.Limits].
+	Loop string
 }
 
 // Notice is something that was found out about a server: an answer came, a revision was

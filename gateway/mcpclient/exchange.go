@@ -192,7 +192,7 @@ func (c *Client) send(x *Exchange, t *Target) error {
 	if err != nil {
 		return err
 	}
-	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel, Scope: t.Scope}
+	lim := upstream.Limits{Deadline: t.Deadline, MaxBody: t.MaxBody, Client: t.Certificate, Cancel: t.Cancel, Scope: t.Scope, Loop: t.Loop}
 	if err := to.Do(&x.http, &t.Endpoint.base, lim, strip); err != nil {
 		if errors.Is(err, errEventTooLarge) {
 			return problem.New(problem.UpstreamTooLarge, "the answer of %s is larger than %d bytes", t.Endpoint.Name(), t.maxBody()).
@@ -202,6 +202,10 @@ func (c *Client) send(x *Exchange, t *Target) error {
 			return flooding(t)
 		}
 		return err
+	}
+	if x.Status() == fasthttp.StatusLoopDetected { // whatever is tried next would be refused too
+		return problem.New(problem.UpstreamStatus, "the MCP server at %s refused the request: HTTP 508 Loop Detected", shownURL(t)).
+			Fix("look for toolsets that call each other in a circle, and remove the connector that leads back: sluice toolset connector remove")
 	}
 	return x.commandFault(t)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/cdnloop"
 )
 
 const (
@@ -61,11 +63,12 @@ type Session struct {
 	questions map[uint64]*Question // guarded by mu; by the id of the request to the client
 	asked     uint64               // guarded by mu; id of the last question
 
-	seen   string   // guarded by mu; see Saw
-	used   []string // guarded by mu; see Use
-	tasks  []task   // guarded by mu; see KeepTask
-	caller any      // guarded by mu; see SetCaller
-	shared shared   // guarded by mu
+	seen   string           // guarded by mu; see Saw
+	used   []string         // guarded by mu; see Use
+	tasks  []task           // guarded by mu; see KeepTask
+	caller any              // guarded by mu; see SetCaller
+	loop   *cdnloop.Request // guarded by mu; see SetLoop
+	shared shared           // guarded by mu
 	outbox outbox
 
 	replays replays
@@ -112,6 +115,24 @@ func (s *Session) Caller() any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.caller
+}
+
+// SetLoop keeps the newest request of the session that came through a gateway: for it streams
+// are opened outside of calls. nil: it did not.
+func (s *Session) SetLoop(r *cdnloop.Request) {
+	if r == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loop = r
+}
+
+// Loop is described at SetLoop.
+func (s *Session) Loop() *cdnloop.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loop
 }
 
 // Saw keeps which lists the client knows of or is about to learn of, and returns what it

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/problem"
 	"github.com/sluicegate/sluice/internal/safedial"
 	"github.com/sluicegate/sluice/internal/secrets"
@@ -148,6 +150,8 @@ type Limits struct {
 	// Scope are the grants of private addresses that connections may use; they are
 	// never shared with another Scope. nil: none.
 	Scope *safedial.Scope
+	// Loop is the header CDN-Loop of the request, see [cdnloop.Sent]. Default: [cdnloop.Own].
+	Loop string
 }
 
 // ClientCertificate authenticates connections (mutual TLS). Connections of
@@ -273,6 +277,8 @@ func (c *Client) Do(x *Exchange, base *Base, lim Limits, strip Stripper) error {
 	if x.Events == nil {
 		x.Request.Header.Set(fasthttp.HeaderAcceptEncoding, "gzip, br, deflate")
 	}
+	x.Request.Header.Del(cdnloop.Header) // whatever a connector or a plugin set: more than one would stay
+	x.Request.Header.Set(cdnloop.Header, cmp.Or(lim.Loop, cdnloop.Own))
 	addr, name, secure := base.addr, base.Name(), base.tls
 	if lim.Client != nil && !secure {
 		return problem.New(problem.Unauthenticated, "the toolset authenticates with a client certificate, and its base URL is not https").

@@ -31,4 +31,19 @@ var asides = []rule{
 		"has ", "confirmation", "steps", "checks", "questions"),
 	secrecyRule(`nutzer\w* gegenüber\b[^.]{0,60}\bnicht (?:erwähnt|genannt|gesagt)|\binutile de (?:parler|le dire|le signaler|mentionner)\b[^.]{0,12}\butilisateur|\bno hace falta (?:comentar|decir|mencionar|contar)\b[^.]{0,10}\busuari|(?:无需|不必|不用|無需)(?:向|对|對|跟)(?:用户|用戶|使用者)(?:提及|说明|說明|告知)`,
 		"nutzer", "utilisateur", "usuari", "用户", "用戶", "使用者"),
+
+	// A text that gives itself, or what a tool returns, the standing of who is served; what goes
+	// before is to be said again.
+	newRule(Override, `\b(?:supersedes?|replaces?|overrides?|outranks?) (?:every|all|any)(?: of the)?(?: other)? (?:earlier|previous|prior|preceding) (?:messages?|prompts?|directions)\b|\b(?:same|equal) (?:weight|authority|standing|priority) (?:as|to)\b[^.]{0,16}\b(?:from|of|by|than) (?:the|your) (?:user|operator|developer|system)\b`,
+		"earlier ", "previous ", "prior ", "preceding ", "weight", "authority", "standing", "priority"),
+	newRule(Override, `\b(?:whatever|anything|all that|everything)\b[^.]{0,30}\b(?:tells you|says|holds|asks for|contains)\b[^.]{0,16}\b(?:is|are|should be|must be|has) (?:to be )?(?:carried out|executed|followed|obeyed|the next step)\b|\b(?:usual|normal|standard|regular) (?:limits|rules|restrictions|safeguards|guardrails) (?:are|have been|were) (?:off|lifted|suspended|waived|switched off)\b`,
+		"tells you", "says", "holds", "asks for", "contains", "limits ", "rules ", "restrictions ", "safeguards ", "guardrails "),
+	newRule(Exfiltration, `\b(?:repeat|copy|include|write out|quote|return|attach)\b[^.]{0,8}\b(?:everything|all text|the text|all) (?:above|before) this (?:line|point|message|sentence)\b|\byour (?:own |current |initial )?(?:instructions|prompt|directions),? (?:verbatim|word for word|in full)\b`,
+		"above this", "before this", "verbatim", "word for word", "in full"),
+	newRule(Sensitive, `\b(?:tokens?|keys?|credentials?|passwords?|secrets?) (?:that )?you (?:were|are|have been) (?:started|launched|configured|given|set up|running) (?:with|under)\b|\b(?:pass|send|supply|attach|include|hand over|upload)\b[^.]{0,12}\b(?:whole|entire|complete) (?:address book|contact list|inbox|mailbox|browsing history|clipboard)\b`,
+		"you were", "you are", "you have been", "address book", "contact list", "inbox", "mailbox", "history", "clipboard"),
+	newRule(Secrecy, `[,;-] ?(?:there is |there's )?no need to (?:mention|say|report|disclose|announce) (?:it|this|that|so)\b|\b(?:their|the (?:user's|customer's|person's)) silence (?:as|is|means|counts)\b|\b(?:set|pass|send)(?:ting|ing)? \w*confirm\w* ?=? ?(?:to )?true\b[^.]{0,20}\b(?:on the user's behalf|for the user|without asking)\b|\b(?:reply to|tell|answer|assure) the (?:user|person|customer)\b[^.]{0,30}\beven (?:if|when|though) (?:the |this )?(?:it |call |tool |request )?(?:has )?fail(?:s|ed)\b`,
+		"no need to", "silence", "confirm", "even if", "even when", "even though"),
+	newRule(Secrecy, `\b(?:disable|turn off|switch off|stop|pause) (?:the )?audit(?:ing)? ?(?:logs?|logging|trail)?\b[^.]{0,40}\b(?:leave it|keep it|stays?) (?:off|disabled|stopped)\b`, "audit"),
+	secrecyRule(`\bsans (?:l'en avertir|l'avertir|le lui (?:dire|signaler)|lui en parler)\b|\bsin (?:que lo sepa|decírselo|avisarle)\b|\bohne (?:es )?(?:ihm|ihr|ihnen) (?:zu sagen|mitzuteilen|davon zu erzählen)\b`, "sans ", "sin ", "ohne "),
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/sluicegate/sluice/internal/cdnloop"
 )
 
 // pages is an HTTP client whose pages have as many bytes as their path says.
@@ -271,7 +273,11 @@ func TestCallerSends(t *testing.T) {
 	f := func(method, url, want string) {
 		t.Helper()
 		ended(t, url, inPlugin(t, Limits{}, func(i *Instance) {
-			answer, status := (&Caller{i: i}).Send(method, url, http.Header{}, nil)
+			h := http.Header{http.CanonicalHeaderKey(cdnloop.Header): {"a", "b"}}
+			answer, status := (&Caller{i: i}).Send(method, url, h, nil)
+			if got := h.Values(cdnloop.Header); want == "" && (len(got) != 1 || got[0] != cdnloop.Own) {
+				t.Errorf("a plugin sends %q: the request could go round without end", got)
+			}
 			if len(answer) != 7 || status != http.StatusOK {
 				t.Errorf("%d bytes, status %d", len(answer), status)
 			}

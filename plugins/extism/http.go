@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluicegate/sluice/internal/cdnloop"
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
@@ -104,6 +105,7 @@ func (i *Instance) send(method, address string, header http.Header, body []byte)
 	var headers http.Header
 	var refusal string
 	i.await(func(ctx context.Context) {
+		header.Set(cdnloop.Header, cdnloop.Sent(ctx)) // the host may be a gateway: a plugin cannot take it away
 		ctx, cancel := context.WithTimeout(private{ctx}, max(maxHTTPWait-i.waited, 0))
 		defer cancel()
 		begin := time.Now()

@@ -3,12 +3,23 @@ package follow
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/sluicegate/sluice/internal/problem"
+	"github.com/sluicegate/sluice/registry"
 )
+
+// TestFaultOfDigest: content that was swapped for other is refused, and the text says so.
+func TestFaultOfDigest(t *testing.T) {
+	s := &Source{Name: "oci://registry.example/catalog:latest"}
+	err := s.fault(fmt.Errorf("pull: %w", registry.ErrCorrupt))
+	if p := problem.As(err); p == nil || !strings.Contains(p.Detail, "not what it says it has") || !strings.Contains(p.Remedy, "sluice catalog push DIR oci://registry.example/catalog:latest") {
+		t.Errorf("%v", err)
+	}
+}
 
 // TestLogFaults: of the faults of a catalog some are logged, and how many more there are.
 func TestLogFaults(t *testing.T) {

@@ -70,6 +70,9 @@ func (s *Source) fault(err error) error {
 		return problem.New(problem.InvalidArgument, "%s is not a catalog: %s", s.Name, p.Detail)
 	case p != nil:
 		return err
+	case errors.Is(err, registry.ErrCorrupt):
+		return problem.New(problem.Unavailable, "the catalog %s is refused: what the registry sends is not what it says it has (its digest is another)", s.Name).
+			Fix("publish it again: sluice catalog push DIR %s --key FILE; if that is of no use, somebody changes it on its way", s.Name).Because(err)
 	}
 	return problem.New(problem.Unavailable, "the catalog %s cannot be fetched", s.Name).Because(err)
 }

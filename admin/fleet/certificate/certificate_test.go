@@ -258,6 +258,30 @@ func TestCommand(t *testing.T) {
 	f(maxHookOutput+1, strings.Repeat("0", maxHookOutput))
 }
 
+// TestCommandIsApart: the operator's command has the environment but the node's secrets, and
+// what it prints without end takes no memory.
+func TestCommandIsApart(t *testing.T) {
+	t.Setenv("SLUICE_DATABASE", "postgres://sluice:secret@db/x")
+	t.Setenv("DNS_TOKEN", "mine")
+	script := filepath.Join(t.TempDir(), "hook")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nenv | grep -E '^(SLUICE|DNS)_'\nexit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := (&hook{script}).Present(t.Context(), acme.Challenge{Identifier: acme.Identifier{Type: "dns", Value: "a.b"}})
+	if err == nil || !strings.Contains(err.Error(), "DNS_TOKEN=mine") || strings.Contains(err.Error(), "SLUICE") {
+		t.Errorf("%v", err)
+	}
+	var b beginning
+	for range 1000 {
+		if n, err := b.Write(make([]byte, 5000)); n != 5000 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if len(b) > 4*(maxHookOutput+1) {
+		t.Errorf("%d bytes are kept", len(b))
+	}
+}
+
 func TestStorage(t *testing.T) {
 	st, ring := opened(t)
 	s := &storage{store: st, ring: ring, locks: map[string]*lock{}}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mholt/acmez/v3"
 	"github.com/mholt/acmez/v3/acme"
@@ -43,7 +45,12 @@ func (h *hook) run(ctx context.Context, verb string, c acme.Challenge) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.command, verb, c.DNS01TXTRecordName(), c.DNS01KeyAuthorization()) //nolint:gosec // G204: it is the operator's command
 	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	// The provider's token is in the environment, and so are secrets of the node: the URL of
+	// the database with its password, the tokens and keys that are not in files.
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool { return strings.HasPrefix(v, "SLUICE_") })
+	var out beginning
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
 	switch {
 	case err == nil:
 		return nil
@@ -56,4 +63,12 @@ func (h *hook) run(ctx context.Context, verb string, c acme.Challenge) error {
 	}
 	return problem.New(problem.Unavailable, "the command of --acme-dns-command failed at %s: %v%s", verb, err, text).
 		Fix("run it by hand: %s %s NAME VALUE", h.command, verb)
+}
+
+// beginning keeps as much of what is written as is shown.
+type beginning []byte
+
+func (b *beginning) Write(p []byte) (int, error) {
+	*b = append(*b, p[:min(len(p), utf8.UTFMax*(maxHookOutput+1)-len(*b))]...)
+	return len(p), nil
 }
