@@ -288,6 +288,9 @@ func spaced(name string) string {
 
 var capitals = regexp.MustCompile(`[A-Z]*[a-z0-9]+|[A-Z]+`)
 
+// lead are first words that say of a tool that it is one, which the compiler leaves out.
+var lead = regexp.MustCompile(`^(?:you can )?use this (?:endpoint|method) to |^(?:this (?:endpoint|method)|the api) `)
+
 // sentence looks for the words of the first sentence of a text, in their order.
 func (k *kept) sentence(at, said, shown string) {
 	said = strings.TrimSpace(markup.ReplaceAllString(strings.ReplaceAll(said, "`", ""), " "))
@@ -297,7 +300,7 @@ func (k *kept) sentence(at, said, shown string) {
 	if i := strings.Index(said, ". "); i >= 0 {
 		said = said[:i]
 	}
-	want := words.FindAllString(strings.ToLower(said), -1)
+	want := words.FindAllString(lead.ReplaceAllString(strings.ToLower(said), ""), -1)
 	if len(want) == 0 {
 		return
 	}

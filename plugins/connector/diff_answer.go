@@ -64,6 +64,27 @@ func (d *differ) told(o, n json.RawMessage) {
 	for _, name := range more {
 		d.add(ImpactSafe, "output", "its header %s is answered too", name)
 	}
+	was, is := headersOf(before.Promises), headersOf(now.Promises)
+	if was == nil || is == nil {
+		return // connectors of earlier versions do not say
+	}
+	less, more = gone(was.Required, is.Required, func(name string) bool {
+		return slices.Contains(lower(before.Told), name) && slices.Contains(lower(now.Told), name)
+	})
+	for _, name := range less {
+		d.add(ImpactBreaking, "output", "its header %s may be missing now", name)
+	}
+	for _, name := range more {
+		d.add(ImpactSafe, "output", "its header %s is always there now", name)
+	}
+}
+
+// headersOf is what is promised of the headers of an answer, nil where nothing is said.
+func headersOf(list []operation.Promise) *operation.Promise {
+	if i := slices.IndexFunc(list, func(p operation.Promise) bool { return p.At == operation.Headers }); i >= 0 {
+		return &list[i]
+	}
+	return nil
 }
 
 func lower(names []string) []string {

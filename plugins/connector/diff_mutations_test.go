@@ -27,6 +27,12 @@ var mutationsBase30 []byte
 //go:embed testdata/mutations/table30.json
 var mutationsTable30 []byte
 
+//go:embed testdata/mutations/base30b.json
+var mutationsBase30b []byte
+
+//go:embed testdata/mutations/table30b.json
+var mutationsTable30b []byte
+
 //go:embed testdata/mutations/base31b.json
 var mutationsBase31b []byte
 
@@ -136,7 +142,7 @@ func TestMutations(t *testing.T) {
 		name        string
 		base, table []byte
 		least       int
-	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}, {"3.2", mutationsBase32, mutationsTable32, 47}} {
+	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.0 with headers", mutationsBase30b, mutationsTable30b, 32}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}, {"3.2", mutationsBase32, mutationsTable32, 47}} {
 		t.Run(set.name, func(t *testing.T) {
 			var table []mutation
 			if err := json.Unmarshal(set.table, &table); err != nil {

@@ -15,6 +15,9 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 	before, now := promisesOf(o), promisesOf(n)
 	for i := range now {
 		p := &now[i]
+		if p.At == operation.Headers {
+			continue // as [differ.told] compares them
+		}
 		j := slices.IndexFunc(before, func(q operation.Promise) bool { return q.At == p.At })
 		if j < 0 {
 			if k := itself(p.Values); k >= 0 && placed(was, before, p.At) {
@@ -24,13 +27,14 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 		}
 		q := &before[j]
 		both := func(name string) bool {
+			name = strings.TrimPrefix(name, operation.Formats)
 			return name != operation.ItsTypes && (name == operation.Itself || answers(was, p.At, name) && answers(is, p.At, name))
 		}
 		where := func(name string) string {
 			if name == operation.Itself || name == operation.ItsTypes {
 				return "output" + p.At
 			}
-			return pointerTo("output"+p.At, strings.TrimPrefix(name, operation.Kinds))
+			return pointerTo("output"+p.At, strings.TrimPrefix(strings.TrimPrefix(name, operation.Kinds), operation.Formats))
 		}
 		less, more := gone(q.Required, p.Required, both)
 		for _, name := range less {
@@ -51,11 +55,16 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 				d.answered(where(v.Name), v.Name, v.Texts, p.Values[k].Texts)
 			} else if v.Name == operation.FreeMembers {
 				d.add(ImpactBreaking, where(v.Name), "members that no property names are not answered any more, or may be anything")
+			} else if strings.HasPrefix(v.Name, operation.Formats) && both(v.Name) {
+				d.add(ImpactBreaking, where(v.Name), "the format was %s, is any", v.Texts[0])
 			} else if both(v.Name) {
 				d.add(ImpactBreaking, where(v.Name), "other values than the %d may be answered now", len(v.Texts))
 			}
 		}
 		for _, v := range p.Values {
+			if strings.HasPrefix(v.Name, operation.Formats) {
+				continue // who read any text reads this; connectors of earlier versions have none
+			}
 			if !slices.ContainsFunc(q.Values, func(w operation.Values) bool { return w.Name == v.Name }) && both(v.Name) {
 				d.add(ImpactSafe, where(v.Name), "only %d values are answered now", len(v.Texts))
 			}
@@ -80,6 +89,9 @@ func (d *differ) answered(at, name string, o, n []string) {
 	what, impact := "values", ImpactBreaking
 	if by, kinds := strings.CutPrefix(name, operation.Kinds); kinds && by != "" {
 		what, impact = "alternatives", ImpactSafe // an answer of a new one is safe
+	}
+	if strings.HasPrefix(name, operation.Formats) {
+		what = "formats"
 	}
 	if name == operation.FreeMembers || name == operation.ItsTypes {
 		what = "types"

@@ -26,9 +26,11 @@ var silentParts = [...]string{
 }
 
 // toldHeaders are the headers that the specification declares of successful responses
-// and that carry information for the caller, in the specification's order.
-func (c *compiler) toldHeaders(e entry) []string {
-	var told []string
+// and that carry information for the caller, in the specification's order; and those of
+// them, in lower case, that each such response has always.
+func (c *compiler) toldHeaders(e entry) (told, always []string) {
+	answers := 0
+	required := map[string]int{}
 	for k, r := range e.at.get("responses").members() {
 		if code := k.text(); len(code) != 3 || code[0] != '2' {
 			continue
@@ -37,14 +39,26 @@ func (c *compiler) toldHeaders(e entry) []string {
 		if !ok {
 			continue
 		}
+		answers++
 		for name, h := range r.get("headers").members() {
 			n := name.text()
-			if len(told) < maxToldHeaders && tellsHeader(n) && h.isObject() && !slices.ContainsFunc(told, func(o string) bool { return strings.EqualFold(o, n) }) {
+			if !tellsHeader(n) || !h.isObject() {
+				continue
+			}
+			if len(told) < maxToldHeaders && !slices.ContainsFunc(told, func(o string) bool { return strings.EqualFold(o, n) }) {
 				told = append(told, n)
+			}
+			if h, ok = c.follow(h, "header"); ok && h.get("required").truth() {
+				required[strings.ToLower(n)]++
 			}
 		}
 	}
-	return told
+	for _, n := range told {
+		if n = strings.ToLower(n); required[n] == answers {
+			always = append(always, n)
+		}
+	}
+	return told, always
 }
 
 // tellsHeader reports a header that is worth a place beside the answer.

@@ -31,14 +31,18 @@ func (c *compiler) answers(e entry, op *operation.Operation) answer {
 	a := c.answer(e)
 	op.Successes = a.successes
 	op.Plan.Accept = accept(a.accept)
-	op.Plan.Told = c.toldHeaders(e)
+	var always []string
+	op.Plan.Told, always = c.toldHeaders(e)
+	if len(op.Plan.Told) > 0 {
+		op.Plan.Promises = []operation.Promise{{At: operation.Headers, Required: always}}
+	}
 	if a.schema == nil || a.schema == c.anything {
 		return a
 	}
 	op.Response = c.response(a.schema, 0)
 	if !a.isRange {
 		op.OutputSchema = c.outputSchema(a.schema)
-		op.Plan.Promises = c.promises(a.schema)
+		op.Plan.Promises = slices.Concat(c.promises(a.schema), op.Plan.Promises)
 	}
 	return a
 }

@@ -238,6 +238,7 @@ func TestPlain(t *testing.T) {
 	f("Plain text.", "Plain text.")
 	f("**Bold** and `code` and _kept_ and snake_case", "Bold and code and _kept_ and snake_case")
 	f("See [the docs](https://example.test/a_(b)).", "See the docs).")
+	f("Runs when the [`push` webhook](https://example.test) of [**two** `x` and `y`](https://example.test) occurs.", "Runs when the push webhook of two** x and y occurs.")
 	f("<p>One</p><p>Two<br/>three</p>", "One Two three")
 	f("a < b and c > d", "a < b and c > d")
 	f("1 &lt; 2 &amp;&nbsp;so on", "1 < 2 & so on")

@@ -44,6 +44,20 @@ var (
 	standards = regexp.MustCompile(`(?i)\b(utc|iso[- ]?[0-9]{3,5}|rfc[- ]?[0-9]{4}|e\.164|bcp[- ]?47|base64|epoch|unix time(?:stamp)?)\b`)
 )
 
+// typed looks for the type of one value, described or not.
+func (c *textCount) typed(where string, schema sourceNode, pub map[string]any) {
+	if schema.get("type").str() == "" {
+		return
+	}
+	f := c.fact("types")
+	f.declared++
+	if pub["type"] != nil || pub["anyOf"] != nil {
+		f.told++
+		return
+	}
+	f.missing = append(f.missing, where+": "+schema.get("type").str())
+}
+
 // tell looks for facts about one value in what is published.
 func (c *textCount) tell(where, said string, schema sourceNode, pub map[string]any) {
 	b, err := json.Marshal(pub)

@@ -17,6 +17,10 @@ const (
 	maxPromised = 32
 )
 
+// timeFormats are formats of answered texts that who reads them relies on: a date is read
+// otherwise than a time.
+var timeFormats = []string{"date-time", "date", "time", "duration", "byte"}
+
 // promises are what is promised of the first levels of an answer: which members are
 // always there, which may be null, and which values they have.
 func (c *compiler) promises(s *schema) []operation.Promise {
@@ -125,6 +129,10 @@ func (w *promiser) object(s *schema, at string, depth int) {
 		}
 		told := name
 		texts, only := w.values(q, 0)
+		if !only && q.types == operation.TypeString && slices.Contains(timeFormats, q.format) {
+			p.Values = append(p.Values, operation.Values{Name: operation.Formats + name, Texts: []string{strconv.Quote(q.format)}})
+			size += len(name) + len(q.format)
+		}
 		if !only && q.types == operation.TypeString {
 			texts, told = w.kindsBy(s, name), operation.Kinds+name
 		}

@@ -290,7 +290,7 @@ func link(s string) (text string, n int) {
 	if stop < 0 {
 		return "", 0
 	}
-	return strings.Trim(s[1:end], "`*_"), end + 1 + stop + 1
+	return strings.ReplaceAll(strings.Trim(s[1:end], "`*_"), "`", ""), end + 1 + stop + 1
 }
 
 func entity(s string) (text string, n int) {

@@ -139,6 +139,7 @@ func (c *textCount) value(where string, outer, schema sourceNode, pub map[string
 	if n := strings.LastIndex(text, "e.g. "); n > 0 && !strings.Contains(said, text[n:]) && strings.Contains(text[:n], "e.g.") {
 		c.twice = append(c.twice, where+": "+text)
 	}
+	c.typed(where, schema, pub)
 	if len(pub) > 0 {
 		c.tell(where, said, schema, pub)
 	}

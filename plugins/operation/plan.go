@@ -69,6 +69,9 @@ type Promise struct {
 	Values   []Values `json:"enum,omitempty"` // members of which not every value is answered
 }
 
+// Headers is where the promise of an answer's headers is; names in lower case.
+const Headers = "headers"
+
 // Names of [Values] that are no member's.
 const (
 	// FreeMembers are the members of an object that no property names; their types.
@@ -77,6 +80,8 @@ const (
 	Itself = ""
 	// ItsTypes are the types of the value where the promise is of.
 	ItsTypes = "?"
+	// Formats stands before the name of a text that has one format only; the format.
+	Formats = "~"
 	// Kinds stands before the name of the member that tells the alternatives of an object
 	// apart where a discriminator alone says it; the values that it says.
 	Kinds = "?"

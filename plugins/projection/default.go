@@ -187,10 +187,8 @@ func (w *walk) exactNames(described bool) []engine.Field {
 			add(engine.Field{Name: n, Node: w.thing})
 		}
 	}
-	if described {
-		for _, n := range filesNames {
-			add(engine.Field{Name: n, Node: filesNode})
-		}
+	for _, n := range filesNames {
+		add(engine.Field{Name: n, Node: filesNode})
 	}
 	for _, r := range rules.numbers {
 		add(engine.Field{Name: r.name, Node: numbersNode})
@@ -256,6 +254,9 @@ var filesNode = func() *engine.Node {
 	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages}
 	for _, name := range fileAddresses {
 		n.Fields = append(n.Fields, engine.Field{Name: name, KeepURL: true})
+	}
+	for _, name := range linkNames {
+		n.Fields = append(n.Fields, engine.Field{Name: name, Node: &engine.Node{Rules: n.Rules, Fields: []engine.Field{{Name: selfName, KeepURL: true, Node: wholeLink}}}})
 	}
 	n.Rest = n
 	return n
@@ -395,6 +396,10 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 		if by && slices.Contains(linkNames, m.Name) {
 			f := change(i)
 			special = w.keepLinked(f, m.Schema, members) || special
+			if named(a.resource, fileWords) && f.Node != nil {
+				keepFile(f)
+				special = true
+			}
 			if a.depth < 2 && !a.many {
 				special = w.wholeLinks(f, true) || special
 			}

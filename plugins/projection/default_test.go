@@ -68,7 +68,7 @@ func TestDefault(t *testing.T) {
 	// Addresses go at every level, null and empty go, undeclared members stay.
 	f("/issues", arr(issue),
 		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"k":null,"a_url":"u","v":1,"w":{"x":""}},"user":{"id":2,"site":"https://s","avatar_url":"v","name":null},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`,
-		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"a_url":"u","v":1},"user":{"id":2,"site":"https://s"},"pageRef":"https://x/?p=2"}]`)
+		`[{"id":1,"title":"a","url":"https://x/1","html_url":"https://x","extra":{"a_url":"u","v":1},"user":{"id":2,"site":"https://s"},"_links":{"self":1},"pageRef":"https://x/?p=2"}]`)
 	// A picture goes, but for what a tool takes.
 	f("/issues", arr(obj(prop("id", integer), prop("avatars", obj(prop("width", integer), prop("repo_id", str("")))), prop("avatar", obj(prop("width", integer))))),
 		`[{"id":1,"avatars":{"width":9,"repo_id":"r","alt":"x"},"avatar":{"width":9}}]`, `[{"id":1,"avatars":{"repo_id":"r"}}]`)
@@ -166,7 +166,7 @@ func TestDefault(t *testing.T) {
 	f("/sites", obj(prop("value", arr(obj(prop("id", integer), prop("definition", obj(prop("agreement_url", str("")), prop("avatar", str("")))))))),
 		`{"value":[{"id":1,"definition":{"agreement_url":"https://api.y/v1/a","avatar":"x"}}]}`, `{"value":[{"id":1,"definition":{"agreement_url":"https://api.y/v1/a"}}]}`)
 	f("/trips", nil, `[{"id":1,"origin":"https://api.x/1","goals_link":"https://api.x/2","links":{"origin":"https://api.x/1","self":"https://x"}}]`,
-		`[{"id":1,"origin":"https://api.x/1","links":{"origin":"https://api.x/1"}}]`)
+		`[{"id":1,"origin":"https://api.x/1","links":{"origin":"https://api.x/1","self":"https://x"}}]`)
 	// An address with a name of its own is what an answer gives, declared or not, however deep and
 	// beside however many others: not one that leads to what a tool gives, but for that of what was
 	// just made.
@@ -209,7 +209,17 @@ func TestDefault(t *testing.T) {
 		`[{"id":1,"provider":{"config":{"host":"https://api-1.two.example","parent":"https://api-1.two.example"}}}]`, `[{"id":1,"provider":{"config":{"host":"https://api-1.two.example"}}}]`)
 	// The way to the next page stays.
 	f("/files", nil, `{"next":"https://x?page=2","previous":"https://api.x?page=0","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`,
-		`{"next":"https://x?page=2","links":{"next":"https://x?c=1"},"_links":{"next":{"href":"https://x?c=2"}}}`)
+		`{"next":"https://x?page=2","links":{"self":"https://x","next":"https://x?c=1"},"_links":{"self":{"href":"https://x"},"next":{"href":"https://x?c=2"}}}`)
+	// That of the thing itself goes where it is one of an API, and stays where a file is.
+	f("/files", nil, `[{"id":1,"_links":{"self":"https://x.example/g/r/1"}},{"id":2,"_links":{"self":{"href":"https://api.x/2","type":"application/hal+json"}}},{"id":3,"files":[{"key":"a","links":{"self":"https://x/api/files/a","all":"https://x/api/files"}}]}]`,
+		`[{"id":1,"_links":{"self":"https://x.example/g/r/1"}},{"id":2},{"id":3,"files":[{"key":"a","links":{"self":"https://x/api/files/a"}}]}]`)
+	kept := obj(prop("key", str("")), prop("links", obj(prop("self", str("")))))
+	f("/files", arr(obj(prop("id", integer), prop("document", kept), prop("row", kept))), `[{"id":1,"document":{"key":"a","links":{"self":"https://x/api/a"}},"row":{"key":"a","links":{"self":"https://x/api/a"}}}]`,
+		`[{"id":1,"document":{"key":"a","links":{"self":"https://x/api/a"}},"row":{"key":"a"}}]`)
+	// Of what was made, those that are texts stay as those that are objects do.
+	method = "POST"
+	f("/files", obj(prop("id", integer), prop("links", obj())), `{"id":1,"links":{"bucket":"https://x/api/files/1","edit":"https://x/api/1/edit"}}`, `{"id":1,"links":{"bucket":"https://x/api/files/1"}}`)
+	method = ""
 	f("/files", nil, `{"id":1,"links":{"pages":{"first":"https://api.x?page=1","next":"https://api.x?page=2"}}}`, `{"id":1,"links":{"pages":{"next":"https://api.x?page=2"}}}`)
 	// So do declared relations that people follow.
 	f("/files", obj(prop("id", integer), prop("_links", obj(prop("clientRedirectUri", obj(prop("href", str("")))), prop("users", obj(prop("href", str(""))))))),
@@ -290,7 +300,8 @@ func TestWhy(t *testing.T) {
 		{"etag", "other", "a version for conditional requests, which no tool takes"},
 		{"a", "null", "null says what a missing member says, in four more tokens"},
 		{"a", "url", rules.values[2].why},
-		{"self", "url", "the address of the object itself, which it was got from"},
+		{"self", "url", rules.values[2].why},
+		{"api_url", "url", "the address of the object for programs"},
 		{"icon", "url", "a picture for a page"},
 		{"image_avatar_url", "other", "the picture of a person"},
 		{"_links", "other", linksWhy},

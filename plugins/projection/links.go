@@ -13,6 +13,13 @@ var wholeLink = &engine.Node{
 	Fields: []engine.Field{{Name: "href", KeepURL: true}, {Name: "url", KeepURL: true}},
 }
 
+// selfLink is of the relation to the thing itself: a page may be the only one that it has.
+var selfLink = &engine.Node{
+	Rules:    engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages,
+	Fields:   []engine.Field{{Name: "href"}, {Name: "url"}},
+	DropRest: true,
+}
+
 // followed is where an entry of a list of links stays: it leads to the next page, or people
 // open it.
 var followed = func() *engine.Predicate {
@@ -64,6 +71,7 @@ func (w *walk) links(next []engine.Field, described bool) *engine.Node {
 	for _, n := range wholeLink.Fields {
 		add(n)
 	}
+	add(engine.Field{Name: selfName, Node: selfLink})
 	for _, n := range relNames {
 		add(engine.Field{Name: n, Drop: true})
 	}
@@ -89,9 +97,22 @@ func (w *walk) wholeLinks(f *engine.Field, some bool) bool {
 	n.Where = nil
 	if some && w.writes { // who made it is told once how to go on with it, by addresses that may hold a key
 		n.Rest = wholeLink
+		n.Rules &^= engine.DropURL | engine.KeepPages
 	}
 	f.Node = &n
 	return true
+}
+
+// keepFile keeps where a file is of the links that it has: they call it self.
+func keepFile(f *engine.Field) {
+	n := *f.Node
+	n.Fields = slices.Clone(n.Fields)
+	for i := range n.Fields {
+		if n.Fields[i].Name == selfName {
+			n.Fields[i] = engine.Field{Name: selfName, KeepURL: true, Node: wholeLink}
+		}
+	}
+	f.Node = &n
 }
 
 // keepLinked keeps what a tool takes in a member that holds links; false when there

@@ -61,9 +61,6 @@ var rules = struct {
 		{"iconUrl", "a picture for a page"},
 	},
 	selves: []nameRule{
-		{"self", "the address of the object itself, which it was got from"},
-		{"self_url", "as self, in another spelling"},
-		{"selfUrl", "as self, in another spelling"},
 		{"api_url", "the address of the object for programs"},
 		{"apiUrl", "as api_url"},
 		{"api_detail_url", "as api_url"},
@@ -194,7 +191,10 @@ const entryName = "__metadata"
 var entryBook = []string{"id", "uri", "type"}
 
 // relNames are relations of hypermedia that programs follow.
-var relNames = []string{"self", "first", "last", "prev", "previous", "curies", "parent", "up", "collection", "related", "edit", "update", "delete", "describedby", "avatar", "icon"}
+var relNames = []string{"first", "last", "prev", "previous", "curies", "parent", "up", "collection", "related", "edit", "update", "delete", "describedby", "avatar", "icon"}
+
+// selfName is the relation to the object itself.
+const selfName = "self"
 
 // apiGlobs are what addresses of an API look like in the condition on a list of
 // links; the engine's own rule looks closer.
@@ -249,6 +249,9 @@ var (
 	filesNames    = []string{"attachments", "Attachments", "files"}
 	fileAddresses = []string{"url", "Url", "uri", "href", "link", "download_url", "content_url"}
 )
+
+// fileWords name a file, which is at its own address.
+var fileWords = set(`file attachment document image photo video audio media`)
 
 // fileNames are members of files, beside whose url the file is.
 var fileNames = []string{"filename", "mimetype", "contenttype", "mediatype", "filetype", "doctype", "format"}
