@@ -182,11 +182,6 @@ func (d *doctor) dataFiles() {
 	}
 }
 
-// unreadable says that a file may be there: whoever restored a backup over it would lose what is newer.
-func (d *doctor) unreadable(check, path string) {
-	d.fail(check, "this user may not look at "+path, "run sluice doctor as root, or as the user that the node runs as")
-}
-
 // clock compares this machine's clock with the server's.
 func (d *doctor) clock(ctx context.Context, c *client.Client, now time.Time) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/livez", http.NoBody)

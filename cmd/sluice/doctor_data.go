@@ -329,3 +329,8 @@ func (d *doctor) keyring(plain, wrapped string) bool {
 	}
 	return true
 }
+
+// unreadable says that a file may be there: whoever restored a backup over it would lose what is newer.
+func (d *doctor) unreadable(check, path string) {
+	d.fail(check, "this user may not look at "+path, "run sluice doctor as root, or as the user that the node runs as")
+}

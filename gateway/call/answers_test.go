@@ -160,7 +160,7 @@ func pets(n int) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, `{"id": %d, "name": "pet number %d", "gone": null, "self_url": "https://pets.example/%d", "owner": {"login": "user%d", "avatar_url": "https://a.example/%d"}}`,
+		fmt.Fprintf(&b, `{"id": %d, "name": "pet number %d", "gone": null, "self_url": "https://api.pets.example/%d", "owner": {"login": "user%d", "avatar_url": "https://a.example/%d"}}`,
 			i, i, i, i%7, i%7)
 	}
 	fmt.Fprintf(&b, `], "total": %d }`, n)
@@ -225,7 +225,7 @@ func TestCallerFields(t *testing.T) {
 		}
 		f(`{"fields":"items(id,owner.login)"}`, `{"items":[{"id":0,"owner":{"login":"user0"}},{"id":1,"owner":{"login":"user1"}}]}`)
 		f(`{"page":2,"fields":["total"]}`, `{"total":2}`)
-		f(`{"fields":"items.self_url"}`, `{"items":[{"self_url":"https://pets.example/0"},{"self_url":"https://pets.example/1"}]}`)
+		f(`{"fields":"items.self_url"}`, `{"items":[{"self_url":"https://api.pets.example/0"},{"self_url":"https://api.pets.example/1"}]}`)
 		f(`{"fields":"*"}`, minified(t, doc))
 		for args, want := range map[string]string{
 			`{"fields":"itms"}`:             `unknown field "itms"; did you mean "items"?`,

@@ -60,7 +60,7 @@ func TestLeftOut(t *testing.T) {
 	f(doc, `{"fields":"items.id"}`, `{"items":[{"id":1},{"id":2}]}`)
 	f(doc, `{"fields":"*"}`, "#A id icons icon\nitems:[A\n1 t {a:1}\n2 null {}\n]\ntotal:2")
 	// Noise goes without a word.
-	f(`{"items":[{"id":1,"icons":"","icon":[ ],"self_url":"https://x","url":"https://api.x/1","etag":"e","avatar":"a"}],"total":2}`, `{}`, `{"items":[{"id":1}],"total":2}`)
+	f(`{"items":[{"id":1,"icons":"","icon":[ ],"self_url":"https://api.x/s","url":"https://api.x/1","etag":"e","avatar":"a"}],"total":2}`, `{}`, `{"items":[{"id":1}],"total":2}`)
 	// Table text ends in the line.
 	w.answer = upstreamtest.JSON(200, `{"items":[`+strings.Repeat(`{"id":1,"name":"anvil","kind":"tool","icons":"t"},`, 20)+`{"id":2}]}`)
 	got := w.text(tool, `{}`)

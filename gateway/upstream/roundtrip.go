@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/sluicegate/sluice/internal/sock"
 )
 
 // do sends x.Request to h and reads the answer, again when the connection was
@@ -36,6 +38,10 @@ func (x *Exchange) do(h *host, lim *Limits) error {
 // roundTrip makes one exchange on one connection.
 func (x *Exchange) roundTrip(c *fasthttp.HostClient, wait time.Duration, lim *Limits) error {
 	cc, err := c.AcquireConn(wait, x.Request.ConnectionClose())
+	for err == nil && !usable(cc.LastUseTime(), cc.Conn()) {
+		c.CloseConn(cc)
+		cc, err = c.AcquireConn(wait, x.Request.ConnectionClose())
+	}
 	if err != nil {
 		return err
 	}
@@ -55,6 +61,17 @@ func (x *Exchange) roundTrip(c *fasthttp.HostClient, wait time.Duration, lim *Li
 		return fasthttp.ErrTimeout
 	}
 	return err
+}
+
+// restAfter is how long a connection was not used before it is looked at: under load none
+// rests for so long, and the look is a system call.
+const restAfter = time.Millisecond
+
+// usable reports whether a request may be sent on a connection that was last used at that
+// time (zero: never): servers close those that they keep, some at once and some after two
+// seconds, and a request that may not be repeated would be lost on one.
+func usable(last time.Time, conn net.Conn) bool {
+	return last.IsZero() || time.Since(last) < restAfter || sock.Quiet(conn)
 }
 
 // converse writes the request and reads the answer.

@@ -44,6 +44,9 @@ type conn struct {
 	at netip.AddrPort
 }
 
+// NetConn is what package tls has, too: the connection in it.
+func (c *conn) NetConn() net.Conn { return c.Conn }
+
 // Close implements [net.Conn].
 func (c *conn) Close() error {
 	c.of.mu.Lock()

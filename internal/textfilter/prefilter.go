@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	// maxExact strings are followed through an expression; of more it is known only that one
+	// mostExact strings are followed through an expression; of more it is known only that one
 	// of those so far stands in what matches.
-	maxExact = 64
-	// maxLetters of a class are followed each for itself.
-	maxLetters = 4
+	mostExact = 64
+	// mostLetters of a class are followed each for itself.
+	mostLetters = 4
 )
 
 // prefilter is what stands in every text that an expression matches: all of a list, of which
@@ -107,7 +107,7 @@ func matchesOf(e *syntax.Regexp) matches {
 		var letters []string
 		for i := 0; i < len(e.Rune); i += 2 {
 			for r := e.Rune[i]; r <= e.Rune[i+1]; r++ {
-				if len(letters) == maxLetters {
+				if len(letters) == mostLetters {
 					return matches{}
 				}
 				letters = append(letters, string(r))
@@ -123,7 +123,7 @@ func matchesOf(e *syntax.Regexp) matches {
 			return matches{has: matchesOf(e.Sub[0]).prefilter()}
 		}
 	case syntax.OpQuest:
-		if m := matchesOf(e.Sub[0]); m.exact != nil && len(m.exact) < maxExact {
+		if m := matchesOf(e.Sub[0]); m.exact != nil && len(m.exact) < mostExact {
 			return matches{exact: append(m.exact, "")}
 		}
 	case syntax.OpConcat:
@@ -140,7 +140,7 @@ func all(subs []*syntax.Regexp) matches {
 	exact := true // so far
 	for _, sub := range subs {
 		m := matchesOf(sub)
-		if m.exact != nil && len(m.exact)*len(out.exact) <= maxExact {
+		if m.exact != nil && len(m.exact)*len(out.exact) <= mostExact {
 			var longer []string
 			for _, a := range out.exact {
 				for _, b := range m.exact {
@@ -171,7 +171,7 @@ func either(subs []*syntax.Regexp) matches {
 	known, says := true, true
 	for _, sub := range subs {
 		m := matchesOf(sub)
-		known = known && m.exact != nil && len(exact)+len(m.exact) <= maxExact
+		known = known && m.exact != nil && len(exact)+len(m.exact) <= mostExact
 		exact = append(exact, m.exact...)
 		p := m.prefilter()
 		says = says && len(p) > 0
