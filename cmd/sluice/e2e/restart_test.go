@@ -26,7 +26,7 @@ const kills = 8
 func TestKilledAtAnyPoint(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `[{"id":1,"name":"anvil","self_url":"http://127.0.0.1/1"}]`)
+		_, _ = io.WriteString(w, `[{"id":1,"name":"anvil","self_url":"http://127.0.0.1/api/1"}]`)
 	}))
 	defer upstream.Close()
 	spec, err := filepath.Abs("testdata/things.yaml")
