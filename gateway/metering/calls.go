@@ -44,6 +44,9 @@ const (
 	// is for the disk of the control plane, not for the node's time: a call is one slot
 	// of memory that is there.
 	MaxLogged = 4096
+	// blockCalls of them have memory of their own, which goes from a drained window to the
+	// next: a node that is called as fast as that holds its calls once, not twice.
+	blockCalls = 256
 	// loggedFailures of them are kept for calls that failed, so that a crowd of calls
 	// that worked does not hide them.
 	loggedFailures = MaxLogged / 4
@@ -78,19 +81,54 @@ type logged struct {
 	run                                                *registry.ScriptRun
 }
 
-// window is the log between two drains. Writers take slots without a lock.
+// block is the memory of some calls in a row.
+type block [blockCalls]logged
+
+// window is the log between two drains. Writers take slots without a lock, but for the
+// first of a block.
 type window struct {
 	writers    atomic.Int64 // that may be writing into a slot
 	next, good atomic.Int64 // slots taken, and calls that worked that asked for one
 	captured   atomic.Int64 // bytes
-	slots      [MaxLogged]logged
+	blocks     [MaxLogged / blockCalls]atomic.Pointer[block]
 }
 
-// callLog is the call log of a Meter. Its memory is made with the first call.
+// callLog is the call log of a Meter. Its memory is made with the calls.
 type callLog struct {
 	now  atomic.Pointer[window]
 	mu   sync.Mutex
 	idle *window // guarded by mu; the other window, empty; nil: not made yet
+
+	making sync.Mutex
+	free   []*block // guarded by making; drained
+}
+
+// slot i of a window.
+func (l *callLog) slot(w *window, i int64) *logged {
+	at := &w.blocks[i/blockCalls]
+	b := at.Load()
+	if b == nil {
+		l.making.Lock()
+		if b = at.Load(); b == nil { // no other writer was first
+			if n := len(l.free); n > 0 {
+				b, l.free = l.free[n-1], l.free[:n-1]
+			} else {
+				b = new(block)
+			}
+			at.Store(b)
+		}
+		l.making.Unlock()
+	}
+	return &b[i%blockCalls]
+}
+
+// release takes back the memory of a block whose calls were drained.
+func (l *callLog) release(at *atomic.Pointer[block]) {
+	l.making.Lock()
+	defer l.making.Unlock()
+	if b := at.Swap(nil); b != nil && len(l.free) < MaxLogged/blockCalls {
+		l.free = append(l.free, b)
+	}
 }
 
 // enter gives the window of now to a writer, who must leave it. No drain reads it
@@ -127,7 +165,7 @@ func (t *Tool) log(c *Call, tokensBefore, tokensAfter int) {
 		t.omitted.Add(1)
 		return
 	}
-	s := &w.slots[i]
+	s := t.m.calls.slot(w, i)
 	s.tool, s.at, s.revision, s.outcome, s.credential, s.cached, s.status = t, c.Started, c.Revision, c.Outcome, c.Credential, c.Cached, c.Status
 	if s.at.IsZero() {
 		s.at = time.Now().Add(-c.Duration)
@@ -178,9 +216,12 @@ func (l *callLog) drain() []registry.UsageCall {
 	n := min(w.next.Load(), MaxLogged)
 	out := make([]registry.UsageCall, n)
 	for i := range n {
-		s := &w.slots[i]
+		s := l.slot(w, i)
 		out[i] = s.call()
 		s.tool, s.arguments, s.answer, s.caller, s.cause, s.script, s.run = nil, nil, nil, "", "", "", nil
+		if i%blockCalls == blockCalls-1 || i == n-1 {
+			l.release(&w.blocks[i/blockCalls])
+		}
 	}
 	w.next.Store(0)
 	w.good.Store(0)

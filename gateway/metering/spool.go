@@ -35,6 +35,10 @@ const (
 	// outage must cost the log before it costs a count.
 	logShare = 4
 
+	// callsPerReport, with about 400 bytes each: a report is in memory as it is, as JSON and as
+	// rows, and a busy node has no more of them at a time.
+	callsPerReport = registry.MaxUsageCalls / 5
+
 	// maxPending is how many reports wait in memory while the disk takes none; what
 	// is counted then goes into the last of them.
 	maxPending = 60
@@ -273,7 +277,7 @@ func cutAt[T any](all []T, n int) (head, tail []T) {
 // cutCalls takes as many calls as one report may have.
 func cutCalls(all []registry.UsageCall) (head, tail []registry.UsageCall) {
 	n, size := 0, 0
-	for n < len(all) && n < registry.MaxUsageCalls {
+	for n < len(all) && n < callsPerReport {
 		if size += all[n].WireBytes(); size > registry.MaxUsageCallBytes {
 			break
 		}
