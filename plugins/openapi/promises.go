@@ -187,6 +187,9 @@ func (w *promiser) object(s *schema, at string, depth int) {
 
 // limitsOf are the limits of a number, of the length of a text or of a list, as JSON; "" without any.
 func limitsOf(s *schema) string {
+	if s.min == "" && s.max == "" && s.xmin == "" && s.xmax == "" && s.regexp == "" && !s.minLen.set && !s.maxLen.set && !s.minItems.set && !s.maxItems.set {
+		return "" // most have none
+	}
 	l := operation.Schema{Min: s.min, Max: s.max, XMin: s.xmin, XMax: s.xmax, Pattern: s.regexp}
 	least, most := s.minLen, s.maxLen
 	if s.types == operation.TypeArray {
