@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, _, out io.Writer) error {
 	lists := fs.String("lists", "", "`DIR` that keeps what FastMCP lists for the next run; empty: it is not kept")
 	inspector := fs.String("inspector", "", "`DIR` of the package @modelcontextprotocol/inspector; empty: it is not run")
 	to := fs.String("to", "docs/openapi-coverage.md", "`FILE` to write")
-	only := fs.String("only", "", "run only the section of this `NAME`, and write nothing")
+	only := fs.String("only", "", "run only the section of this `NAME`, print it, and write nothing")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func run(ctx context.Context, args []string, _, out io.Writer) error {
 			missed = append(missed, fmt.Errorf("%s is %s, the goal is %s", f.what, f.measured, f.goal))
 		}
 	}
-	if *only == "" {
-		if err := os.WriteFile(*to, []byte(r.markdown()), 0o644); err != nil { //nolint:gosec // a document
-			return err
-		}
+	if *only != "" {
+		fmt.Fprint(out, r.details.String())
+	} else if err := os.WriteFile(*to, []byte(r.markdown()), 0o644); err != nil { //nolint:gosec // a document
+		return err
 	}
 	return errors.Join(missed...)
 }

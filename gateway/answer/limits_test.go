@@ -16,7 +16,7 @@ import (
 func TestCursorIsBounded(t *testing.T) {
 	for over := range 2 {
 		value := strings.Repeat("c", maxCursor-2+over)
-		if got := string(appendArg(nil, "after", []byte(`"`+value+`"`))); (got != "") != (over == 0) {
+		if got := string(appendArg(nil, "after", []byte(`"`+value+`"`), jsonscan.Value{})); (got != "") != (over == 0) {
 			t.Errorf("a cursor of %d bytes in JSON: %.40s", len(value)+2, got)
 		}
 	}

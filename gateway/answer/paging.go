@@ -16,14 +16,16 @@ import (
 // Paging says how the next page of an upstream's list is asked for. It is found in
 // the names of a tool's parameters; what an answer says decides on each call.
 type Paging struct {
-	Cursor, Page, Offset string // arguments; "" where the tool has none
+	// Arguments; "" where the tool has none. Of a member inside an argument the names from the
+	// argument on, with pathSep between them.
+	Cursor, Page, Offset string
 	After                string // argument that takes the id of the last item (Stripe's starting_after)
 
 	// Headers are those of an answer that a cursor may be in, called after an argument: after_cursor
 	// may be in X-After-Cursor.
 	Headers []string
 
-	args  map[string]string // wire name of a query parameter, or of a member of the body → argument
+	args  map[string]string // wire name of a query parameter, or of a member of the body → argument, or path
 	named map[string]string // the same by folded name
 }
 
@@ -80,7 +82,17 @@ func findPaging(params []operation.Param, body *operation.Body) *Paging {
 	}
 	if body != nil {
 		for i := range body.Fields {
-			add(body.Fields[i].Name, body.Fields[i].Arg)
+			if s := body.Fields[i].Schema; s == nil || len(s.Properties) == 0 {
+				add(body.Fields[i].Name, body.Fields[i].Arg)
+			}
+		}
+		for i := range body.Fields { // behind all of these: what a tool has as an argument is meant first
+			if f := &body.Fields[i]; f.Arg != "" && pager(f.Name) {
+				inside(f.Schema, f.Arg, 1, add)
+			}
+		}
+		if body.Arg != "" {
+			inside(body.Schema, body.Arg, 0, add)
 		}
 	}
 	find := func(names []string) string {
@@ -97,10 +109,43 @@ func findPaging(params []operation.Param, body *operation.Body) *Paging {
 	return p
 }
 
+// pathSep is in no name of an argument.
+const pathSep = "\x00"
+
+// inside adds the members of an object in a body, and of those in it that are about pages.
+func inside(s *operation.Schema, path string, depth int, add func(name, arg string)) {
+	if s == nil || depth > maxPageDepth {
+		return
+	}
+	object := path[strings.LastIndex(path, pathSep)+1:]
+	for _, m := range s.Properties {
+		if m.Schema != nil && len(m.Schema.Properties) > 0 {
+			continue
+		}
+		if to := path + pathSep + m.Name; depth == 0 || pages(m.Name) {
+			add(m.Name, to)
+		} else if whole := object + "[" + m.Name + "]"; slices.Contains(pageNames, foldName(whole)) { // page: {number}
+			add(whole, to)
+		}
+	}
+	for _, m := range s.Properties {
+		if pager(m.Name) {
+			inside(m.Schema, path+pathSep+m.Name, depth+1, add)
+		}
+	}
+}
+
+// pager tells that an object in a body is about pages: a filter may have an after of its own.
+func pager(name string) bool {
+	f := foldName(name)
+	return places[f] || pages(f) || strings.HasSuffix(f, "options") || f == "params" || f == "request"
+}
+
 // Bounds of what is said of a next page.
 const (
-	maxCursor   = 2048 // bytes of a cursor; some are whole encoded queries
-	maxPageArgs = 4    // arguments that a link changes
+	maxPageDepth = 2    // objects inside each other that a body is searched in
+	maxCursor    = 2048 // bytes of a cursor; some are whole encoded queries
+	maxPageArgs  = 4    // arguments that a link changes
 	// maxPageHeaders are looked for in each answer.
 	maxPageHeaders = 4
 )
@@ -128,17 +173,17 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 	if n.more == no {
 		return dst
 	}
-	if n.arg != "" && string(n.value.Raw()) != string(args.Get(n.arg).Raw()) {
-		return appendArg(dst, n.arg, n.value.Raw())
+	if n.arg != "" && string(n.value.Raw()) != string(given(args, n.arg).Raw()) {
+		return appendArg(dst, n.arg, n.value.Raw(), args)
 	}
-	if p.Cursor != "" && n.cursor.Exists() && string(n.cursor.Raw()) != string(args.Get(p.Cursor).Raw()) {
-		return appendArg(dst, p.Cursor, n.cursor.Raw())
+	if p.Cursor != "" && n.cursor.Exists() && string(n.cursor.Raw()) != string(given(args, p.Cursor).Raw()) {
+		return appendArg(dst, p.Cursor, n.cursor.Raw(), args)
 	}
 	if p.After != "" && n.more == yes && n.last.Exists() {
-		return appendArg(dst, p.After, n.last.Raw())
+		return appendArg(dst, p.After, n.last.Raw(), args)
 	}
 	if p.Page != "" {
-		page, given := args.Get(p.Page).Int64()
+		page, given := given(args, p.Page).Int64()
 		if !given {
 			page = 1
 			if n.page > 0 {
@@ -146,13 +191,13 @@ func (p *Paging) AppendNext(dst, link []byte, body, args jsonscan.Value) []byte 
 			}
 		}
 		if n.more == yes || n.pages > 0 && page < n.pages {
-			return appendArg(dst, p.Page, strconv.AppendInt(nil, page+1, 10))
+			return appendArg(dst, p.Page, strconv.AppendInt(nil, page+1, 10), args)
 		}
 	}
 	if p.Offset != "" && n.items > 0 {
-		offset, _ := args.Get(p.Offset).Int64()
+		offset, _ := given(args, p.Offset).Int64()
 		if n.more == yes || n.total > offset+int64(n.items) {
-			return appendArg(dst, p.Offset, strconv.AppendInt(nil, offset+int64(n.items), 10))
+			return appendArg(dst, p.Offset, strconv.AppendInt(nil, offset+int64(n.items), 10), args)
 		}
 	}
 	return dst
@@ -172,12 +217,48 @@ func (a *Plan) Unfollowed(link []byte) []byte {
 	return []byte(next)
 }
 
-func appendArg(dst []byte, name string, value []byte) []byte {
+// given is what a call gave for an argument, or inside one.
+func given(args jsonscan.Value, path string) jsonscan.Value {
+	for name := range strings.SplitSeq(path, pathSep) {
+		args = args.Get(name)
+	}
+	return args
+}
+
+// appendArg appends an argument with a value; where it is inside one, with what the call gave
+// beside it, unless that is too long to repeat.
+func appendArg(dst []byte, path string, value []byte, args jsonscan.Value) []byte {
 	if len(value) > maxCursor {
 		return dst
 	}
-	dst = jsonscan.AppendStringOf(dst, name)
-	return append(append(dst, ':'), value...)
+	name, rest, nested := strings.Cut(path, pathSep)
+	dst = append(jsonscan.AppendStringOf(dst, name), ':')
+	if !nested {
+		return append(dst, value...)
+	}
+	mark := len(dst)
+	if dst = appendInside(dst, args.Get(name), rest, value); len(dst)-mark > maxCursor {
+		dst = appendInside(dst[:mark], jsonscan.Value{}, rest, value)
+	}
+	return dst
+}
+
+// appendInside appends an object as it was given, but for the value at path.
+func appendInside(dst []byte, object jsonscan.Value, path string, value []byte) []byte {
+	name, rest, nested := strings.Cut(path, pathSep)
+	dst = append(dst, '{')
+	for it := object.Members(); it.Next(); {
+		if key := it.KeyText(nil); string(key) != name {
+			dst = append(append(append(jsonscan.AppendStringOf(dst, string(key)), ':'), it.Value().Raw()...), ',')
+		}
+	}
+	dst = append(jsonscan.AppendStringOf(dst, name), ':')
+	if nested {
+		dst = appendInside(dst, object.Get(name), rest, value)
+	} else {
+		dst = append(dst, value...)
+	}
+	return append(dst, '}')
 }
 
 // appendLink appends the arguments that a URL of the next page has and this call
@@ -195,7 +276,7 @@ func (p *Paging) appendLink(dst []byte, link string, args jsonscan.Value) []byte
 		if !ok || len(query[name]) != 1 {
 			continue
 		}
-		if given := args.Get(arg); !given.EqualText(query[name][0]) && string(given.Raw()) != query[name][0] {
+		if given := given(args, arg); !given.EqualText(query[name][0]) && string(given.Raw()) != query[name][0] {
 			changed = append(changed, name)
 		}
 	}
@@ -215,7 +296,7 @@ func (p *Paging) appendLink(dst []byte, link string, args jsonscan.Value) []byte
 		if (arg == p.Page || arg == p.Offset) && isDigits(value) {
 			raw = []byte(value)
 		}
-		dst = appendArg(dst, arg, raw)
+		dst = appendArg(dst, arg, raw, args)
 	}
 	return dst
 }
@@ -274,6 +355,7 @@ type noted struct {
 	named              map[string]string // arguments of the tool by folded names
 	arg                string            // the argument that a member called next_ARGUMENT is for,
 	value              jsonscan.Value    // and its value
+	next               bool              // inside an object called next, where arguments have their own names
 	link               string
 	cursor             jsonscan.Value
 	more               answered
@@ -285,7 +367,7 @@ type noted struct {
 // places are the members that hold what is said of pages.
 var places = map[string]bool{
 	"meta": true, "metadata": true, "paging": true, "pagination": true, "page": true, "links": true, "link": true, "cursors": true,
-	"responsemetadata": true, "pageinfo": true, "resultinfo": true, "list": true, "next": true, "metapagination": true,
+	"responsemetadata": true, "pageinfo": true, "resultinfo": true, "list": true, "next": true, "metapagination": true, "pages": true,
 }
 
 // relation tells that a member is a list of links ({"rel": "next", "href": …}), of which it
@@ -346,8 +428,10 @@ func (n *noted) read(v jsonscan.Value, depth int) {
 			continue
 		case jsonscan.Object:
 			if depth < 2 && places[name] {
+				before := n.next
+				n.next = before || name == "next"
 				n.read(m, depth+1)
-				if name == "next" {
+				if n.next = before; name == "next" {
 					if h := m.Get("href"); h.Kind() == jsonscan.String {
 						n.setLink(h)
 					}
@@ -374,7 +458,7 @@ func (n *noted) scalar(name string, m jsonscan.Value) {
 	case next && n.named[of] != "" && n.plain(m):
 		n.arg, n.value = n.named[of], m
 		return
-	case n.named[name] != "" && goesOn(name) && n.plain(m): // the argument's own name: after_cursor
+	case n.named[name] != "" && (goesOn(name) || n.next && n.arg == "" && pages(name)) && n.plain(m): // the argument's own name: after_cursor
 		n.arg, n.value = n.named[name], m
 		return
 	case next && m.Kind() == jsonscan.String && slices.ContainsFunc(linkEnds[:], func(end string) bool { return strings.HasSuffix(of, end) }):

@@ -54,6 +54,16 @@ func TestNextArguments(t *testing.T) {
 		{"", "before_cursor", "", `{"items":[1],"before_cursor":"b"}`, `{}`, ``},
 		{"", "query", "", `{"items":[1],"next_page_token":"t"}`, `{}`, ``},
 		{"q,limit", "", link("page=2"), `[1]`, `{}`, ``},
+		// Inside an argument, beside what the call gave there.
+		{"", "query,page.cursor+size", "", `{"items":[1],"meta":{"next_cursor":"c2"}}`, `{"page":{"size":2,"cursor":"c1"}}`, `"page":{"size":2,"cursor":"c2"}`},
+		{"", "page.cursor+size", "", `{"items":[1],"meta":{"next_cursor":"c2"}}`, `{}`, `"page":{"cursor":"c2"}`},
+		{"", "page.cursor+size", "", `{"items":[1],"meta":{"next_cursor":"c2"}}`, `{"page":{"cursor":"c2"}}`, ``},
+		{"", "options.paging.after+limit", "", `{"results":[1],"paging":{"next":{"after":"NTI1","link":"x"}}}`, `{"options":{"lang":"de","paging":{"limit":5}}}`, `"options":{"lang":"de","paging":{"limit":5,"after":"NTI1"}}`},
+		{"", "pagination.starting_after+per_page,query", "", `{"data":[1],"pages":{"page":1,"next":{"per_page":5,"starting_after":"s9"},"total_pages":4}}`, `{"pagination":{"per_page":5}}`, `"pagination":{"per_page":5,"starting_after":"s9"}`},
+		{"", "pagination.offset", "", `{"data":[1,2],"total":9}`, `{"pagination":{"offset":2}}`, `"pagination":{"offset":4}`},
+		{"", "page.number+size", "", `{"data":[1],"has_more":true}`, `{"page":{"number":2}}`, `"page":{"number":3}`},
+		{"", "filter.after", "", `{"data":[1],"paging":{"cursors":{"after":"c"}}}`, `{}`, ``},
+		{"", "cursor,page.cursor", "", `{"items":[1],"next_cursor":"c2"}`, `{}`, `"cursor":"c2"`},
 	} {
 		var params []operation.Param
 		for name := range strings.SplitSeq(c.query, ",") {
@@ -61,7 +71,8 @@ func TestNextArguments(t *testing.T) {
 		}
 		body := &operation.Body{}
 		for name := range strings.SplitSeq(c.body, ",") {
-			body.Fields = append(body.Fields, operation.Field{Arg: name, Name: name})
+			name, s := nestedMembers(name)
+			body.Fields = append(body.Fields, operation.Field{Arg: name, Name: name, Schema: s})
 		}
 		got := ""
 		if p := findPaging(params, body); p != nil {
@@ -73,6 +84,51 @@ func TestNextArguments(t *testing.T) {
 	}
 	if p := findPaging([]operation.Param{{Arg: "q", Name: "q", In: operation.InQuery}}, nil); p != nil {
 		t.Errorf("pages by %+v", p)
+	}
+}
+
+// nestedMembers reads a.b.c+d, where c and d are in b.
+func nestedMembers(text string) (string, *operation.Schema) {
+	name, in, some := strings.Cut(text, ".")
+	if !some {
+		return text, nil
+	}
+	s := new(operation.Schema)
+	if strings.Contains(in, ".") {
+		n, inside := nestedMembers(in)
+		s.Properties = []operation.Property{{Name: n, Schema: inside}}
+		return name, s
+	}
+	for n := range strings.SplitSeq(in, "+") {
+		s.Properties = append(s.Properties, operation.Property{Name: n})
+	}
+	return name, s
+}
+
+// TestPagesInABody: a body that is one argument is searched as deep as bodies have their pages, and
+// what the call gave is not repeated where it is long.
+func TestPagesInABody(t *testing.T) {
+	answer := jsonscan.Trusted([]byte(`{"items":[1],"next_cursor":"c"}`))
+	ask := func(depth int, args string) string {
+		_, s := nestedMembers("page.cursor")
+		for range depth {
+			s = &operation.Schema{Properties: []operation.Property{{Name: "page", Schema: s}}}
+		}
+		p := findPaging(nil, &operation.Body{Arg: "body", Schema: s})
+		if p == nil {
+			return ""
+		}
+		return string(p.AppendNext(nil, nil, answer, jsonscan.Trusted([]byte(args))))
+	}
+	for depth, want := range map[int]string{0: `"body":{"cursor":"c"}`, maxPageDepth: `"body":{"page":{"page":{"cursor":"c"}}}`, maxPageDepth + 1: ""} {
+		if got := ask(depth, `{}`); got != want {
+			t.Errorf("%d deep: %s, want %s", depth, got, want)
+		}
+	}
+	for n, want := range map[int]string{1: `"body":{"q":"a","cursor":"c"}`, maxCursor: `"body":{"cursor":"c"}`} {
+		if got := ask(0, `{"body":{"q":"`+strings.Repeat("a", n)+`"}}`); got != want {
+			t.Errorf("beside %d bytes: %s, want %s", n, got, want)
+		}
 	}
 }
 

@@ -142,7 +142,7 @@ func TestMutations(t *testing.T) {
 		name        string
 		base, table []byte
 		least       int
-	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.0 with headers", mutationsBase30b, mutationsTable30b, 32}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}, {"3.2", mutationsBase32, mutationsTable32, 47}} {
+	}{{"3.1", mutationsBase, mutationsTable, 149}, {"3.0", mutationsBase30, mutationsTable30, 120}, {"3.0 with headers", mutationsBase30b, mutationsTable30b, 46}, {"3.1 of another shape", mutationsBase31b, mutationsTable31b, 69}, {"3.2", mutationsBase32, mutationsTable32, 47}} {
 		t.Run(set.name, func(t *testing.T) {
 			var table []mutation
 			if err := json.Unmarshal(set.table, &table); err != nil {

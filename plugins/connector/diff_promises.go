@@ -27,14 +27,14 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 		}
 		q := &before[j]
 		both := func(name string) bool {
-			name = strings.TrimPrefix(name, operation.Formats)
+			name = bareName(name)
 			return name != operation.ItsTypes && (name == operation.Itself || answers(was, p.At, name) && answers(is, p.At, name))
 		}
 		where := func(name string) string {
 			if name == operation.Itself || name == operation.ItsTypes {
 				return "output" + p.At
 			}
-			return pointerTo("output"+p.At, strings.TrimPrefix(strings.TrimPrefix(name, operation.Kinds), operation.Formats))
+			return pointerTo("output"+p.At, bareName(strings.TrimPrefix(name, operation.Kinds)))
 		}
 		less, more := gone(q.Required, p.Required, both)
 		for _, name := range less {
@@ -51,6 +51,12 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 			d.add(ImpactSafe, where(name), "it is never null now")
 		}
 		for _, v := range q.Values {
+			if of, limits := strings.CutPrefix(v.Name, operation.Limits); limits {
+				if of != "" && both(v.Name) {
+					d.limited(where(v.Name), v, p.Values)
+				}
+				continue
+			}
 			if k := slices.IndexFunc(p.Values, func(w operation.Values) bool { return w.Name == v.Name }); k >= 0 {
 				d.answered(where(v.Name), v.Name, v.Texts, p.Values[k].Texts)
 			} else if v.Name == operation.FreeMembers {
@@ -62,7 +68,7 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 			}
 		}
 		for _, v := range p.Values {
-			if strings.HasPrefix(v.Name, operation.Formats) {
+			if strings.HasPrefix(v.Name, operation.Formats) || strings.HasPrefix(v.Name, operation.Limits) {
 				continue // who read any text reads this; connectors of earlier versions have none
 			}
 			if !slices.ContainsFunc(q.Values, func(w operation.Values) bool { return w.Name == v.Name }) && both(v.Name) {
@@ -76,6 +82,32 @@ func (d *differ) promises(o, n json.RawMessage, was, is map[string]any) {
 			d.add(ImpactBreaking, "output"+q.At, "other values than the %d may be answered now", len(q.Values[k].Texts))
 		}
 	}
+}
+
+// bareName is the name of a member in that of what is promised of it.
+func bareName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, operation.Formats), operation.Limits)
+}
+
+// limited compares the limits of an answered value with those in list: what is accepted less
+// widely would break who sends it, and is safe for who reads it.
+func (d *differ) limited(at string, was operation.Values, list []operation.Values) {
+	var o, n operation.Schema
+	k := slices.IndexFunc(list, func(v operation.Values) bool { return v.Name == was.Name })
+	if k < 0 && slices.ContainsFunc(list, func(v operation.Values) bool { return v.Name == operation.Limits }) {
+		return // it had no room
+	}
+	if k >= 0 && len(list[k].Texts) == 1 && json.Unmarshal([]byte(list[k].Texts[0]), &n) != nil || len(was.Texts) != 1 || json.Unmarshal([]byte(was.Texts[0]), &o) != nil {
+		return
+	}
+	sent := differ{}
+	sent.limit(at, "minimum", o.Min, o.XMin, n.Min, n.XMin, 1)
+	sent.limit(at, "maximum", o.Max, o.XMax, n.Max, n.XMax, -1)
+	sent.length(at, &o, &n)
+	for _, t := range sent.details {
+		d.add(map[Impact]Impact{ImpactBreaking: ImpactSafe, ImpactSafe: ImpactBreaking}[t.Impact], at, "%s", t.What)
+	}
+	d.differs(at, "the pattern", o.Pattern, n.Pattern, o.Pattern == "")
 }
 
 // itself is where the values of the value itself are, -1 without them.

@@ -292,7 +292,7 @@ func (c *compiler) madeUp(e entry, op *operation.Operation) string {
 // fillers say nothing of an answer that an agent does not know.
 var fillers = wordSet("ok okay success successful successfully succeeded succeed request requests response responses result results operation operations " +
 	"operational call query default expected normal typical standard valid empty no content body created accepted updated deleted removed done completed complete " +
-	"completes action receive receives indicates indicate finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
+	"completes provides provided action receive receives indicates indicate finished found processed performed executed saved returned return returns retrieved fetched received sent is are was were be been being has have had " +
 	"will with without the a an of to for in on by and or as if that this it its all one new when n none description description default data " +
 	"json object list array page paginated collection resource entity item items model dto schema envelope wrapper type 200 201 202 203 204 2xx status code http get set single example")
 

@@ -113,6 +113,7 @@ func TestDescriptions(t *testing.T) {
 		{"Assign a plan to a user", "", "HTTP Status Code: 200 Plan assigned successfully.", "Assign a plan to a user."},
 		{"List users", "", "Endpoint for finding users by name.", "List users. Endpoint for finding users by name."},
 		{"List users", "", "Using this call you see yourself.", "List users. Using this call you see yourself."},
+		{"Send a tide", "Sends a tide.", "Provides no response body.", "Sends a tide."},
 		{"List users", "", "Users and their groups.", "List users. Returns: Users and their groups."},
 	} {
 		doc := fmt.Sprintf(`{"openapi":"3.0.3","info":{"title":"t","version":"1"},"servers":[{"url":"https://a.example.com"}],"paths":{"/x":{"get":{"summary":%q,"description":%q,"responses":{"200":{"description":%q}}}}}}`, c.summary, c.description, c.answer)

@@ -108,7 +108,7 @@ type oracle struct {
 }
 
 // maxDifferences bounds the report of one document.
-const maxDifferences = 2000
+const maxDifferences = 10_000
 
 func (o *oracle) differ(key, format string, args ...any) {
 	if len(o.r.Differences) < maxDifferences {

@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -15,6 +16,9 @@ const (
 	// maxPromised: values of one member; a list of countries or currencies is longer,
 	// and changes without a consequence.
 	maxPromised = 32
+	// maxPromisedLimits: bytes of the limits of answered values of one operation, beside
+	// maxPromises: what they say matters less than which members there are.
+	maxPromisedLimits = 500
 )
 
 // timeFormats are formats of answered texts that who reads them relies on: a date is read
@@ -44,6 +48,7 @@ type promiser struct {
 	c     *compiler
 	out   []operation.Promise
 	size  int
+	limit int // bytes of limits
 	stack []*schema
 }
 
@@ -112,7 +117,7 @@ func (w *promiser) object(s *schema, at string, depth int) {
 	u := union{p: &publisher{c: w.c}}
 	u.add(s, 0)
 	p := operation.Promise{At: at}
-	size := len(at)
+	size, cut := len(at), false
 	for i := range u.props {
 		name := u.props[i].name
 		q := w.c.normal(&u.props[i].child)
@@ -143,6 +148,17 @@ func (w *promiser) object(s *schema, at string, depth int) {
 				size += len(t)
 			}
 		}
+		if text := limitsOf(q); text != "" && !only {
+			if room := maxPromisedLimits - w.limit - len(name) - len(text); room < 0 {
+				cut = true
+			} else {
+				w.limit = maxPromisedLimits - room
+				p.Values = append(p.Values, operation.Values{Name: operation.Limits + name, Texts: []string{text}})
+			}
+		}
+	}
+	if cut {
+		p.Values = append(p.Values, operation.Values{Name: operation.Limits})
 	}
 	if s.hasAddl {
 		if kinds := kindsOf(w.types(w.c.normal(&s.addl), 0)); len(kinds) > 0 {
@@ -167,6 +183,27 @@ func (w *promiser) object(s *schema, at string, depth int) {
 	if s.hasAddl {
 		w.value(w.c.normal(&s.addl), at+"/"+operation.FreeMembers, depth+1, toldType)
 	}
+}
+
+// limitsOf are the limits of a number, of the length of a text or of a list, as JSON; "" without any.
+func limitsOf(s *schema) string {
+	if s.min == "" && s.max == "" && s.xmin == "" && s.xmax == "" && s.regexp == "" && !s.minLen.set && !s.maxLen.set && !s.minItems.set && !s.maxItems.set {
+		return "" // most have none
+	}
+	l := operation.Schema{Min: s.min, Max: s.max, XMin: s.xmin, XMax: s.xmax, Pattern: s.regexp}
+	least, most := s.minLen, s.maxLen
+	if s.types == operation.TypeArray {
+		least, most = s.minItems, s.maxItems
+	}
+	l.MinLen = least.n
+	if most.set {
+		l.MaxLen = &most.n
+	}
+	b, err := json.Marshal(&l)
+	if err != nil || len(b) <= len(`{}`) {
+		return ""
+	}
+	return string(b)
 }
 
 // values are the values of a scalar, as JSON, where there are only some.

@@ -32,6 +32,13 @@ func TestPromises(t *testing.T) {
 	// Lists, maps, places of a list, patterns, numbers, alternatives of scalars and of objects.
 	f(`{"type":"object","properties":{"l":{"type":"array","items":{"enum":["a"]}},"m":{"type":"object","additionalProperties":{"type":"integer","enum":[1,2]}},"p":{"type":"array","prefixItems":[{"type":"string"}]},"r":{"type":"object","patternProperties":{"^x":{"type":"number"}},"additionalProperties":false},"s":{"oneOf":[{"type":"string"},{"type":"integer"}]},"n":{"oneOf":[{"const":1},{"const":2}]}}}`,
 		` [] [] [{n [1 2]}]; /l/items [] [] [{ ["a"]}]; /m [] [] [{* ["integer"]}]; /m/* [] [] [{ [1 2]}]; /p/0 [] [] [{? ["string"]}]; /r/^x [] [] [{? ["number"]}]; /s [] [] [{? ["integer" "string"]}]; /n [] [] [{? ["integer"]}]`)
+	// Limits of numbers, texts and lists, but of what has values; not beyond their room.
+	f(`{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9},"t":{"type":"string","maxLength":8,"pattern":"^a"},"l":{"type":"array","minItems":2,"items":{"type":"string"}},"e":{"type":"integer","maximum":3,"enum":[1]}}}`,
+		` [] [] [{#n [{"min":"1","max":"9"}]} {#t [{"maxl":8,"pat":"^a"}]} {#l [{"minl":2}]} {e [1]}]`)
+	for more, want := range map[string]string{"": `{#n [{"maxl":1}]} {#t [{"pat":"PATTERN"}]}`, "x": `{#n [{"maxl":1}]} {# []}`} {
+		pattern := strings.Repeat("a", maxPromisedLimits-len(`n{"maxl":1}t{"pat":""}`)) + more
+		f(`{"type":"object","properties":{"n":{"type":"string","maxLength":1},"t":{"type":"string","pattern":"`+pattern+`"}}}`, ` [] [] [`+strings.Replace(want, "PATTERN", pattern, 1)+`]`)
+	}
 	// Deeper than the output schema nothing is kept, and nothing of what holds itself.
 	level := `{"type":"object","required":["n"],"properties":{"n":{"type":"string"}}}`
 	for range outputDepth + 1 {

@@ -82,6 +82,9 @@ const (
 	ItsTypes = "?"
 	// Formats stands before the name of a text that has one format only; the format.
 	Formats = "~"
+	// Limits stands before the name of a number, a text or a list that has limits; a [Schema]
+	// of nothing else. Alone it says that not all of an object had room.
+	Limits = "#"
 	// Kinds stands before the name of the member that tells the alternatives of an object
 	// apart where a discriminator alone says it; the values that it says.
 	Kinds = "?"

@@ -47,7 +47,7 @@ type Purpose struct {
 // PurposeOf is the purpose of an operation.
 func PurposeOf(op *operation.Operation) Purpose {
 	writes := op.Method != "" && op.Method != http.MethodGet && op.Method != http.MethodHead
-	return Purpose{Writes: writes, One: !says(op.Response) && (writes || strings.HasSuffix(op.Path, "}"))}
+	return Purpose{Writes: writes, One: !says(op.Response) && (writes || strings.HasSuffix(strings.TrimSuffix(op.Path, "/"), "}"))}
 }
 
 // New makes the default projection of an operation, as [Default] does.
@@ -173,6 +173,9 @@ func (w *walk) exactNames(described bool) []engine.Field {
 	for _, n := range valueNames {
 		add(engine.Field{Name: n, KeepURL: true, Node: w.second})
 	}
+	for _, n := range relatedNames {
+		add(engine.Field{Name: n, KeepURL: true})
+	}
 	if !described {
 		for _, n := range undescribedNames {
 			add(engine.Field{Name: n, KeepURL: true, Node: w.second})
@@ -251,12 +254,12 @@ func iconFields() []engine.Field {
 
 // filesNode is of files that the schema does not declare where they come.
 var filesNode = func() *engine.Node {
-	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | engine.DropURL | engine.KeepPages}
+	n := &engine.Node{Rules: engine.DropNull | engine.DropEmpty | addressRule}
 	for _, name := range fileAddresses {
 		n.Fields = append(n.Fields, engine.Field{Name: name, KeepURL: true})
 	}
 	for _, name := range linkNames {
-		n.Fields = append(n.Fields, engine.Field{Name: name, Node: &engine.Node{Rules: n.Rules, Fields: []engine.Field{{Name: selfName, KeepURL: true, Node: wholeLink}}}})
+		n.Fields = append(n.Fields, engine.Field{Name: name, Node: &engine.Node{Rules: selfLink.Rules, Fields: []engine.Field{{Name: selfName, KeepURL: true, Node: wholeLink}}}})
 	}
 	n.Rest = n
 	return n
@@ -411,14 +414,17 @@ func (w *walk) object(s *operation.Schema, a at, p place) *engine.Node {
 			switch {
 			case n.Fields[i].Drop && slices.Contains(iconNames, m.Name) && leaf(m.Schema):
 				*change(i), special = engine.Field{Name: m.Name, NoPages: true}, true // the name of a picture
-			case n.Fields[i].Drop && (versionNames[m.Name] && !leaf(m.Schema) || m.Name == "node_id" && !beside(members, "id")):
-				*change(i), special = engine.Field{Name: m.Name}, true // no version, and no second identifier
+			case n.Fields[i].Drop && versionNames[m.Name] && !leaf(m.Schema):
+				*change(i), special = engine.Field{Name: m.Name}, true // no version
 			case n.Fields[i].Drop:
 				special = w.keepTaken(change, i, m) || special
 			}
 			continue
 		}
 		f, why := w.member(m, a, united, bare)
+		if m.Name == secondID && !identifier && beside(members, "id") {
+			f, why = engine.Field{Name: m.Name, Drop: true}, secondIDWhy
+		}
 		f.KeepURL = f.KeepURL || inside
 		switch {
 		case f.Drop:

@@ -106,6 +106,7 @@ func TestDefault(t *testing.T) {
 	}
 	f("/invoices", obj(prop("Invoices", arr(obj(prop("InvoiceID", str("")))))), `{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg","self":"https://api.x/v2/a"}]}]}`,
 		`{"Invoices":[{"InvoiceID":"1","Attachments":[{"FileName":"a.jpg","Url":"https://api.x/api.x/2.0/a.jpg"}]}]}`)
+	f("/clips", nil, `{"id":1,"files":[{"id":2,"fileDownloadUrl":"https://x/api/v1/2","others_url":"https://x/api/v1/3"}]}`, `{"id":1,"files":[{"id":2,"fileDownloadUrl":"https://x/api/v1/2"}]}`)
 	f("/mails", obj(prop("id", integer), prop("attachments", arr(obj(prop("id", integer), prop("object", &operation.Schema{Type: operation.TypeString, Enum: []string{`"file"`}}))))),
 		`{"id":1,"attachments":[{"id":2,"object":"file","url":"https://api.x/v1/2"}]}`, `{"id":1,"attachments":[{"id":2,"url":"https://api.x/v1/2"}]}`)
 	// The address of a thing stays where its schema declares none, but not beside one that it declares.
@@ -139,7 +140,7 @@ func TestDefault(t *testing.T) {
 	f("/images", nil, `{"id":5,"a":{"b":{"c":{"href":"https://api.x/1"}}}}`, `{"id":5}`)
 	// What is known by name goes, but not what says what people ask for.
 	f("/files", nil, `{"id":1,"etag":"abc","node_id":"MDQ6","avatarUrls":{"16x16":"https://p"},"icon_type":"svg","managedFields":[{"manager":"x"}],"avatar_template":"/p/{size}"}`,
-		`{"id":1,"icon_type":"svg"}`)
+		`{"id":1,"node_id":"MDQ6","icon_type":"svg"}`)
 	f("/files", obj(prop("id", integer), prop("user_avatar_hash", str("")), prop("icon_type", str("")), prop("color_icon", str(""))),
 		`{"id":1,"user_avatar_hash":"ab","icon_type":"svg","color_icon":"red"}`, `{"id":1,"icon_type":"svg","color_icon":"red"}`)
 	// A number named like an address is none.
@@ -200,6 +201,9 @@ func TestDefault(t *testing.T) {
 		`{"id":1,"xml_url":"https://api.x/v1/k","media_url":"https://api.x/v1/m"}`)
 	f("/parts", obj(prop("key", str("")), prop("node_id", str(""))), `{"key":"a","node_id":"1:2"}`, `{"key":"a","node_id":"1:2"}`)
 	f("/parts", obj(prop("id", str("")), prop("node_id", str(""))), `{"id":"a","node_id":"1:2"}`, `{"id":"a"}`)
+	// Nor is it a second one in what no schema describes. An address of something related is none of the API.
+	f("/parts", nil, `{"id":"a","at":{"node_id":"1:2"}}`, `{"id":"a","at":{"node_id":"1:2"}}`)
+	f("/parts", arr(deep(obj(prop("id", integer)))), `[{"a":{"b":{"c":{"id":1,"RelatedURL":"https://api.y/v1/p","related_url":"https://api.y/v1/p"}}}}]`, `[{"a":{"b":{"c":{"id":1,"RelatedURL":"https://api.y/v1/p","related_url":"https://api.y/v1/p"}}}}]`)
 	// What a caller sets is content.
 	hook := obj(prop("id", integer), prop("url", str("uri")), prop("keys_url", str("uri")), prop("repo", obj(prop("homepage", str("")), prop("name", str("")))))
 	f("/hooks", arr(hook), `[{"id":1,"url":"https://api.mine","keys_url":"https://api.x","repo":{"name":"r","homepage":"https://h"}}]`,
@@ -226,6 +230,7 @@ func TestDefault(t *testing.T) {
 		`{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"},"users":{"href":"https://x/api/v1/users"}}}`, `{"id":1,"_links":{"clientRedirectUri":{"href":"https://x/oauth2/v1/cb"}}}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x"},{"rel":"next","href":"https://x?c=1"}]}`, `{"id":1,"links":[{"rel":"next","href":"https://x?c=1"}]}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","href":"https://x","method":"GET"}]}`, `{"id":1}`)
+	f("/files", nil, `{"id":1,"links":[{"rel":"tickets","type":"ticket","id":"t1","templated":false},{"rel":"self","id":"s","uri":"https://x"}]}`, `{"id":1,"links":[{"rel":"tickets","type":"ticket","id":"t1","templated":false}]}`)
 	f("/files", nil, `{"id":1,"links":[{"rel":"self","url":"https://x"},{"rel":"all","url":"https://api.x/all"},{"rel":"pay","url":"https://x/pay"},{"name":"Site","url":"https://api.y/v1/s"}]}`,
 		`{"id":1,"links":[{"rel":"pay","url":"https://x/pay"},{"name":"Site","url":"https://api.y/v1/s"}]}`)
 	paid := `{"id":1,"links":[{"rel":"self","href":"https://api.x/1","method":"GET"},{"rel":"payer","href":"https://x/pay"},{"rel":"capture","href":"https://api.x/1/capture","method":"POST"}]}`
@@ -233,6 +238,7 @@ func TestDefault(t *testing.T) {
 	f("/files", nil, paid, `{"id":1,"links":[{"rel":"payer","href":"https://x/pay"}]}`)
 	f("/files/{id}", nil, paid, paid)
 	f("/files/{id}", nil, `{"data":`+paid+`}`, `{"data":`+paid+`}`)
+	f("/files/{id}/", nil, paid, paid)
 	// Links that the schema of one thing leaves out are those of the thing as well.
 	f("/files/{id}", obj(prop("id", integer)), paid, paid)
 	f("/files/{id}", obj(prop("data", obj(prop("id", integer), prop("links", hypermedia)))), `{"data":`+paid+`}`, `{"data":`+paid+`}`)

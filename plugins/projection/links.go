@@ -36,6 +36,7 @@ var followed = func() *engine.Predicate {
 	stay := []*engine.Predicate{
 		test("rel", engine.CmpEq, `"next"`),
 		{Not: test("rel", engine.CmpExists, "")},
+		{Not: &engine.Predicate{Or: []*engine.Predicate{test("href", engine.CmpExists, ""), test("url", engine.CmpExists, ""), test("uri", engine.CmpExists, "")}}}, // no address: what is beside, by its id
 		opened("href"), opened("url"),
 		test("type", engine.CmpPrefix, `"text/html"`), test("type", engine.CmpPrefix, `"application/pdf"`),
 	}

@@ -42,7 +42,6 @@ var rules = struct {
 		{"@odata.etag", "as etag, in another spelling"},
 		{"@odata.context", "OData: where the metadata of the answer is"},
 		{"__deferred", "OData 2: where members are that were not asked for"},
-		{"node_id", "a second identifier, of another API, beside id"},
 		{"selfLink", "the address of the object itself, relative where a URL is not"},
 		{"self_link", "as selfLink"},
 		{"managedFields", "which program last wrote each field: bookkeeping between programs, often longer than the object"},
@@ -171,6 +170,13 @@ func told(name string) bool {
 	return false
 }
 
+// secondID is an identifier of another API where a schema has it beside an id. Alone, and where
+// no schema tells, it may be the only one.
+const (
+	secondID    = "node_id"
+	secondIDWhy = "a second identifier, of another API, beside id"
+)
+
 // kindNames say what kind of thing an object is. Constants of other names are kept: a
 // unit or a country that the specification knows one of is what people ask for.
 var kindNames = []string{"object", "__typename", "_class", "@type", "@context"}
@@ -256,6 +262,10 @@ var fileWords = set(`file attachment document image photo video audio media`)
 // fileNames are members of files, beside whose url the file is.
 var fileNames = []string{"filename", "mimetype", "contenttype", "mediatype", "filetype", "doctype", "format"}
 
+// relatedNames are of addresses of something else that has to do with a thing; the relation
+// "related" of hypermedia is one of the API.
+var relatedNames = strings.Fields(`related_url relatedUrl RelatedUrl RelatedURL related_link relatedLink`)
+
 // iconNames hold pictures for a page, or the name of one.
 var iconNames = []string{"icon", "icons"}
 
@@ -307,7 +317,7 @@ var openNames = []string{"url", "Url", "URL", "uri", "link"}
 // relative or look like those of an API.
 var pageRels = strings.Fields(`html web webui alternate permalink download checkout payment approve approval invoice receipt documentation join share
 	upload export preview view pdf file content media image document transcript recording thumbnail location callback enclosure
-	authorize login signin install qrcode metadata archive redirect scaRedirect scaOAuth payer-action challenge consent verify confirm mandate track tracking play watch
+	authorize login signin install qrcode metadata archive redirect scaRedirect scaOAuth payer-action challenge consent verify confirm mandate track tracking play watch badge
 	price_check priceCheck payment_options paymentOptions book reserve hold resume`)
 
 // bookNames are members of a link that programs need to follow it: of one that is left

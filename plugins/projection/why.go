@@ -160,6 +160,7 @@ func Rules() []Rule {
 	for _, r := range rules.names {
 		out = append(out, Rule{r.name, r.why})
 	}
+	out = append(out, Rule{secondID + " beside id", secondIDWhy})
 	for _, r := range rules.suffixes {
 		out = append(out, Rule{"*" + r.suffix, r.why})
 	}
