@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,14 +67,20 @@ func alone(t *testing.T, o Options) *Front {
 type outages struct {
 	*database
 
-	down bool
+	down atomic.Bool
 }
 
 func (o *outages) Leader(ctx context.Context) (*store.Leader, error) {
-	if o.down {
+	if o.down.Load() {
 		return nil, errors.New("the database is gone")
 	}
 	return o.database.Leader(ctx)
+}
+
+func (o *outages) has(member string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.members[member]
 }
 
 // TestRun: a member says at once that it is there, and that it is gone when it ends; that the
@@ -86,17 +93,17 @@ func TestRun(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- f.Run(ctx) }()
 		synctest.Wait()
-		if !records.members[f.Name()] {
+		if !records.has(f.Name()) {
 			t.Error("nobody was told that it is there")
 		}
 		for range 2 {
-			records.down = true
+			records.down.Store(true)
 			time.Sleep(4 * followEvery)
 			synctest.Wait()
 			if said := log.take(); len(said) != 1 || !strings.HasPrefix(said[0], "WARN the database cannot be asked") {
 				t.Errorf("of a database that is down it says %q", said)
 			}
-			records.down = false
+			records.down.Store(false)
 			time.Sleep(4 * followEvery)
 			synctest.Wait()
 			if said := log.take(); len(said) != 0 {
@@ -104,8 +111,8 @@ func TestRun(t *testing.T) {
 			}
 		}
 		cancel()
-		if err := <-done; err != nil || records.members[f.Name()] {
-			t.Errorf("it ended with %v, and is there: %v", err, records.members)
+		if err := <-done; err != nil || records.has(f.Name()) {
+			t.Errorf("it ended with %v, and is there: %t", err, records.has(f.Name()))
 		}
 	})
 }
