@@ -341,7 +341,7 @@ func TestEndOfFollower(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Go(func() {
-			if res, err := two.http.Do(req); err == nil {
+			if res, err := (&http.Client{Transport: two.http.Transport}).Do(req); err == nil { // it waits for as long as it takes
 				_ = res.Body.Close()
 			}
 		})
