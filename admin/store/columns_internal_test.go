@@ -27,7 +27,7 @@ func TestColumnsOfLists(t *testing.T) {
 		"MemberList": {MemberList, "members"}, "TokenList": {TokenList, "api_tokens"}, "AccessTokenList": {AccessTokenList, "access_tokens"}, "SessionList": {SessionList, "sessions"},
 		"PasskeyList": {PasskeyList, "passkeys"}, "EdgeList": {EdgeList, "edges"}, "DomainList": {DomainList, "domains"}, "JoinTokenList": {JoinTokenList, "edge_join_tokens"},
 		"AlertList": {AlertList, "alerts"}, "ChannelList": {ChannelList, "channels"}, "DeliveryList": {DeliveryList, "deliveries"}, "EventList": {EventList, "events"},
-		"ConnectorRequestList": {ConnectorRequestList, "(SELECT *, 0 AS votes FROM connector_requests)"}, "PublisherKeyList": {PublisherKeyList, "publisher_keys"},
+		"ConnectorRequestList": {ConnectorRequestList, "(SELECT id, name, website, use_case, state, created_at, updated_at, 0 AS votes FROM connector_requests)"}, "PublisherKeyList": {PublisherKeyList, "publisher_keys"},
 		"PluginList":    {PluginList, "plugin_versions"},
 		"UserTokenList": {UserTokenList, "oauth_tokens"}, "ChangeList": {ChangeList, "toolset_changes"}, "CallList": {CallList, "calls"}, "WorkspaceList": {WorkspaceList, "workspaces"},
 		"credentialList": {credentialList, "credentials"},
