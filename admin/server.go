@@ -544,7 +544,8 @@ func (s *Server) routes() {
 var schemas = struct {
 	sync.Mutex // of a server that registers
 
-	of huma.Registry
+	of        huma.Registry
+	described bool // guarded by the mutex; by the first server
 }{of: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)}
 
 // register makes the API of the operations.
@@ -555,7 +556,10 @@ func (s *Server) register(config huma.Config) {
 	for _, register := range operations {
 		register(s)
 	}
-	document.Finish(s.api.OpenAPI(), document.Around{IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths})
+	document.Finish(s.api.OpenAPI(), document.Around{
+		IdempotencyKey: front.MaxIdempotencyKey, Modules: front.PluginsPath, Specifications: front.SpecificationPaths, Described: schemas.described,
+	})
+	schemas.described = true
 }
 
 func (s *Server) now() time.Time { return s.o.Store.Now() }

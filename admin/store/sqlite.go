@@ -25,6 +25,10 @@ const sqlitePragmas = "_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pr
 // same page cache.
 const sqliteReaders = 4
 
+// sqliteDialect keeps what bun knows of the rows of each table: it depends on their types
+// only, and reading those for every database took as long as opening it.
+var sqliteDialect = bound.SQLite{Dialect: sqlitedialect.New()}
+
 func (s *Store) openSQLite(path string) error {
 	// SQLite gives its -wal and -shm files the mode of the database file.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // the operator names the file
@@ -46,7 +50,7 @@ func (s *Store) openSQLite(path string) error {
 		return errors.Join(fmt.Errorf("opening the database: %w", err), write.Close())
 	}
 	read.SetMaxOpenConns(sqliteReaders)
-	s.write, s.read = bun.NewDB(write, bound.SQLite{Dialect: sqlitedialect.New()}), bun.NewDB(read, bound.SQLite{Dialect: sqlitedialect.New()})
+	s.write, s.read = bun.NewDB(write, sqliteDialect), bun.NewDB(read, sqliteDialect)
 	return nil
 }
 

@@ -23,6 +23,10 @@ const (
 	TrialAborted    = "aborted"     // somebody ended it
 )
 
+// trialRuns is written out, as in the index of running trials: SQLite compares a parameter
+// with it only when it has its value, and would read and plan the statement a second time.
+const trialRuns = "state = '" + TrialRunning + "'"
+
 // maxTrialsKept of one toolset; the oldest go. A roll-out takes hours, and whoever looks
 // back further has the audit log.
 const maxTrialsKept = 50
@@ -84,7 +88,7 @@ func (c *scope) Trial(ctx context.Context, toolset, id string) (*Trial, error) {
 // RunningTrial reads the trial of a toolset that runs; nil: none does.
 func (c *scope) RunningTrial(ctx context.Context, toolset string) (*Trial, error) {
 	row := new(Trial)
-	err := c.from(row).Where("toolset_id = ?", toolset).Where("state = ?", TrialRunning).Scan(ctx)
+	err := c.from(row).Where("toolset_id = ?", toolset).Where(trialRuns).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil //nolint:nilnil // nil: none
 	}
@@ -98,7 +102,7 @@ func (c *scope) RunningTrial(ctx context.Context, toolset string) (*Trial, error
 // candidate was worse, of toolsets that had no other since.
 func (c *scope) RolledBackTrials(ctx context.Context, since time.Time) ([]Trial, error) {
 	var rows []Trial
-	err := c.from(&rows).Where("state = ?", TrialRolledBack).Where("ended_at > ?", Time{Time: since}).
+	err := c.from(&rows).Where("state = '"+TrialRolledBack+"'").Where("ended_at > ?", Time{Time: since}).
 		Where("NOT EXISTS (SELECT 1 FROM trials AS n WHERE n.workspace_id = t.workspace_id AND n.toolset_id = t.toolset_id AND " +
 			"(n.started_at > t.started_at OR n.started_at = t.started_at AND n.id > t.id))").Order("id").Scan(ctx)
 	if err != nil {
@@ -110,7 +114,7 @@ func (c *scope) RolledBackTrials(ctx context.Context, since time.Time) ([]Trial,
 // AddTrial writes a trial that begins and gives it its id. It fails with
 // [problem.Conflict] when the toolset has one that runs, or [registry.MaxTrials] run.
 func (t *Tx) AddTrial(ctx context.Context, row *Trial) error {
-	running, err := t.tx.NewSelect().Model((*Trial)(nil)).Where("state = ?", TrialRunning).Count(ctx)
+	running, err := t.tx.NewSelect().Model((*Trial)(nil)).Where(trialRuns).Count(ctx)
 	if err != nil {
 		return fmt.Errorf("counting roll-outs: %w", err)
 	}
@@ -145,7 +149,7 @@ func (t *Tx) AddTrial(ctx context.Context, row *Trial) error {
 func (t *Tx) EndTrial(ctx context.Context, row *Trial, state, reason string, revision uint64) error {
 	now := Time{Time: t.Now()}
 	n, err := affected(t.updateOf((*Trial)(nil)).Set("state = ?", state).Set("reason = ?", reason).Set("revision = ?", revision).Set("ended_at = ?", now).
-		Where("id = ?", row.ID).Where("state = ?", TrialRunning).Exec(ctx))
+		Where("id = ?", row.ID).Where(trialRuns).Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("ending roll-out %s: %w", row.ID, err)
 	}
@@ -182,7 +186,7 @@ func (s *Store) RunningTrials(ctx context.Context) ([]Trial, error) {
 
 func runningTrials(ctx context.Context, db bun.IDB) ([]Trial, error) {
 	var rows []Trial
-	if err := db.NewSelect().Model(&rows).Where("state = ?", TrialRunning).Order("workspace_id", "id").Scan(ctx); err != nil {
+	if err := db.NewSelect().Model(&rows).Where(trialRuns).Order("workspace_id", "id").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("listing roll-outs: %w", err)
 	}
 	return rows, nil

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -85,6 +86,9 @@ func (f *flaky) run(ctx context.Context, patterns []string) error {
 		if s == nil || s.Binary != hash {
 			s = &progress{Binary: hash}
 			state[p.path] = s
+			if err := f.forget(p); err != nil {
+				return err
+			}
 		}
 		rounds := f.rounds
 		if p.path == f.slow {
@@ -126,6 +130,20 @@ func (f *flaky) run(ctx context.Context, patterns []string) error {
 		return errors.New("flaky or broken:\n  " + strings.Join(faults, "\n  "))
 	}
 	return nil
+}
+
+// log is the file of what a failed run of a package printed.
+func (f *flaky) log(p tested, run string) string {
+	return filepath.Join(f.dir, strings.ReplaceAll(p.path, "/", "_")+"."+run+".log")
+}
+
+// forget removes what failed runs of another test binary printed.
+func (f *flaky) forget(p tested) error {
+	logs, err := filepath.Glob(f.log(p, "[0-9]*"))
+	for _, log := range logs {
+		err = errors.Join(err, os.Remove(log))
+	}
+	return err
 }
 
 type tested struct{ path, dir string }
@@ -203,7 +221,7 @@ func (f *flaky) round(ctx context.Context, p tested, binary string, n int) (why 
 		why = append(why, ended.Error())
 	}
 	if len(why) > 0 {
-		log = filepath.Join(f.dir, fmt.Sprintf("%s.%d.log", strings.ReplaceAll(p.path, "/", "_"), n))
+		log = f.log(p, strconv.Itoa(n))
 		err = os.WriteFile(log, said.Bytes(), 0o644)
 	}
 	return why, log, err

@@ -206,6 +206,17 @@ func TestAccessDocumentsAreNeeded(t *testing.T) {
 	}
 }
 
+// TestKeysOfARelease: access documents of a release whose keys cannot be read are not opened.
+func TestKeysOfARelease(t *testing.T) {
+	n := &nothing{}
+	out, err := newLoader(nil, n).loadEntries(t.Context(), &registry.Release{
+		Trusted: []registry.TrustedKey{{Use: registry.UseRelease}}, Toolsets: []registry.ReleaseToolset{{ID: "i", Slug: "s", Access: registry.DigestOf(nil)}},
+	}, []int{0}, true)
+	if err == nil || out != nil || n.asked != 0 {
+		t.Errorf("%v, %v, asked %d times", out, err, n.asked)
+	}
+}
+
 // TestSettleEnds: of a node that stops nothing is said of its cache; of one that goes on what is
 // damaged is.
 func TestSettleEnds(t *testing.T) {

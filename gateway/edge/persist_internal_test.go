@@ -328,3 +328,27 @@ func TestBodyThatIsGone(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 }
+
+// TestRestoreNeedsAll: a release of the disk is served with all that it names, or not at all.
+func TestRestoreNeedsAll(t *testing.T) {
+	p := newPress(t)
+	f := p.node(t.TempDir(), func(o *Options) {
+		o.Apply = func(s *State) error {
+			t.Errorf("served: %+v", s.Release)
+			return nil
+		}
+	})
+	env, err := sign.SignRelease(p.key, &registry.Release{
+		Group: DefaultGroup, Epoch: 1, Revision: 1, Issued: time.Unix(1e9, 0), Expires: time.Unix(1e9, 0).Add(time.Hour), Trusted: p.trusted(),
+		Toolsets: []registry.ReleaseToolset{{Workspace: "default", ID: "tset_1", Slug: "acme", Revision: 1, Repository: "default/toolsets/tset_1", Bundle: registry.DigestOf([]byte("bundle"))}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.restore(t.Context(), env); err == nil || !strings.Contains(err.Error(), "acme") {
+		t.Errorf("without its bundle: %v", err)
+	}
+	if st := f.Status(); st.Ready || st.Release != "" || st.Saved != "" {
+		t.Errorf("%+v", st)
+	}
+}

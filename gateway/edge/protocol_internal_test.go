@@ -21,6 +21,7 @@ import (
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
+	"github.com/sluicegate/sluice/registry/server"
 )
 
 // A desk is a control plane in memory: it keeps what it was asked, and a test says what it
@@ -536,5 +537,61 @@ func TestArtifactForARefusedToken(t *testing.T) {
 	}
 	if got := r.token().Reveal(); got != "new" {
 		t.Errorf("the token is %q", got)
+	}
+}
+
+// TestArtifactsOfARegistry: the control plane is asked for what the registry does not give, and
+// for nothing else; a node that stops asks nobody.
+func TestArtifactsOfARegistry(t *testing.T) {
+	dir := t.TempDir()
+	enrolled(t, dir)
+	a, err := oci.New(oci.KindToolset, []byte("bundle"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := server.Open(server.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := oci.NewStore(files)
+	if err := elsewhere.Push(t.Context(), "acme/toolsets/x", "v1", a); err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{answer: func(context.Context, question) (int, any, error) { return http.StatusNotFound, nil, nil }}
+	r := d.ask(t, dir, func(o *RemoteOptions) { o.Artifacts = elsewhere })
+	if got, err := r.Artifact(t.Context(), "acme/toolsets/x", a.Digest(), oci.KindToolset); err != nil || string(got.Layer()) != "bundle" || len(d.take()) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := r.Artifact(t.Context(), "acme/toolsets/x", registry.DigestOf([]byte("y")), oci.KindToolset); !errors.Is(err, registry.ErrNotFound) || len(d.take()) != 1 {
+		t.Errorf("what neither has: %v", err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if _, err := r.Artifact(over, "acme/toolsets/x", registry.DigestOf([]byte("y")), oci.KindToolset); err == nil || len(d.take()) != 0 {
+		t.Errorf("a node that stops: %v", err)
+	}
+}
+
+// TestJoining: a node asks again with the keys that it asked with before, also after a restart,
+// and another control plane with others.
+func TestJoining(t *testing.T) {
+	dir := t.TempDir()
+	keys := func(controlPlane string) string {
+		t.Helper()
+		i, err := joining(dir, controlPlane, atomicfile.OS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(i.SignSeed) + string(i.SealKey)
+	}
+	first := keys("https://one.example")
+	if keys("https://one.example") != first {
+		t.Error("the second time it has other keys")
+	}
+	if keys("https://two.example") == first {
+		t.Error("two control planes get the same keys")
+	}
+	if _, err := os.Stat(filepath.Join(dir, fileJoining)); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
+	"github.com/sluicegate/sluice/internal/freeport"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/sign"
@@ -133,7 +134,7 @@ func newPlane(t testing.TB) *plane {
 		t.Fatal(err)
 	}
 	p.cert = p.authority.issue(t, time.Now().Add(100*24*time.Hour))
-	p.listen("127.0.0.1:0")
+	p.listen(freeport.Addr(t)) // it comes back there
 	run, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = p.srv.Run(run, time.Second) }()

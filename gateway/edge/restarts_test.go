@@ -24,6 +24,7 @@ import (
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/gateway/edge"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
+	"github.com/sluicegate/sluice/internal/freeport"
 	"github.com/sluicegate/sluice/internal/secrets"
 	"github.com/sluicegate/sluice/registry"
 	"github.com/sluicegate/sluice/registry/oci"
@@ -93,7 +94,7 @@ type control struct {
 
 func newControl(t *testing.T) *control {
 	t.Helper()
-	c := &control{t: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
+	c := &control{t: t, dir: t.TempDir(), addr: freeport.Addr(t)}
 	var err error
 	if c.st, err = store.Open(t.Context(), store.Options{Path: filepath.Join(c.dir, "s.db")}); err != nil {
 		t.Fatal(err)

@@ -499,3 +499,14 @@ func TestCheckTerms(t *testing.T) {
 	check("deepest", chain(MaxOpDepth), "")
 	check("deeper", chain(MaxOpDepth+1), "nested deeper than 32")
 }
+
+// TestPathThatBreaksOff: a path of which only one byte is there is refused, also at the very end
+// of the table.
+func TestPathThatBreaksOff(t *testing.T) {
+	b := table(make([]byte, headerBytes))
+	for n := range 2 {
+		if got := b.pathOK(len(b)-n, n); got != (n == 0) {
+			t.Errorf("a path of %d bytes: %t", n, got)
+		}
+	}
+}

@@ -91,3 +91,20 @@ test("a tool that is entered before the tools are read is chosen once they are",
   await expect(page.getByLabel("topic (required)")).toBeVisible();
   await expect(page.getByLabel("Tool", { exact: true })).toHaveValue("list_articles");
 });
+
+// Bridged has the tools of demo. What was chosen last counts, also when the page does not show it yet.
+test("a tool is one of the toolset that was chosen last", async ({ page }) => {
+  await page.goto("/playground?toolset=bridged");
+  await page.getByLabel("Tool", { exact: true }).fill("get_issue");
+  const fits = page.getByRole("list", { name: "Tools that fit" }).getByRole("button", { name: "get_issue", exact: true });
+  await expect(fits).toBeVisible();
+  await fits.evaluate((button: HTMLButtonElement) => {
+    const select = document.querySelector<HTMLSelectElement>("main select");
+    if (!select) throw new Error("there is no list of toolsets");
+    select.value = "demo";
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+    button.click();
+  });
+  await expect(page).toHaveURL(/toolset=demo&tool=get_issue$/);
+  await expect(page.getByLabel("owner (required)")).toBeVisible();
+});

@@ -85,6 +85,7 @@ test("a publisher is trusted, and their plugin published and bound", async ({ pa
   // What it got and made of an answer is seen in the playground.
   await page.goto("/playground");
   await page.getByLabel("Toolset").selectOption("demo");
+  await expect(page).toHaveURL(/toolset=demo/);
   await page.getByLabel("Tool", { exact: true }).fill("get_issue");
   await page.getByLabel("Tool", { exact: true }).press("Enter");
   for (const [name, value] of [["owner", "acme"], ["repo", "anvil"], ["issue_number", "23"]] as const) await page.getByLabel(`${name} (required)`).fill(value);

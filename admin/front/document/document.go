@@ -17,6 +17,9 @@ type Around struct {
 	// specification as a file.
 	Modules        string
 	Specifications []string
+	// Described says that the properties of the schemas, which servers of a process share,
+	// were described for another document.
+	Described bool
 }
 
 // Finish says in the API's own OpenAPI document what the handlers around the operations
@@ -40,7 +43,7 @@ func Finish(api *huma.OpenAPI, around Around) {
 	documentLists(api)
 	requireMatch(api)
 	tagOperations(api)
-	describeProperties(api)
+	describeProperties(api, around.Described)
 	checkRoles(api)
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -21,6 +22,15 @@ type propertyWords struct {
 	example     any // nil: none
 	description string
 }
+
+// tableOfProperties is that table, read once.
+var tableOfProperties = sync.OnceValue(func() map[string][]propertyWords {
+	words, err := readProperties(documentProperties)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return words
+})
 
 // readProperties reads the table, by Schema.property or property.
 func readProperties(table string) (map[string][]propertyWords, error) {
@@ -47,20 +57,21 @@ func readProperties(table string) (map[string][]propertyWords, error) {
 	return out, nil
 }
 
-// describeProperties gives every property of the document a description and an example.
-func describeProperties(api *huma.OpenAPI) {
-	words, err := readProperties(documentProperties)
-	if err != nil {
-		panic("BUG: " + err.Error())
+// describeProperties gives every property of the document a description and an example;
+// those of schemas unless they have been described.
+func describeProperties(api *huma.OpenAPI, described bool) {
+	words := tableOfProperties()
+	var schemas map[string]*huma.Schema
+	if !described {
+		schemas = api.Components.Schemas.Map()
 	}
-	schemas := api.Components.Schemas.Map()
 	var visit func(name string, s *huma.Schema)
 	visit = func(name string, s *huma.Schema) {
 		for _, property := range slices.Sorted(maps.Keys(s.Properties)) {
 			p := s.Properties[property]
 			rows := slices.Concat(words[name+"."+property], words[property])
 			for i := range rows {
-				if p.Description == "" && rows[i].description != "" { // servers share what they have described
+				if p.Description == "" && rows[i].description != "" {
 					p.Description = rows[i].description
 				}
 			}

@@ -101,6 +101,7 @@ type settings struct {
 	pin     string // instead of the certificate's
 	release string
 	reload  func() (*secrets.Keyring, error)
+	guard   bool
 }
 
 func (d *database) member(t *testing.T, s settings) *member {
@@ -130,7 +131,7 @@ func (d *database) member(t *testing.T, s settings) *member {
 	m.Front, err = New(Options{
 		URL: m.url, Version: "1", Records: d, Keyring: s.ring, Keys: map[string][]string{"release": {s.release}}, Pin: func() string { return s.pin },
 		Hosts: []string{"127.0.0.1", "Control.example"}, Proxies: s.proxies,
-		Reload: s.reload, Remedy: func(host string) string { return "copy the folder keys from " + host },
+		Reload: s.reload, Guard: s.guard, Remedy: func(host string) string { return "copy the folder keys from " + host },
 	})
 	if err != nil {
 		t.Fatal(err)

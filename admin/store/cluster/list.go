@@ -33,17 +33,22 @@ type ControlPlane struct {
 // itself.
 func List(ctx context.Context, s *store.Store) ([]ControlPlane, error) {
 	rows, leader, err := s.ClusterMembers(ctx)
+	return listed(rows, leader, s.Term(), s.Now()), err
+}
+
+// listed is what members are in a term.
+func listed(rows []store.ClusterMember, leader *store.Leader, term uint64, now time.Time) []ControlPlane {
 	out := make([]ControlPlane, 0, len(rows))
 	for i := range rows {
 		m := &rows[i]
 		p := ControlPlane{Name: m.Name, URL: m.URL, State: Follows, Version: m.Version, Started: m.StartedAt.Time, Seen: m.SeenAt.Time}
 		switch {
-		case leader != nil && leader.Member == m.Name && leader.Number == s.Term():
+		case leader != nil && leader.Member == m.Name && leader.Number == term:
 			p.State, p.Leads, p.Number = Leads, leader.Since.Time, leader.Number
-		case s.Now().Sub(m.SeenAt.Time) > goneAfter:
+		case now.Sub(m.SeenAt.Time) > goneAfter:
 			p.State = Gone
 		}
 		out = append(out, p)
 	}
-	return out, err
+	return out
 }

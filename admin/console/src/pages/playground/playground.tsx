@@ -25,6 +25,15 @@ import { AgentView, Answer, asCall, Plugins, Request, Timing } from "./views";
 
 const tabs = ["Answer", "Before / after", "Timing", "Plugins", "Request", "Agent view"] as const;
 
+interface Shown {
+  toolset?: string;
+  tool?: string;
+  args?: Arguments;
+}
+
+/** Shows something else; of a function it is what follows from what was chosen last, which the page may not show yet. */
+type Go = (next: Shown | ((now: Shown) => Shown)) => void;
+
 export function Playground() {
   const search = useSearch({ from: "/playground" });
   const navigate = useNavigate();
@@ -35,7 +44,7 @@ export function Playground() {
   }, [hasNextPage, isFetchingNextPage, isError, fetchNextPage]);
   const known = toolsets.data?.pages.flatMap((p) => p.items) ?? [];
   const slug = search.toolset ?? known[0]?.slug ?? "";
-  const go = (next: typeof search) => void navigate({ to: "/playground", search: next, replace: true });
+  const go: Go = (next) => void navigate({ to: "/playground", search: next, replace: true });
   return (
     <Page title="Playground" lead="Call a tool of a draft for real, see what an agent gets of the answer, and change it.">
       {toolsets.isError ? <ProblemNote error={toolsets.error} retry={() => void toolsets.refetch()} /> : null}
@@ -58,7 +67,7 @@ interface BenchProps {
   slugs: string[];
   tool: string;
   given: Arguments | undefined;
-  go: (next: { toolset?: string; tool?: string; args?: Arguments }) => void;
+  go: Go;
 }
 
 function Bench({ slug, slugs, tool, given, go }: BenchProps) {
@@ -80,6 +89,7 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
     enabled: tool !== "",
   });
   const error = toolset.error ?? tools.error ?? added.error ?? detail.error;
+  const choose = (name: string) => go((now) => ({ toolset: now.toolset ?? slug, tool: name }));
   return (
     <>
       <Card>
@@ -89,7 +99,7 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
               <option key={s}>{s}</option>
             ))}
           </Select>
-          <ToolPicker names={[...own, ...names]} loading={tools.isPending || added.isPending || hasNextPage} value={tool} onChoose={(name) => go({ toolset: slug, tool: name })} />
+          <ToolPicker names={[...own, ...names]} loading={tools.isPending || added.isPending || hasNextPage} value={tool} onChoose={choose} />
         </div>
         {own.length > 0 ? (
           <p className="mt-3 flex flex-wrap items-center gap-x-1 text-muted">
@@ -100,7 +110,7 @@ function Bench({ slug, slugs, tool, given, go }: BenchProps) {
                 type="button"
                 aria-pressed={name === tool}
                 className="min-h-6 rounded px-1 font-mono text-[0.9rem] text-accent underline hover:bg-accent-soft aria-pressed:font-semibold"
-                onClick={() => go({ toolset: slug, tool: name })}
+                onClick={() => choose(name)}
               >
                 {name}
               </button>
