@@ -481,7 +481,7 @@ func (x *request) tell(to *mcp.Stream, o *call.Outcome) {
 	if o.IsError {
 		level = mcp.LevelWarning
 	}
-	if !to.Wants(level) {
+	if !to.NamedLevel() || !to.Wants(level) {
 		return
 	}
 	// A text: readers in languages with types, the official Java SDK among them, want one.

@@ -292,6 +292,29 @@ func TestCallIsToldAsText(t *testing.T) {
 	}
 }
 
+// TestCallIsToldWhereAsked: how a call of a server's tool went is told to a client of an older
+// revision that named a level. To another the answer is one document, as it is without the gateway.
+func TestCallIsToldWhereAsked(t *testing.T) {
+	s := start(t, gatewaytest.Options{})
+	u := newUpstreamServer(t, true)
+	serveServer(t, s, u, nil, anyTool)
+	u.answer("do.it", `"result":{"isError":true,"content":[{"type":"text","text":"no"}]}`)
+	session := askable(t, s.URL("acme"))
+	for _, c := range []struct {
+		level, media string
+		told         bool
+	}{{"", "application/json", false}, {"warning", "text/event-stream", true}, {"error", "application/json", false}} {
+		if c.level != "" {
+			_ = bodyOf(t, request(t, http.MethodPost, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"`+c.level+`"}}`, "Mcp-Session-Id", session))
+		}
+		resp := request(t, http.MethodPost, s.URL("acme"), callBody("do_it", "{}"), "Mcp-Session-Id", session, "Accept", "application/json, text/event-stream")
+		body := bodyOf(t, resp)
+		if media := resp.Header.Get("Content-Type"); media != c.media || strings.Contains(body, `"logger":"sluice","data":"do_it: tool_error`) != c.told || !strings.Contains(body, `"isError":true`) {
+			t.Errorf("level %q: %s: %s", c.level, media, body)
+		}
+	}
+}
+
 // TestFetchAccess: the rest of an answer is for the token that asked for it, and
 // only as long as that opens the tool.
 func TestFetchAccess(t *testing.T) {

@@ -81,6 +81,7 @@ func (x *exchange) itemMCP(body []byte) error {
 	if err := x.checkItem(result); err != nil {
 		return err
 	}
+	whole.hidden = x.request.Method == mcp.MethodResourcesRead && mcp.IsPage(result) // a table of a script may have control characters
 	var meta jsonscan.Value
 	caches := x.request.Method == mcp.MethodResourcesRead && x.request.Modern()
 	ttl := []byte("0")

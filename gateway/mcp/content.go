@@ -1,6 +1,10 @@
 package mcp
 
-import "github.com/sluicegate/sluice/internal/jsonscan"
+import (
+	"bytes"
+
+	"github.com/sluicegate/sluice/internal/jsonscan"
+)
 
 // ContentFault says what is wrong with an item of the content of a tool's result; "": nothing.
 func ContentFault(item jsonscan.Value) string {
@@ -50,6 +54,19 @@ func ContentFault(item jsonscan.Value) string {
 		return "is of an unknown type"
 	}
 	return ""
+}
+
+// IsPage reports a result of resources/read that is nothing but pages of MCP Apps: programs
+// that the client runs in a frame, and no text that a model reads.
+func IsPage(result jsonscan.Value) bool {
+	pages := 0
+	for it := result.Get("contents").Elements(); it.Next(); pages++ {
+		mime := it.Value().Get("mimeType")
+		if !bytes.HasPrefix(it.Value().Get("uri").AppendText(nil), []byte("ui://")) || !mime.EqualText("text/html;profile=mcp-app") && !mime.EqualText("text/html+skybridge") {
+			return false
+		}
+	}
+	return pages > 0
 }
 
 // AppendPublic appends v, in which the members called uri are URIs of the server: of

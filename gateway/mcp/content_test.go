@@ -54,3 +54,21 @@ func TestInteger(t *testing.T) {
 		}
 	}
 }
+
+// TestIsPage: a result is a page where each of its contents is one, by scheme and type.
+func TestIsPage(t *testing.T) {
+	for text, page := range map[string]bool{
+		`{"contents":[{"uri":"ui://a","mimeType":"text/html;profile=mcp-app"}]}`:                                                         true,
+		`{"contents":[{"uri":"ui://a","mimeType":"text/html+skybridge"},{"uri":"u\u0069://b","mimeType":"text\/html;profile=mcp-app"}]}`: true,
+		`{"contents":[{"uri":"ui://a","mimeType":"text/html;profile=mcp-app"},{"uri":"ui://b","mimeType":"text/plain"}]}`:                false,
+		`{"contents":[{"uri":"aui://a","mimeType":"text/html;profile=mcp-app"}]}`:                                                        false,
+		`{"contents":[{"uri":"ui://a"}]}`: false,
+		`{"contents":[1]}`:                false,
+		`{"contents":[]}`:                 false,
+		`{}`:                              false,
+	} {
+		if got := IsPage(jsonscan.Trusted([]byte(text))); got != page {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -72,6 +72,7 @@ func levelOf(v jsonscan.Value) Level {
 type Stream struct {
 	token   []byte           // raw JSON of the progress token; nil: none
 	level   Level            // of the least log message that is wanted; LevelNone: none is
+	named   bool             // the client named the level
 	session *session.Session // whose client may resume the stream; nil: it cannot
 	request []byte           // JSON of the id of the call, of a session
 	made    string           // the settings of its toolset that make the answer
@@ -106,6 +107,9 @@ func (s *Stream) Started() bool {
 
 // Wants reports whether log messages of a level are delivered.
 func (s *Stream) Wants(l Level) bool { return s != nil && s.level != LevelNone && l >= s.level }
+
+// NamedLevel reports whether the client named the level, and not the gateway.
+func (s *Stream) NamedLevel() bool { return s != nil && s.named }
 
 // Progress sends notifications/progress; total 0: not known; message "": none.
 // Progress that does not increase is left out: clients may refuse it.
@@ -379,14 +383,14 @@ func AcceptsStream(accept []byte) bool {
 // that of the session; where none is known, what a tool has to tell by itself is told
 // from the level info on.
 func (x *exchange) newStream(modern bool) *Stream {
-	token, level := x.msg.meta.Get("progressToken"), LevelNone
+	token, level, named := x.msg.meta.Get("progressToken"), LevelNone, true
 	switch {
 	case modern:
 		level = levelOf(x.msg.meta.Get(metaLogLevel))
 	case x.session != nil && x.session.Level() != 0:
 		level = Level(x.session.Level())
 	case x.tool.Logs():
-		level = LevelInfo // MCP 2025-11-25 "Logging": the server chooses while it was told no level
+		level, named = LevelInfo, false // MCP 2025-11-25 "Logging": the server chooses while it was told no level
 	}
 	if k := token.Kind(); k != jsonscan.String && k != jsonscan.Number {
 		token = jsonscan.Value{}
@@ -394,7 +398,7 @@ func (x *exchange) newStream(modern bool) *Stream {
 	if !token.Exists() && level == LevelNone || x.batched || x.rc == nil || !AcceptsStream(x.req.Peek(fasthttp.HeaderAccept)) {
 		return nil
 	}
-	s := &Stream{level: level, begun: time.Now(), wake: make(chan struct{}, 1)}
+	s := &Stream{level: level, named: named, begun: time.Now(), wake: make(chan struct{}, 1)}
 	if token.Exists() {
 		s.token = token.Raw() // lives as long as the request, which the stream does not outlive
 	}

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sluicegate/sluice/internal/jsonscan"
+	"github.com/sluicegate/sluice/internal/wording"
 	"github.com/sluicegate/sluice/plugins/engine"
 	"github.com/sluicegate/sluice/plugins/manifest"
 )
@@ -229,11 +232,16 @@ func mcpTool(raw []byte, name string) (*manifest.Tool, error) {
 	if title := a.Get("title"); t.Title == "" && title.Kind() == jsonscan.String {
 		t.Title = cut(string(title.AppendText(nil)), manifest.MaxText)
 	}
+	if t.Title == "" && strings.ContainsFunc(t.MCP.Name, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		t.Title = t.MCP.Name // which people can read, as they may not what became of it
+	}
 	support := v.Get("execution").Get("taskSupport")
 	t.MCP.Task = support.EqualText("required")
 	t.MCP.MayTask = t.MCP.Task || support.EqualText("optional")
 	input := v.Get("inputSchema")
 	switch kind := input.Get("type"); {
+	case input.Kind() <= jsonscan.Null: // it says nothing of its arguments
+		t.InputSchema = []byte(`{"type":"object"}`)
 	case input.Kind() != jsonscan.Object:
 		return nil, fmt.Errorf("its input schema is not an object")
 	case kind.EqualText("object"):
@@ -302,21 +310,31 @@ func mcpNames(tools []json.RawMessage) []string {
 	return names
 }
 
-// safeName replaces what is not accepted in a name. One that is cut gets a part of
-// its hash, so that long names with the same beginning differ.
+// safeName replaces what is not accepted in a name. One that is cut, or has letters of
+// another script, gets a part of its hash: such names differ, in whatever order the server
+// lists its tools.
 func safeName(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' {
-			b[i] = '_'
+	var b []byte
+	hashed := false
+	for _, r := range wording.ASCII(s) {
+		switch {
+		case r|0x20 >= 'a' && r|0x20 <= 'z', r >= '0' && r <= '9', r == '_', r == '-':
+			b = append(b, byte(r))
+		case unicode.IsLetter(r), unicode.IsNumber(r):
+			hashed = true
+		default:
+			b = append(b, '_')
 		}
+	}
+	if hashed && len(bytes.Trim(b, "_-")) == 0 {
+		b = []byte("tool")
 	}
 	if len(b) == 0 || b[0] == '-' || b[0] >= '0' && b[0] <= '9' {
 		b = append([]byte{'_'}, b...)
 	}
-	if len(b) > manifest.MaxMCPToolName {
+	if hashed || len(b) > manifest.MaxMCPToolName {
 		sum := sha256.Sum256([]byte(s))
-		b = append(bytes.TrimRight(b[:manifest.MaxMCPToolName-9], "_-"), "_"+hex.EncodeToString(sum[:4])...)
+		b = append(bytes.TrimRight(b[:min(len(b), manifest.MaxMCPToolName-9)], "_-"), "_"+hex.EncodeToString(sum[:4])...)
 	}
 	return string(b)
 }

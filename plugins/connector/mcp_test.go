@@ -43,13 +43,15 @@ func TestMCPConnector(t *testing.T) {
 		`{"name":"no.type","inputSchema":{}}`,
 		`{"name":"listed","inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"annotations":{"title":"Of hints"}}`,
 		`{"name":"broken","inputSchema":[]}`,
+		`{"name":"検索"}`,
+		`{"name":"größe","title":"Size","inputSchema":null}`,
 		`{"name":"listed","inputSchema":{"type":"object"}}`,
 		`{"inputSchema":{"type":"object"}}`,
 	))
 	if len(refused) != 3 || refused[0].Name != "broken" || !strings.Contains(refused[1].Reason, "twice") || !strings.Contains(refused[2].Reason, "name") {
 		t.Fatalf("refused %+v", refused)
 	}
-	if c.Len() != 3 || c.MCP() == nil || c.MCP().Protocol != "2026-07-28" || c.Servers()[0].URL != "https://mcp.example.com/mcp" {
+	if c.Len() != 5 || c.MCP() == nil || c.MCP().Protocol != "2026-07-28" || c.Servers()[0].URL != "https://mcp.example.com/mcp" {
 		t.Fatalf("%d tools, server %+v at %v", c.Len(), c.MCP(), c.Servers())
 	}
 	tool, err := c.Tool(0)
@@ -67,6 +69,11 @@ func TestMCPConnector(t *testing.T) {
 	}
 	if tool, _ = c.Tool(2); tool.Title != "Of hints" || tool.OutputSchema != nil {
 		t.Fatalf("got %+v", tool)
+	}
+	for i, want := range []manifest.Tool{{Name: "tool_1b6b1a6f", Title: "検索"}, {Name: "grosse", Title: "Size"}} {
+		if tool, _ = c.Tool(3 + i); tool.Name != want.Name || tool.Title != want.Title || string(tool.InputSchema) != `{"type":"object"}` {
+			t.Fatalf("got %+v", tool)
+		}
 	}
 	if _, _, err := BuildMCP("ex", server(`{"name":"broken","inputSchema":[]}`)); err == nil {
 		t.Fatal("a server without a usable tool made a connector")
@@ -88,7 +95,14 @@ func TestMCPNames(t *testing.T) {
 	f("a A_2 a_3", "a", "A", "a")
 	f("x_y_2 x_y", "x.y", "x_y")
 	f("_1st _-dash", "1st", "-dash")
-	f("gr____e", "größe")
+	f("grosse", "größe")
+	f("tool_1b6b1a6f tool_900f8294", "検索", "作成")
+	f("tool_900f8294 tool_1b6b1a6f", "作成", "検索") // in whatever order
+	f("get_92ddcf01 get_9044a287", "get_検索", "get_作成")
+	f("_search search_2", "🔎search", "search/2")
+	f("tool_75968f77", "検_索")
+	f(strings.Repeat("a", 55)+"_9f776782", long+"検")
+	f("_1_b6e71eba", "1検")
 	f(long, long)
 	f(strings.Repeat("a", 55)+"_635361c4", long+"a")
 	f(strings.Repeat("b", 64)+" "+strings.Repeat("b", 62)+"_2", strings.Repeat("b", 64), strings.Repeat("b", 64))
