@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -32,8 +33,6 @@ const (
 	// longestOwn is the longest pause for a host of the installation, which nobody can verify
 	// again by hand: gateways may be there only long after the control plane.
 	longestOwn = 15 * time.Minute
-	// limitedRetry is the least pause after an authority said that it was asked too often.
-	limitedRetry = time.Hour
 	// revokeRetry is the pause after an authority did not revoke a certificate.
 	revokeRetry = 10 * time.Minute
 	// obtainTimeout of one certificate: authorities look from several places, and DNS
@@ -53,7 +52,7 @@ type Certificates interface {
 	// Hosts are all of which there is one.
 	Hosts() []string
 	// Obtain gets one. What the authority says is in the error, which is a
-	// *problem.Error: [problem.RateLimited] when it was asked too often.
+	// *problem.Error: [problem.RateLimited] when it was asked too often, with a *TooSoon as cause.
 	Obtain(ctx context.Context, host string) error
 	// RenewDue begins to renew those that need it, which is also done from time to time, and goes on
 	// with that until ctx ends.
@@ -68,6 +67,16 @@ type Certificates interface {
 	// revoked.
 	Changed() <-chan struct{}
 }
+
+// TooSoon is what an authority says that was asked too often about a host.
+type TooSoon struct {
+	Until time.Time // when it may be asked again
+	Err   error     // what it says
+}
+
+func (e *TooSoon) Error() string { return e.Err.Error() }
+
+func (e *TooSoon) Unwrap() error { return e.Err }
 
 // Held is a certificate with its key.
 type Held struct {
@@ -258,15 +267,16 @@ func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 	r.Log.LogAttrs(ctx, slog.LevelWarn, "a certificate could not be obtained", slog.String("domain", row.Host), slog.Any("error", err))
 	return r.become(ctx, row, func(d *store.Domain) {
 		d.State, d.Cause, d.Attempts = Failed, causeOf(err), d.Attempts+1
-		d.NextAt = store.Time{Time: r.Store.Now().Add(retryAfter(err, d.Attempts, longestRetry))}
+		now := r.Store.Now()
+		d.NextAt = store.Time{Time: now.Add(retryAfter(err, d.Attempts, longestRetry, now))}
 	})
 }
 
 // retryAfter is the pause after an authority gave no certificate so often in a row.
-func retryAfter(err error, failures int64, longest time.Duration) time.Duration {
+func retryAfter(err error, failures int64, longest time.Duration, now time.Time) time.Duration {
 	pause := pauseAfter(failures, firstRetry, longest)
-	if problem.Is(err, problem.RateLimited) {
-		pause = max(pause, limitedRetry)
+	if soon, ok := errors.AsType[*TooSoon](err); ok {
+		pause = max(pause, soon.Until.Sub(now))
 	}
 	return pause
 }
@@ -362,7 +372,8 @@ func (r *Room) certifyOwn(ctx context.Context) {
 			if err != nil && ctx.Err() != nil {
 				return false
 			}
-			again := r.jobs.ended(host, err, r.Store.Now(), func(n int64) time.Duration { return retryAfter(err, n, longestOwn) })
+			now := r.Store.Now()
+			again := r.jobs.ended(host, err, now, func(n int64) time.Duration { return retryAfter(err, n, longestOwn, now) })
 			if err != nil {
 				r.Log.LogAttrs(ctx, slog.LevelError, "the certificate of the public URL could not be obtained: it is tried again",
 					slog.String("host", host), slog.Time("again", again), slog.Any("error", err))
