@@ -286,9 +286,13 @@ func (a *Authority) Fault(host string) error {
 
 // Obtain implements [domain.Certificates].
 func (a *Authority) Obtain(ctx context.Context, host string) error {
-	err := a.config.ObtainCertSync(ctx, host)
+	ask := a.config.ObtainCertSync
+	if _, ok := a.Get(host); ok { // it has ended
+		ask = func(ctx context.Context, host string) error { return a.config.RenewCertSync(ctx, host, false) }
+	}
+	err := ask(ctx, host)
 	if accountLost(err) {
-		err = a.config.ObtainCertSync(ctx, host)
+		err = ask(ctx, host)
 	}
 	if err != nil {
 		return a.faultOf(err)

@@ -51,7 +51,7 @@ type Certificates interface {
 	Get(host string) (Held, bool)
 	// Hosts are all of which there is one.
 	Hosts() []string
-	// Obtain gets one. What the authority says is in the error, which is a
+	// Obtain gets one, or another one when that has ended. What the authority says is in the error, which is a
 	// *problem.Error: [problem.RateLimited] when it was asked too often, with a *TooSoon as cause.
 	Obtain(ctx context.Context, host string) error
 	// RenewDue begins to renew those that need it, which is also done from time to time, and goes on
@@ -227,14 +227,21 @@ func (r *Room) settled(ctx context.Context, row *store.Domain) error {
 	})
 }
 
+// valid reports whether a certificate has not ended.
+func (r *Room) valid(c Held) bool { return r.Store.Now().Before(c.NotAfter) }
+
 // certify gives a domain the state of its certificate, and begins to obtain one if there is
-// none.
+// none, or it has ended: people wait for that, who can have it tried again at once, and not
+// when the turn of renewals is.
 func (r *Room) certify(ctx context.Context, row *store.Domain) error {
 	if r.jobs.busy(row.Host) {
 		return nil
 	}
-	if c, ok := r.Certificates.Get(row.Host); ok {
-		return r.serves(ctx, row, c)
+	c, ok := r.Certificates.Get(row.Host)
+	if ok && (row.State == Live || r.valid(c)) {
+		if err := r.serves(ctx, row, c); err != nil || r.valid(c) {
+			return err
+		}
 	}
 	if r.Store.Now().Before(row.NextAt.Time) {
 		return nil
@@ -255,14 +262,14 @@ func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 		return err
 	}
 	err := r.Certificates.Obtain(octx, row.Host)
-	if c, ok := r.Certificates.Get(row.Host); err == nil && ok {
+	if c, ok := r.Certificates.Get(row.Host); err == nil && ok && r.valid(c) {
 		return r.serves(ctx, row, c)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
-		err = problem.New(problem.Unavailable, "the certificate of %s was obtained and cannot be read", row.Host)
+		err = problem.New(problem.Unavailable, "the certificate of %s was obtained and cannot be used", row.Host)
 	}
 	r.Log.LogAttrs(ctx, slog.LevelWarn, "a certificate could not be obtained", slog.String("domain", row.Host), slog.Any("error", err))
 	return r.become(ctx, row, func(d *store.Domain) {
@@ -287,13 +294,10 @@ func (r *Room) serves(ctx context.Context, row *store.Domain, c Held) error {
 	if fault := r.Certificates.Fault(row.Host); fault != nil {
 		cause = "the certificate is not renewed: " + causeOf(fault)
 	}
-	if !r.Store.Now().Before(c.NotAfter) {
+	if !r.valid(c) {
 		state = Failed
 		if cause == "" {
 			cause = "the certificate has expired"
-		}
-		if row.State != Failed { // at once, and not only when the authority's turn is
-			r.begin(ctx, row.Host, row.WorkspaceID, func(context.Context) bool { return r.Certificates.RenewDue(ctx) == nil }) // it goes on when the job is over
 		}
 	}
 	if row.State == state && row.Cause == cause && row.Issuer == c.Issuer && row.NotAfter.Equal(c.NotAfter.Truncate(time.Millisecond)) {
@@ -364,7 +368,7 @@ func (r *Room) certifyOwn(ctx context.Context) {
 		return
 	}
 	for _, host := range r.Own {
-		if _, ok := r.Certificates.Get(host); ok || r.jobs.waits(host, r.Store.Now()) {
+		if c, ok := r.Certificates.Get(host); ok && r.valid(c) || r.jobs.waits(host, r.Store.Now()) {
 			continue
 		}
 		r.begin(ctx, host, "", func(octx context.Context) bool {

@@ -69,7 +69,7 @@ func uncertified(row *store.Domain, now time.Time, reported bool) *condition {
 	default:
 		return nil
 	}
-	if c.details.Cause == "" {
+	if c.details.Cause == "" && left > 0 {
 		c.details.Cause = "it ends at " + row.NotAfter.Format(time.RFC3339)
 	}
 	return c
