@@ -130,7 +130,7 @@ func (s *Source) Poll(now time.Time) {
 	defer s.mu.Unlock()
 	s.warnOfExpiry(now)
 	seen := look(s.o.Files)
-	if seen == s.seen {
+	if seen.equal(s.seen) {
 		if s.failed != nil {
 			s.o.Logger.Error("the new certificate cannot be used; the one before is still served", slog.String("listener", s.o.Name),
 				slog.Any("error", s.failed), slog.Time("expires", s.Leaf().NotAfter))
@@ -182,25 +182,23 @@ func (s *Source) warnOfKey() {
 	}
 }
 
-// fingerprint tells one state of the files from another.
-type fingerprint [3]struct {
-	changed, size int64
-	missing       bool
-}
+// fingerprint tells one state of the files from another; nil: there is no file. What mounts and
+// packages bring may all have one time, so that another file tells it, too.
+type fingerprint [3]os.FileInfo
 
 func look(f Files) (out fingerprint) {
 	for i, name := range []string{f.Certificate, f.Key, f.ClientCA} {
-		if name == "" {
-			continue
+		if info, err := os.Stat(name); err == nil {
+			out[i] = info
 		}
-		info, err := os.Stat(name)
-		if err != nil {
-			out[i].missing = true
-			continue
-		}
-		out[i].changed, out[i].size = info.ModTime().UnixNano(), info.Size()
 	}
 	return out
+}
+
+func (f fingerprint) equal(g fingerprint) bool {
+	return slices.EqualFunc(f[:], g[:], func(a, b os.FileInfo) bool {
+		return a == nil && b == nil || a != nil && b != nil && os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
+	})
 }
 
 // Names are the names and addresses that a certificate is for.

@@ -68,6 +68,44 @@ func write(t *testing.T, file string, b []byte) {
 
 var ticks int
 
+// TestSwappedFolder: a link that leads to another folder, as mounted volumes are swapped, is
+// noticed also when the files there have the size and the time of those before.
+func TestSwappedFolder(t *testing.T) {
+	ca, dir := tlsfilestest.Must(t, "authority"), t.TempDir()
+	at := time.Unix(1, 0)
+	for _, name := range []string{"a.example", "b.example"} {
+		folder := filepath.Join(dir, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		issued := ca.Must(t, fresh, name)
+		for file, content := range map[string][]byte{"tls.crt": issued.Certificate, "tls.key": issued.Key} {
+			file = filepath.Join(folder, file)
+			padded := append(content, bytes.Repeat([]byte("\n"), 2000-len(content))...)
+			if err := errors.Join(os.WriteFile(file, padded, 0o600), os.Chtimes(file, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	link := filepath.Join(dir, "..data")
+	swap := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.Symlink(name, link+".new"), os.Rename(link+".new", link)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	swap("a.example")
+	s, err := tlsfiles.Open(tlsfiles.Options{Files: tlsfiles.Files{Certificate: filepath.Join(link, "tls.crt"), Key: filepath.Join(link, "tls.key")}, Name: "the gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swap("b.example")
+	s.Poll(time.Now())
+	if got := s.Leaf().DNSNames[0]; got != "b.example" {
+		t.Errorf("the certificate of %s is served", got)
+	}
+}
+
 // TestReload: what replaces the files is served from the next handshake on, what cannot
 // be used is not and is said once, and a change of both files that is seen halfway is
 // said to nobody.

@@ -114,14 +114,6 @@ type Authority struct {
 
 var _ domain.Certificates = (*Authority)(nil)
 
-// issuer is certmagic's without its questions to a person at a terminal.
-type issuer struct{ *certmagic.ACMEIssuer }
-
-// PreCheck implements [certmagic.PreChecker].
-func (i issuer) PreCheck(ctx context.Context, names []string, _ bool) error {
-	return i.ACMEIssuer.PreCheck(ctx, names, false)
-}
-
 // New reads which certificates there are. It asks the authority nothing yet: that begins with
 // RenewDue, and is repeated until Close.
 func New(ctx context.Context, o Options) (*Authority, error) {
@@ -158,7 +150,7 @@ func New(ctx context.Context, o Options) (*Authority, error) {
 	}
 	a.issuer = certmagic.NewACMEIssuer(a.config, template)
 	a.issuer.TestCA = "" // a failure is not tried again elsewhere
-	a.config.Issuers = []certmagic.Issuer{issuer{a.issuer}}
+	a.config.Issuers = []certmagic.Issuer{issuer{a.issuer, &limits{by: map[string]*domain.TooSoon{}}}}
 	if err := a.loadAll(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -294,9 +286,13 @@ func (a *Authority) Fault(host string) error {
 
 // Obtain implements [domain.Certificates].
 func (a *Authority) Obtain(ctx context.Context, host string) error {
-	err := a.config.ObtainCertSync(ctx, host)
+	ask := a.config.ObtainCertSync
+	if _, ok := a.Get(host); ok { // it has ended
+		ask = func(ctx context.Context, host string) error { return a.config.RenewCertSync(ctx, host, false) }
+	}
+	err := ask(ctx, host)
 	if accountLost(err) {
-		err = a.config.ObtainCertSync(ctx, host)
+		err = ask(ctx, host)
 	}
 	if err != nil {
 		return a.faultOf(err)
@@ -380,7 +376,6 @@ var remedies = map[string]string{
 	acme.ProblemTypeUnauthorized: "look whether the domain leads to the gateways, and no other server answers there",
 	acme.ProblemTypeTLS:          "look whether the domain leads to the gateways, and TLS is passed on to them as it comes",
 	acme.ProblemTypeCAA:          "let the CAA records of the domain allow this authority",
-	acme.ProblemTypeRateLimited:  "wait: it is tried again",
 }
 
 // noChains is what certmagic says when the authority does not know the account any more: it made
@@ -401,7 +396,11 @@ func (a *Authority) faultOf(err error) error {
 		for next := errors.Unwrap(cause); next != nil; next = errors.Unwrap(cause) {
 			cause = next
 		}
-		return problem.New(problem.Unreachable, "the certificate authority %s gave no certificate: %s", hostOf(a.o.CA), strings.TrimSpace(cause.Error())).
+		why := strings.TrimSpace(cause.Error())
+		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+			why = "it did not answer in time"
+		}
+		return problem.New(problem.Unreachable, "the certificate authority %s gave no certificate: %s", hostOf(a.o.CA), why).
 			Fix("look whether it is reached from the control plane; it is tried again").Because(err)
 	}
 	var detail strings.Builder
@@ -409,12 +408,15 @@ func (a *Authority) faultOf(err error) error {
 	for i := range p.Subproblems {
 		detail.WriteString("; " + p.Subproblems[i].Detail)
 	}
+	soon, limited := errors.AsType[*domain.TooSoon](err)
 	kind := problem.Unavailable
-	if p.Type == acme.ProblemTypeRateLimited {
+	if limited {
 		kind = problem.RateLimited
 	}
 	out := problem.New(kind, "the certificate authority %s says: %s", hostOf(a.o.CA), strings.TrimSuffix(detail.String(), ".")).Because(err)
-	if remedy := remedies[p.Type]; remedy != "" {
+	if limited {
+		out = out.Fix("wait: it is not asked about this host before %s", soon.Until.UTC().Format(time.RFC3339))
+	} else if remedy := remedies[p.Type]; remedy != "" {
 		out = out.Fix("%s", remedy)
 	}
 	return out

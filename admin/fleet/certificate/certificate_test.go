@@ -18,6 +18,7 @@ import (
 
 	"github.com/mholt/acmez/v3/acme"
 
+	"github.com/sluicegate/sluice/admin/fleet/domain"
 	"github.com/sluicegate/sluice/admin/store"
 	"github.com/sluicegate/sluice/internal/acmetest"
 	"github.com/sluicegate/sluice/internal/problem"
@@ -122,7 +123,7 @@ func TestRenewal(t *testing.T) {
 	}
 	ca.Set(acmetest.Works)
 	changed := a.Changed()
-	if err := a.Renew(t.Context(), host); err != nil {
+	if err := a.Obtain(t.Context(), host); err != nil { // as of one that has ended
 		t.Fatal(err)
 	}
 	select {
@@ -165,6 +166,70 @@ func TestRenewalByItself(t *testing.T) {
 		}
 		if time.Now().After(end) {
 			t.Fatalf("not renewed: %v", a.Fault(host))
+		}
+	}
+}
+
+// TestLimited: an authority that says that it was asked too often is not asked about that host
+// again, by nobody and however often, before it may be; about others it is.
+func TestLimited(t *testing.T) {
+	ca := acmetest.New(t, 20*time.Second)
+	st, ring := opened(t)
+	const renewed, host, other = "renewed.example.test", "limited.example.test", "free.example.test"
+	for _, h := range []string{renewed, host, other} {
+		ca.SetA(h, "127.0.0.1")
+	}
+	var a *Authority
+	serve(t, ca, func() *Authority { return a })
+	a = answering(t, ca, st, ring, nil)
+	if err := a.Obtain(t.Context(), renewed); err != nil {
+		t.Fatal(err)
+	}
+	ca.Set(acmetest.Limited)
+	before, started := ca.Orders(), time.Now()
+	for range 5 {
+		for _, ask := range []func() error{func() error { return a.Obtain(t.Context(), host) }, func() error { return a.Renew(t.Context(), renewed) }} {
+			err := ask()
+			soon, ok := errors.AsType[*domain.TooSoon](err)
+			if !ok || !problem.Is(err, problem.RateLimited) || soon.Until.Before(started.Add(limitedPause)) || soon.Until.After(time.Now().Add(limitedPause)) {
+				t.Fatalf("%v", err)
+			}
+			if p := problem.As(err); !strings.Contains(p.Detail, "too many certificates already issued") || !strings.Contains(p.Remedy, "before "+soon.Until.UTC().Format(time.RFC3339)) {
+				t.Errorf("%s; %s", p.Detail, p.Remedy)
+			}
+		}
+	}
+	if n := ca.Orders() - before; n != 2 {
+		t.Errorf("the authority was asked %d times, want once for each host", n)
+	}
+	ca.Set(acmetest.Works)
+	if err := a.Obtain(t.Context(), other); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+	if err := a.Obtain(t.Context(), host); !problem.Is(err, problem.RateLimited) {
+		t.Errorf("asked too soon: %v", err)
+	}
+	limits := a.config.Issuers[0].(issuer).limits
+	limits.by[host].Until = time.Now()
+	if err := a.Obtain(t.Context(), host); err != nil {
+		t.Errorf("when it may be asked again: %v", err)
+	}
+}
+
+// TestLimitedUntil: what the text says counts, within a week.
+func TestLimitedUntil(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for detail, want := range map[string]time.Duration{
+		"too many certificates (5) already issued for this exact set of identifiers in the last 168h0m0s, retry after 2026-03-02 13:00:01 UTC: see https://letsencrypt.org/docs/rate-limits/": 25*time.Hour + time.Second,
+		"retry after 2026-03-08 12:00:00 UTC": maxLimited,
+		"retry after 2026-03-08 12:00:01 UTC": maxLimited,
+		"retry after 2026-03-01 11:59:59 UTC": limitedPause,
+		"retry after a while":                 limitedPause,
+		"retry after yesterday, or tomorrow!": limitedPause,
+		"":                                    limitedPause,
+	} {
+		if got := limitedUntil(detail, now).Sub(now); got != want {
+			t.Errorf("%q: %s, want %s", detail, got, want)
 		}
 	}
 }

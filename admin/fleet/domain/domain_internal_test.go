@@ -162,9 +162,11 @@ func TestPauses(t *testing.T) {
 }
 
 // TestRetryAfter: pauses double up to the longest of their kind, and an authority that was
-// asked too often is left alone for an hour.
+// asked too often is left alone for as long as it says.
 func TestRetryAfter(t *testing.T) {
-	refused, limited := problem.New(problem.Unavailable, "refused"), problem.New(problem.RateLimited, "too often")
+	now := time.Now()
+	refused := problem.New(problem.Unavailable, "refused")
+	limited := problem.New(problem.RateLimited, "too often").Because(&TooSoon{now.Add(time.Hour), errors.New("wait")})
 	for _, c := range []struct {
 		err           error
 		failures      int64
@@ -175,10 +177,10 @@ func TestRetryAfter(t *testing.T) {
 		{refused, 4, longestOwn, 8 * firstRetry},
 		{refused, 5, longestOwn, longestOwn},
 		{refused, 30, longestRetry, longestRetry},
-		{limited, 1, longestOwn, limitedRetry},
+		{limited, 1, longestOwn, time.Hour},
 		{limited, 30, longestRetry, longestRetry},
 	} {
-		if got := retryAfter(c.err, c.failures, c.longest); got != c.want {
+		if got := retryAfter(c.err, c.failures, c.longest, now); got != c.want {
 			t.Errorf("%v, %d failures, longest %s: %s, want %s", c.err, c.failures, c.longest, got, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ type slowAuthority struct {
 	revoked []string
 	fails   bool // to revoke
 	rang    chan struct{}
-	renews  context.Context //nolint:containedctx // how long a renewal may go on
+	asked   []string // what was obtained, or refused
+	refused error
 }
 
 func (a *slowAuthority) Get(host string) (Held, bool) {
@@ -53,8 +55,15 @@ func (a *slowAuthority) Obtain(ctx context.Context, host string) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	a.held[host] = Held{NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
-	a.mu.Unlock()
+	defer a.mu.Unlock()
+	if a.asked = append(a.asked, host); a.refused != nil {
+		return a.refused
+	}
+	end := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	if _, ok := a.held[host]; ok {
+		end = end.AddDate(1, 0, 0)
+	}
+	a.held[host] = Held{NotAfter: end}
 	return nil
 }
 
@@ -69,10 +78,7 @@ func (a *slowAuthority) Revoke(_ context.Context, host string) error {
 	return nil
 }
 
-func (a *slowAuthority) RenewDue(ctx context.Context) error {
-	a.mu.Lock()
-	a.renews = ctx
-	a.mu.Unlock()
+func (a *slowAuthority) RenewDue(context.Context) error {
 	a.rang <- struct{}{}
 	return nil
 }
@@ -105,27 +111,6 @@ func proven(t *testing.T, st *store.Store, workspace string, hosts ...string) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestExpiredRenews: the renewal of a certificate that has ended goes on when it was begun, which is
-// when RenewDue returns.
-func TestExpiredRenews(t *testing.T) {
-	st := openStore(t, nil)
-	a := &slowAuthority{held: map[string]Held{"shop.example": {NotAfter: time.Now().Add(-time.Second)}}, rang: make(chan struct{}, 1)}
-	r := Open(Room{Store: st, Certificates: a})
-	proven(t, st, "one", "shop.example")
-	ctx, cancel := context.WithCancel(t.Context())
-	if err := r.Round(ctx); err != nil {
-		t.Fatal(err)
-	}
-	<-a.rang
-	r.jobs.all.Wait()
-	if err := a.renews.Err(); err != nil {
-		t.Error("the renewal was ended: ", err)
-	}
-	if cancel(); a.renews.Err() == nil {
-		t.Error("the renewal outlives the control plane")
 	}
 }
 
@@ -263,16 +248,20 @@ func TestRenewsAtStart(t *testing.T) {
 	<-done
 }
 
-// TestExpiredIsRenewed: what ends while a control plane runs is renewed at once, and not again in
-// each round.
+// TestExpiredIsRenewed: what ends while a control plane runs is asked for at once, then as what was
+// never obtained: not again in each round, and at once when somebody verifies the domain, also when
+// the authority was away for so long that the turn of renewals is hours ahead.
 func TestExpiredIsRenewed(t *testing.T) {
 	now := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	st := openStore(t, func() time.Time { return now })
 	a := &slowAuthority{held: map[string]Held{}, rang: make(chan struct{}, 8)}
-	r := Open(Room{Store: st, Certificates: a})
+	r := Open(Room{Store: st, Certificates: a, Own: []string{"gateway.example"}, Resolver: names{
+		texts: map[string][]string{"_sluice.tools.example": {"sluice-domain=t"}}, at: map[string]netip.Addr{"tools.example": netip.MustParseAddr("192.0.2.1")},
+	}})
 	proven(t, st, "one", "tools.example")
-	state := func(want string, renewals int) {
+	state := func(want string, asked int) *store.Domain {
 		t.Helper()
+		a.asked = nil
 		for range 3 {
 			if err := r.Round(t.Context()); err != nil {
 				t.Fatal(err)
@@ -280,13 +269,28 @@ func TestExpiredIsRenewed(t *testing.T) {
 			r.jobs.all.Wait()
 		}
 		row, err := st.Workspace("one").Domain(t.Context(), "tools.example")
-		if err != nil || row.State != want || len(a.rang) != renewals {
-			t.Errorf("it is %+v, renewed %d times; want %s and %d: %v", row, len(a.rang), want, renewals, err)
+		if n := len(a.asked); err != nil || row.State != want || n != asked {
+			t.Errorf("it is %+v, asked for %q; want %s and %d: %v", row, a.asked, want, asked, err)
 		}
+		return row
 	}
+	state(Live, 2)
 	state(Live, 0)
-	now = now.AddDate(1, 0, 0) // when the certificate ends
-	state(Failed, 1)
-	a.held["tools.example"] = Held{NotAfter: now.AddDate(1, 0, 0)}
+	now, a.refused = now.AddDate(1, 0, 0), problem.New(problem.Unreachable, "the authority is away") // when the certificates end
+	row := state(Failed, 2)
+	if !strings.Contains(row.Cause, "the authority is away") || row.Attempts != 1 || !row.NextAt.Equal(now.Add(firstRetry)) {
+		t.Errorf("%+v", row)
+	}
+	now = now.Add(firstRetry)
+	if row = state(Failed, 2); !row.NextAt.Equal(now.Add(2 * firstRetry)) {
+		t.Errorf("it is tried again at %s", row.NextAt)
+	}
+	a.refused = nil
+	state(Failed, 0)
+	if row, err := r.Verify(t.Context(), st.Workspace("one"), "tools.example"); err != nil || row.State != Verified {
+		t.Fatalf("%+v, %v", row, err)
+	}
 	state(Live, 1)
+	now = now.Add(2 * firstRetry)
+	state(Live, 1) // that of the installation
 }

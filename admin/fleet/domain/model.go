@@ -72,7 +72,7 @@ func (r *Room) Show(row *store.Domain) Domain {
 	if row.Issuer != "" {
 		d.Certificate = &Certificate{Issuer: row.Issuer, NotBefore: row.NotBefore.Time, NotAfter: row.NotAfter.Time}
 	}
-	if row.State != Live && row.NextAt.Before(never) {
+	if row.State != Live && row.State != Issuing && row.NextAt.Before(never) {
 		d.NextAt = row.NextAt.Time
 	}
 	return d

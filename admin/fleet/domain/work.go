@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -32,8 +33,6 @@ const (
 	// longestOwn is the longest pause for a host of the installation, which nobody can verify
 	// again by hand: gateways may be there only long after the control plane.
 	longestOwn = 15 * time.Minute
-	// limitedRetry is the least pause after an authority said that it was asked too often.
-	limitedRetry = time.Hour
 	// revokeRetry is the pause after an authority did not revoke a certificate.
 	revokeRetry = 10 * time.Minute
 	// obtainTimeout of one certificate: authorities look from several places, and DNS
@@ -52,8 +51,8 @@ type Certificates interface {
 	Get(host string) (Held, bool)
 	// Hosts are all of which there is one.
 	Hosts() []string
-	// Obtain gets one. What the authority says is in the error, which is a
-	// *problem.Error: [problem.RateLimited] when it was asked too often.
+	// Obtain gets one, or another one when that has ended. What the authority says is in the error, which is a
+	// *problem.Error: [problem.RateLimited] when it was asked too often, with a *TooSoon as cause.
 	Obtain(ctx context.Context, host string) error
 	// RenewDue begins to renew those that need it, which is also done from time to time, and goes on
 	// with that until ctx ends.
@@ -68,6 +67,16 @@ type Certificates interface {
 	// revoked.
 	Changed() <-chan struct{}
 }
+
+// TooSoon is what an authority says that was asked too often about a host.
+type TooSoon struct {
+	Until time.Time // when it may be asked again
+	Err   error     // what it says
+}
+
+func (e *TooSoon) Error() string { return e.Err.Error() }
+
+func (e *TooSoon) Unwrap() error { return e.Err }
 
 // Held is a certificate with its key.
 type Held struct {
@@ -218,14 +227,21 @@ func (r *Room) settled(ctx context.Context, row *store.Domain) error {
 	})
 }
 
+// valid reports whether a certificate has not ended.
+func (r *Room) valid(c Held) bool { return r.Store.Now().Before(c.NotAfter) }
+
 // certify gives a domain the state of its certificate, and begins to obtain one if there is
-// none.
+// none, or it has ended: people wait for that, who can have it tried again at once, and not
+// when the turn of renewals is.
 func (r *Room) certify(ctx context.Context, row *store.Domain) error {
 	if r.jobs.busy(row.Host) {
 		return nil
 	}
-	if c, ok := r.Certificates.Get(row.Host); ok {
-		return r.serves(ctx, row, c)
+	c, ok := r.Certificates.Get(row.Host)
+	if ok && (row.State == Live || r.valid(c)) {
+		if err := r.serves(ctx, row, c); err != nil || r.valid(c) {
+			return err
+		}
 	}
 	if r.Store.Now().Before(row.NextAt.Time) {
 		return nil
@@ -246,27 +262,28 @@ func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 		return err
 	}
 	err := r.Certificates.Obtain(octx, row.Host)
-	if c, ok := r.Certificates.Get(row.Host); err == nil && ok {
+	if c, ok := r.Certificates.Get(row.Host); err == nil && ok && r.valid(c) {
 		return r.serves(ctx, row, c)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err == nil {
-		err = problem.New(problem.Unavailable, "the certificate of %s was obtained and cannot be read", row.Host)
+		err = problem.New(problem.Unavailable, "the certificate of %s was obtained and cannot be used", row.Host)
 	}
 	r.Log.LogAttrs(ctx, slog.LevelWarn, "a certificate could not be obtained", slog.String("domain", row.Host), slog.Any("error", err))
 	return r.become(ctx, row, func(d *store.Domain) {
 		d.State, d.Cause, d.Attempts = Failed, causeOf(err), d.Attempts+1
-		d.NextAt = store.Time{Time: r.Store.Now().Add(retryAfter(err, d.Attempts, longestRetry))}
+		now := r.Store.Now()
+		d.NextAt = store.Time{Time: now.Add(retryAfter(err, d.Attempts, longestRetry, now))}
 	})
 }
 
 // retryAfter is the pause after an authority gave no certificate so often in a row.
-func retryAfter(err error, failures int64, longest time.Duration) time.Duration {
+func retryAfter(err error, failures int64, longest time.Duration, now time.Time) time.Duration {
 	pause := pauseAfter(failures, firstRetry, longest)
-	if problem.Is(err, problem.RateLimited) {
-		pause = max(pause, limitedRetry)
+	if soon, ok := errors.AsType[*TooSoon](err); ok {
+		pause = max(pause, soon.Until.Sub(now))
 	}
 	return pause
 }
@@ -277,13 +294,10 @@ func (r *Room) serves(ctx context.Context, row *store.Domain, c Held) error {
 	if fault := r.Certificates.Fault(row.Host); fault != nil {
 		cause = "the certificate is not renewed: " + causeOf(fault)
 	}
-	if !r.Store.Now().Before(c.NotAfter) {
+	if !r.valid(c) {
 		state = Failed
 		if cause == "" {
 			cause = "the certificate has expired"
-		}
-		if row.State != Failed { // at once, and not only when the authority's turn is
-			r.begin(ctx, row.Host, row.WorkspaceID, func(context.Context) bool { return r.Certificates.RenewDue(ctx) == nil }) // it goes on when the job is over
 		}
 	}
 	if row.State == state && row.Cause == cause && row.Issuer == c.Issuer && row.NotAfter.Equal(c.NotAfter.Truncate(time.Millisecond)) {
@@ -354,7 +368,7 @@ func (r *Room) certifyOwn(ctx context.Context) {
 		return
 	}
 	for _, host := range r.Own {
-		if _, ok := r.Certificates.Get(host); ok || r.jobs.waits(host, r.Store.Now()) {
+		if c, ok := r.Certificates.Get(host); ok && r.valid(c) || r.jobs.waits(host, r.Store.Now()) {
 			continue
 		}
 		r.begin(ctx, host, "", func(octx context.Context) bool {
@@ -362,7 +376,8 @@ func (r *Room) certifyOwn(ctx context.Context) {
 			if err != nil && ctx.Err() != nil {
 				return false
 			}
-			again := r.jobs.ended(host, err, r.Store.Now(), func(n int64) time.Duration { return retryAfter(err, n, longestOwn) })
+			now := r.Store.Now()
+			again := r.jobs.ended(host, err, now, func(n int64) time.Duration { return retryAfter(err, n, longestOwn, now) })
 			if err != nil {
 				r.Log.LogAttrs(ctx, slog.LevelError, "the certificate of the public URL could not be obtained: it is tried again",
 					slog.String("host", host), slog.Time("again", again), slog.Any("error", err))

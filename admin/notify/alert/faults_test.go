@@ -283,6 +283,14 @@ func TestFaults(t *testing.T) {
 			return errors.Join(tx.AddTrial(ctx, row), tx.EndTrial(ctx, row, store.TrialRolledBack, "6 of 60 calls failed", 0))
 		})
 	})
+	f("domain without a certificate", KindDomain, "cannot be reached", func(x *injection) {
+		x.once(func(ctx context.Context, tx *store.Tx) error {
+			return tx.AddDomain(ctx, &store.Domain{Host: "tools.example.com", Token: "x", State: "failed", Cause: "port 80 cannot be reached", Attempts: 3, VerifiedAt: store.Time{Time: x.h.now()}})
+		})
+		if x.step == 1 {
+			x.h.pass(domainHold)
+		}
+	})
 	f("client certificate that ends", KindCertificate, "ends", func(x *injection) {
 		x.once(func(ctx context.Context, tx *store.Tx) error {
 			cred := &store.Credential{ID: "cred_mtls", ToolsetID: x.ts.ID, Connector: "other", AuthType: registry.AuthMTLS, Shape: store.JSON(map[string]any{

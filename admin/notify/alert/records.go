@@ -16,6 +16,7 @@ const (
 	KindRotationDue = "key.rotation_due"     // a key is older than it should be, or will be soon
 	KindCertificate = "certificate.expiring" // a client certificate ends
 	KindToken       = "token.expiring"       //nolint:gosec // a name: an API token ends
+	KindDomain      = "domain.certificate"   // a domain gets no certificate, or it is not renewed
 	KindLogin       = "login.needed"         // an authorization server gives no tokens any more
 	KindEdgeSilent  = "edge.silent"          // an edge does not report
 	KindEdgeBehind  = "edge.behind"          // an edge serves an older release
@@ -31,7 +32,7 @@ const (
 )
 
 var recordKinds = map[string]bool{
-	KindRotationDue: true, KindCertificate: true, KindToken: true, KindPasskey: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindClock: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
+	KindRotationDue: true, KindCertificate: true, KindToken: true, KindPasskey: true, KindDomain: true, KindLogin: true, KindEdgeSilent: true, KindEdgeBehind: true, KindEdgeFault: true, KindClock: true, KindUsageLate: true, KindDiskLow: true, KindBackupOld: true, KindChanged: true, KindUnreadable: true,
 }
 
 const (
@@ -52,14 +53,15 @@ const (
 	sourceFailures = 3
 )
 
-// records looks through what the records say of keys, logins, edges and sources.
+// records looks through what the records say of keys, logins, domains, edges and sources.
 func (r *Room) records(ctx context.Context, ws *store.Workspace, have open) (*finding, error) {
 	if at, ok := r.looked[ws.ID()]; ok && ws.Now().Sub(at) < recordsEvery {
 		return nil, nil //nolint:nilnil // nil: nothing to write
 	}
 	f := &finding{covers: func(kind string) bool { return recordKinds[kind] }}
 	edges := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return r.edges(ctx, ws, have) }
-	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, passkeys, logins, edges, sources, r.disk, r.backups} {
+	certificates := func(ctx context.Context, ws *store.Workspace) ([]condition, error) { return domains(ctx, ws, have) }
+	for _, look := range []func(context.Context, *store.Workspace) ([]condition, error){keys, tokens, passkeys, logins, certificates, edges, sources, r.disk, r.backups} {
 		found, err := look(ctx, ws)
 		if err != nil {
 			return nil, err

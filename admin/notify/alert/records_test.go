@@ -90,6 +90,86 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
+// TestDomainCertificate: a certificate of a domain that should have been renewed, in the parts of
+// its life, and one that the authority does not give. What it says while it is asked again is not
+// taken for the end of it.
+func TestDomainCertificate(t *testing.T) {
+	h := newHall(t)
+	const day = 24 * time.Hour
+	domain := &store.Domain{Host: "tools.example.com", Token: "x", State: "verified", VerifiedAt: store.Time{Time: h.now()}}
+	h.update(func(ctx context.Context, tx *store.Tx) error { return tx.AddDomain(ctx, domain) })
+	set := func(change func(*store.Domain)) {
+		t.Helper()
+		h.update(func(ctx context.Context, tx *store.Tx) error {
+			row, err := tx.Domain(ctx, domain.Host)
+			if err != nil {
+				return err
+			}
+			change(row)
+			return tx.SaveDomain(ctx, row)
+		})
+	}
+	renewed := func(life time.Duration) {
+		t.Helper()
+		set(func(d *store.Domain) {
+			d.State, d.Cause, d.Attempts, d.NotBefore, d.NotAfter = "live", "", 0, store.Time{Time: h.now()}, store.Time{Time: h.now().Add(life)}
+		})
+	}
+	failed := func(d *store.Domain) {
+		d.State, d.Cause, d.Attempts = "failed", "the gateways cannot be reached", d.Attempts+1
+	}
+	seen := func(severity, title, cause string) {
+		t.Helper()
+		if a := h.open(); a.Severity != severity || !strings.HasPrefix(a.Title, title) || a.Details.Cause != cause || a.Details.Remedy == "" || a.Details.Command != "sluice domain list" {
+			t.Errorf("%+v", a)
+		}
+	}
+	h.later(0)
+	h.told()
+	set(failed)
+	h.later(0)
+	h.told()
+	h.later(domainHold - recordsEvery)
+	h.told()
+	set(func(d *store.Domain) { d.State, d.Cause = "issuing", "" })
+	h.later(recordsEvery)
+	h.told("alert.fired domain.certificate")
+	seen(notify.Critical, "domain tools.example.com gets no certificate", "the gateways cannot be reached")
+	set(func(d *store.Domain) { d.State, d.Attempts = "verified", 0 })
+	h.later(0)
+	h.told()
+	renewed(90 * day)
+	h.later(0)
+	h.told("alert.resolved domain.certificate")
+	h.later(76*day - time.Minute)
+	h.told()
+	h.later(time.Minute)
+	h.told("alert.fired domain.certificate")
+	seen(notify.Warning, "the certificate of domain tools.example.com ends on ", "it ends at "+h.now().Add(14*day-recordsEvery).Format(time.RFC3339))
+	set(func(d *store.Domain) { d.Cause = "the certificate is not renewed: wait" })
+	h.later(13 * day)
+	h.told("alert.changed domain.certificate")
+	seen(notify.Critical, "the certificate of domain tools.example.com ends on ", "the certificate is not renewed: wait")
+	h.later(day)
+	h.told()
+	seen(notify.Critical, "the certificate of domain tools.example.com has expired", "the certificate is not renewed: wait")
+	set(func(d *store.Domain) { d.State, d.Cause = "issuing", "" })
+	h.later(0)
+	h.told()
+	seen(notify.Critical, "the certificate of domain tools.example.com has expired", "the certificate is not renewed: wait")
+	renewed(6 * day)
+	h.later(0)
+	h.told("alert.resolved domain.certificate")
+	h.later(5*day - recordsEvery)
+	h.told("alert.fired domain.certificate")
+	seen(notify.Warning, "the certificate of domain tools.example.com ends on ", "it ends at "+h.now().Add(day).Format(time.RFC3339))
+	h.later(day / 2)
+	h.told("alert.changed domain.certificate")
+	h.update(func(ctx context.Context, tx *store.Tx) error { return tx.DeleteDomain(ctx, domain.Host) })
+	h.later(0)
+	h.told("alert.resolved domain.certificate")
+}
+
 // TestExpiringToken: an API token that lived long enough has reminders, and they are over
 // when it is.
 func TestExpiringToken(t *testing.T) {

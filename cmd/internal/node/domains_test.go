@@ -294,18 +294,31 @@ func TestDomainFaults(t *testing.T) {
 	if !strings.Contains(d.Cause, "gave no certificate") || d.NextAt.IsZero() {
 		t.Errorf("with the authority down: %+v", d)
 	}
-	a.Set(acmetest.Limited)
+	a.Set(acmetest.Works)
 	d = domain.Domain{}
 	if api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d); d.State != domain.Verified || d.Cause != "" {
 		t.Errorf("asked for again: %s, %q", d.State, d.Cause)
 	}
-	d = awaitDomain(t, n, host, "limited", func(d *domain.Domain) bool { return strings.Contains(d.Cause, "too many certificates") })
-	if time.Until(d.NextAt) < 50*time.Minute {
-		t.Errorf("an authority that was asked too often is asked again at %s", d.NextAt)
+	awaitDomain(t, n, host, "live", live)
+
+	// The authority was asked too often: it is not asked again, whoever wants it.
+	const limited = "limited.example.test"
+	a.Set(acmetest.Limited)
+	a.SetA(limited, "127.0.0.1")
+	api(t, n, http.MethodPost, path, domain.New{Host: limited}, &d)
+	a.SetTXT(d.DNS[0].Name, d.DNS[0].Value)
+	asked := a.Orders()
+	for range 3 {
+		api(t, n, http.MethodPost, path+"/"+limited+"/verify", nil, &d)
+		d = awaitDomain(t, n, limited, "limited", func(d *domain.Domain) bool { return strings.Contains(d.Cause, "too many certificates") })
+		if d.State != domain.Failed || time.Until(d.NextAt) < 50*time.Minute || !strings.Contains(d.Cause, "it is not asked about this host before") {
+			t.Errorf("an authority that was asked too often is asked again at %s: %s, %s", d.NextAt, d.State, d.Cause)
+		}
+	}
+	if n := a.Orders() - asked; n != 1 {
+		t.Errorf("the authority was asked %d times", n)
 	}
 	a.Set(acmetest.Works)
-	api(t, n, http.MethodPost, path+"/"+host+"/verify", nil, &d)
-	awaitDomain(t, n, host, "live", live)
 
 	// After a restart the certificate is there, and the authority is not asked.
 	orders := a.Orders()

@@ -22,6 +22,7 @@ const rules: Rule[] = [
   { kind: "login.needed", severities: ["critical"], when: "An authorization server gives no access token any more: somebody must log in again." },
   { kind: "key.rotation_due", severities: ["info", "warning"], when: "14 days before a key is 90 days old, a day before, and then." },
   { kind: "certificate.expiring", severities: ["info", "warning", "critical"], when: "14 days before a client certificate ends, a day before, and then." },
+  { kind: "domain.certificate", severities: ["warning", "critical"], when: "The certificate of a domain ends in 14 days and was not renewed; a day before, when it has ended, or when the authority gives none for ten minutes." },
   { kind: "token.expiring", severities: ["info", "warning"], when: "14 days before an API token ends, and a day before, if it lived long enough for that." },
   { kind: "source.changed", severities: ["info", "warning"], when: "A new version of a specification, or changed tools of an MCP server, wait to be accepted; a warning when tools break." },
   { kind: "source.unreadable", severities: ["warning"], when: "A specification that is read by schedule could not be read three times in a row." },
