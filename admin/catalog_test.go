@@ -264,6 +264,28 @@ func TestCatalogValues(t *testing.T) {
 	if out := w.updateEntry(map[string]any{}); out.Changed {
 		t.Errorf("the value is not of the entry's text: %+v", out.Changes)
 	}
+	// Added again, the document is read again, and what the toolset is made of stays: whoever says otherwise is told.
+	for _, c := range []struct {
+		entry map[string]any
+		more  []any
+		want  string
+	}{
+		{map[string]any{"values": map[string]any{"id": "8"}}, nil, `library was made with another value of id","instance`},
+		{map[string]any{"values": map[string]any{"id": "7"}, "readOnly": true}, nil, "library was made with another choice of tools"},
+		{map[string]any{"values": map[string]any{"id": "7"}}, []any{"tools", []string{"get_*"}}, "library was made with another choice of tools"},
+	} {
+		if a := w.do("POST", "/v1/toolsets", w.fromEntry(c.entry, c.more...)); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, c.want) {
+			t.Errorf("%v: %d %s, want %s", c.entry, a.StatusCode, a.body, c.want)
+		}
+	}
+	if a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": map[string]any{"id": "7"}})); a.StatusCode != http.StatusOK {
+		t.Errorf("the same again: %d %s", a.StatusCode, a.body)
+	}
+	plain := map[string]any{"slug": "plain", "source": map[string]any{"openapi": map[string]any{"url": vendor}}, "baseUrl": "https://city.example.com", "deploy": map[string]any{"skip": true}}
+	want[change.CreatedToolset](w, w.do("POST", "/v1/toolsets", plain), 201)
+	if a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": map[string]any{"id": "7"}}, "slug", "plain")); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "plain was made of the same source without the entry library") {
+		t.Errorf("%d %s", a.StatusCode, a.body)
+	}
 	w.catalog.Replace([]*entries.Entry{libraryEntry(t, base, "values: {shelf: where it stands}\n"+base)})
 	if a := w.do("POST", "/v1/toolsets", w.fromEntry(map[string]any{"values": map[string]any{"shelf": "2"}}, "slug", "later")); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "no tool has the argument") {
 		t.Errorf("%d %s", a.StatusCode, a.body)

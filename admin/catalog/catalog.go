@@ -184,7 +184,11 @@ func (r *Room) Adopt(in *EntryChoice, wanted func(name string) bool) (*Adoption,
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Values)) {
 		if _, ok := a.Values[name]; !ok {
-			return nil, request.FieldFault(valueOf(name), "the entry %s asks for no value of %.80q", a.ID, name)
+			err := problem.New(problem.InvalidArgument, "the entry %s asks for no value of %.80q", a.ID, name).At("", 0, 0, valueOf(name))
+			if len(a.Values) > 0 {
+				err = err.Fix("it asks for %s", strings.Join(slices.Sorted(maps.Keys(a.Values)), ", "))
+			}
+			return nil, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Values)) {

@@ -3,6 +3,8 @@ package catalog
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/sluicegate/sluice/admin/catalog/source"
 	"github.com/sluicegate/sluice/admin/store"
@@ -77,6 +79,30 @@ func (r *Room) Now(m *Made) (*Adoption, error) {
 	}
 	a.wanted = m.Tools
 	return a, nil
+}
+
+// Same is the conflict of an entry that is added again with what the connector in toolset
+// was made of, which reading its source again leaves as it is. A key or a document may be
+// another; a value, or a choice of tools, would be passed over in silence.
+func (a *Adoption) Same(record, toolset string) error {
+	m, err := MadeOf(record)
+	if err != nil {
+		return err
+	}
+	if m == nil || m.Choice.Entry != a.choice.Entry {
+		return problem.New(problem.Conflict, "the toolset %s was made of the same source without the entry %s", toolset, a.ID).Fix("choose another name or slug")
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.choice.Values)) {
+		if m.Choice.Values[name] != a.choice.Values[name] {
+			return problem.New(problem.Conflict, "the toolset %s was made with another value of %s", toolset, name).
+				Fix("change it: sluice toolset fix %s %s=…, or choose another name or slug", toolset, name)
+		}
+	}
+	if was, is := &m.Choice, &a.choice; was.UseCase != is.UseCase || was.ReadOnly != is.ReadOnly || was.Bare != is.Bare || !slices.Equal(m.Tools, a.wanted) {
+		return problem.New(problem.Conflict, "the toolset %s was made with another choice of tools", toolset).
+			Fix("change it: sluice toolset tools %s, or choose another name or slug", toolset)
+	}
+	return nil
 }
 
 // Followed is the entry of the catalog that a connector was made of.

@@ -298,8 +298,14 @@ func (c *change) settings() error {
 			return err
 		}
 	}
-	if c.entry != nil && c.was.Version == nil {
+	switch {
+	case c.entry == nil:
+	case c.was.Version == nil:
 		if err := c.begin(); err != nil {
+			return err
+		}
+	default:
+		if err := c.entry.Same(d.Row.Entry, d.Toolset.Slug); err != nil {
 			return err
 		}
 	}

@@ -126,6 +126,9 @@ func (a *app) showMade(made *change.CreatedToolset, f *addFlags) error {
 	if err := a.Object(made, func(w io.Writer) { a.printMade(w, made) }); err != nil {
 		return err
 	}
+	if t := made.Test; t != nil && t.Possible && !t.Passed {
+		return exit.SilentError(exit.Failed)
+	}
 	return leftDraft(&made.Toolset, f)
 }
 
@@ -274,14 +277,18 @@ func (a *app) printMade(w io.Writer, t *change.CreatedToolset) {
 		what = "refreshed"
 	}
 	if t.Status == "live" && !t.Changed {
-		state := "✓ %s is live: %s\n"
-		if t.Test != nil && !t.Test.Passed {
-			state = "! %s is serving, untested: %s\n"
+		state, next := "✓ %s is live: %s\n", ""
+		switch {
+		case t.Test == nil || t.Test.Passed:
+		case t.Test.Possible: // added again: a key that is given is used at once
+			state, next = "✗ %s is live, and its test failed: %s\n", "fix what the test found, then: sluice toolset test %s\n"
+		default:
+			state, next = "! %s is serving, untested: %s\n", "sluice toolset test %s TOOL k=v   with arguments that you know\n"
 		}
 		fmt.Fprintf(w, state, t.Slug, size(t))
-		if t.Test != nil && !t.Test.Passed {
+		if next != "" {
 			fmt.Fprintf(w, "    %s\n", terminal.Printable(t.Test.Reason))
-			fmt.Fprintf(w, "  next   sluice toolset test %s TOOL k=v   with arguments that you know\n", t.Slug)
+			fmt.Fprintf(w, "  next   "+next, t.Slug)
 		}
 		fmt.Fprintf(w, "  Toolset URL   %s\n", t.URL)
 	} else {

@@ -38,10 +38,10 @@ var (
 		transfer join leave kick ban mute snooze remind prepare propose correct fix attach copy duplicate deploy scale restore undo pause resume lock unlock hide block grant deny
 		record log reserve buy sell issue void finalize capture collect release push pull import export sync reset extend renew connect link unlink tag label star fork
 		acknowledge reply respond raise hand pass switch try remember silence unmute unarchive escalate reassign rotate trigger launch wipe reject decline accept dismiss quit forward exclude
-		include unpin unstar unassign uninstall install decrease increase undelete reopen suspend unsuspend subscribe encrypt upgrade downgrade migrate promote demote`)
+		follow unfollow play skip include unpin unstar unassign uninstall install decrease increase undelete reopen suspend unsuspend subscribe encrypt upgrade downgrade migrate promote demote`)
 	// deeds are verbs of changing that are things as well: they order where something
 	// stands behind them, as in "answer him", and "answer rate" does not.
-	deeds      = wordSet("report answer comment request alert test document queue")
+	deeds      = wordSet("report answer comment request alert test document queue rate vote")
 	determined = wordSet("a an the this that these those it him her them me us my our your his their in under to on")
 	// withinGet are what somebody says who gets something done: "get him into the team".
 	withinGet = wordSet("into onto off")

@@ -160,8 +160,12 @@ func (c *Compiled) accepts(name string, s *Schema, v jsonscan.Value) error {
 	k.path = append(append(k.path, '/'), pointerEscape(name)...)
 	k.value(s, v)
 	if err := k.error(); err != nil {
-		return problem.New(problem.InvalidArgument, "the API does not accept the fixed value of %.80q: %s", name, err).Because(err).
-			Fix("fix another value; what the argument takes is in the tool's input schema")
+		detail := err.Error()
+		if p := problem.As(err); p != nil {
+			detail = p.Detail // without what an agent is told to do about it
+		}
+		return problem.New(problem.InvalidArgument, "the API does not accept the fixed value of %.80q: %s", name, detail).Because(err).
+			Fix("give another value; what the argument takes is in the tool's input schema")
 	}
 	return nil
 }

@@ -174,8 +174,10 @@ func (in *NewRequest) Check() error {
 			return request.FieldFault(at, "it has %d characters, at least %d are needed", n, f.Min)
 		case n > f.Max:
 			return request.FieldFault(at, "it has %d characters, at most %d are possible", n, f.Max)
+		case f.Link && withUser(*text): // which is not repeated
+			return request.FieldFault(at, "it has a user name or a password in it: write the address without")
 		case f.Link && hostOf(*text) == "":
-			return request.FieldFault(at, "%.80q is not the address of a web page: write https://…", *text)
+			return request.FieldFault(at, "%.80q is not the address of a web page that everybody reaches: write https://…", *text)
 		}
 	}
 	return nil
@@ -190,6 +192,11 @@ func tidy(s string) string {
 		return r
 	}, textfilter.Clean(s))
 	return strings.TrimSpace(s)
+}
+
+func withUser(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.User != nil
 }
 
 // hostOf is the host of an http or https URL without www; "" of anything else.

@@ -58,4 +58,8 @@ func TestCheck(t *testing.T) {
 	if err := in.Check(); err == nil {
 		t.Error("that is not a web page")
 	}
+	in.Website = "https://me:secret@acme.example"
+	if err := in.Check(); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "password in it") {
+		t.Errorf("an address with a password: %v", err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sluicegate/sluice/admin/draft"
@@ -288,12 +289,31 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case len(trimmed) == 0 || string(trimmed) == "null" || string(trimmed) == `""`:
 		run.Reason = "the upstream's answer is empty"
+	case c.tool.OfConnector() && refusal(trimmed) != "":
+		run.Reason = fmt.Sprintf("the upstream answered with status %d, but refused the authentication: %s; %s", a.UpstreamStatus, refusal(trimmed), d.Named(c.tool.Operation.Connector).Sent())
 	case hollow(trimmed) && a.BytesReceived > len(trimmed):
 		run.Reason = "nothing of the answer is left: the mask of the tool names no member that the answer has"
 	default:
 		run.Passed = true
 		run.Unmatched = unmatched(mask, a.Inspection)
 	}
+}
+
+// refusal is the word with which an answer says that its credential was not accepted, where
+// the status says that all is well: Slack answers {"ok": false, "error": "invalid_auth"}. Of
+// other errors there, such as a channel that is not given, the credential is no cause.
+func refusal(answer []byte) string {
+	var said struct {
+		OK    *bool  `json:"ok"`
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(answer, &said) != nil || said.OK == nil || *said.OK || !strings.Contains(said.Error, "auth") && !strings.Contains(said.Error, "token") {
+		return ""
+	}
+	if len(said.Error) > 32 || strings.Trim(said.Error, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return "its error is no word of a code"
+	}
+	return said.Error
 }
 
 // Told is a test as it is kept, for every member of the workspace: without what was asked and

@@ -17,3 +17,24 @@ func TestShownAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusal: an API that answers every call with 200 says in the body that it does not accept
+// the credential. What else goes wrong there is not about that.
+func TestRefusal(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"ok":false,"error":"invalid_auth"}`:                  "invalid_auth",
+		`{"ok":false,"error":"not_authed","warning":"x"}`:      "not_authed",
+		`{"ok":false,"error":"token_revoked"}`:                 "token_revoked",
+		`{"ok":false,"error":"the token xoxb-1 is not valid"}`: "its error is no word of a code",
+		`{"ok":false,"error":"channel_not_found"}`:             "",
+		`{"ok":false,"error":{"code":"invalid_auth"}}`:         "",
+		`{"ok":true,"error":"invalid_auth"}`:                   "",
+		`{"error":"invalid_auth"}`:                             "",
+		`[]`:                                                   "",
+		`ok: false`:                                            "",
+	} {
+		if got := refusal([]byte(answer)); got != want {
+			t.Errorf("%s: %q, want %q", answer, got, want)
+		}
+	}
+}
