@@ -116,7 +116,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts.defaults()
 	if opts.Existing && opts.Path != "" {
 		if _, err := os.Stat(opts.Path); err != nil {
-			return nil, problem.New(problem.NotFound, "there is no database %s", opts.Path).Fix("name the data directory of a control plane").Because(err)
+			return nil, problem.New(problem.NotFound, "there is no database %s", opts.Path).Fix("name the data directory of a control plane, or its PostgreSQL database in SLUICE_DATABASE").Because(err)
 		}
 	}
 	s, err := connect(ctx, opts)
