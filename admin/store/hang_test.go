@@ -81,7 +81,7 @@ func signals(t *testing.T, url string) func(syscall.Signal) {
 		t.Fatal(err)
 	}
 	send := func(s syscall.Signal) {
-		for _, pid := range strings.Fields(main + " " + others) {
+		for pid := range strings.FieldsSeq(main + " " + others) {
 			if n, err := strconv.Atoi(pid); err != nil || n < 2 {
 				t.Errorf("process %q: %v", pid, err)
 			} else if err := syscall.Kill(n, s); err != nil {
