@@ -21,11 +21,12 @@ const postgresConnections = 16
 const uniqueViolation = "23505"
 
 func (s *Store) openPostgres(url string) error {
-	c, err := claim.Config(url, "sluice")
+	c, err := claim.Config(url, claim.Name)
 	if err != nil {
 		return err
 	}
 	s.path = claim.Server(c)
+	s.sessions.Keep(c)
 	db := bound.OpenConnector(stdlib.GetConnector(*c), '$')
 	db.SetMaxOpenConns(postgresConnections)
 	db.SetMaxIdleConns(postgresConnections)

@@ -89,6 +89,7 @@ type Store struct {
 	// postgres: both are the same pool, and writers of a workspace queue on a lock.
 	postgres bool
 	claim    *claim.Claim // nil: none was asked for
+	sessions claim.Sessions
 	usage    usage.Writer
 	watch    watcher
 	probe    *probe.Probe
@@ -115,7 +116,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	opts.defaults()
 	if opts.Existing && opts.Path != "" {
 		if _, err := os.Stat(opts.Path); err != nil {
-			return nil, problem.New(problem.NotFound, "there is no database %s", opts.Path).Fix("name the data directory of a control plane").Because(err)
+			return nil, problem.New(problem.NotFound, "there is no database %s", opts.Path).Fix("name the data directory of a control plane, or its PostgreSQL database in SLUICE_DATABASE").Because(err)
 		}
 	}
 	s, err := connect(ctx, opts)
@@ -124,6 +125,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	}
 	if opts.Claim && s.postgres {
 		if s.claim, err = claim.Open(ctx, opts.URL, opts.StandBy, opts.Logger); err == nil {
+			s.claim.OnHang(s.sessions.Hang)
 			err = claim.Exclusive(ctx, s.write.DB)
 		}
 		if err != nil {

@@ -20,7 +20,6 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) == 0 {
 		return errors.New("usage: sluice-supply sbom|provenance|licences|vulncheck")
 	}
-	now := time.Now().UTC()
 	flags := flag.NewFlagSet("sluice-supply "+args[0], flag.ContinueOnError)
 	version := flags.String("version", "devel", "`VERSION` of the release")
 	switch args[0] {
@@ -28,7 +27,7 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
 		}
-		made, err := sourceDate(now)
+		made, err := sourceDate()
 		if err != nil {
 			return err
 		}
@@ -54,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return err
 		}
 		b.Version = *version
-		if err := writeProvenance(&b, flags.Args(), *to, now); err != nil {
+		if err := writeProvenance(&b, flags.Args(), *to); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "%s: %d files, not signed\n", *to, flags.NArg())
@@ -80,7 +79,8 @@ func run(ctx context.Context, args []string, stdout, _ io.Writer) error {
 }
 
 // sourceDate is now, or what SOURCE_DATE_EPOCH says (reproducible-builds.org).
-func sourceDate(now time.Time) (time.Time, error) {
+func sourceDate() (time.Time, error) {
+	now := time.Now().UTC()
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
 	if epoch == "" {
 		return now, nil

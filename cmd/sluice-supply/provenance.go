@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 )
@@ -60,16 +59,16 @@ type provenance struct {
 		} `json:"builder"`
 		Metadata struct {
 			InvocationID string `json:"invocationId,omitempty"`
-			FinishedOn   string `json:"finishedOn"`
-		} `json:"metadata"`
+		} `json:"metadata,omitzero"`
 	} `json:"runDetails"`
 }
 
 var commitID = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
 // writeProvenance writes a statement about files. Their Go version and build settings
-// are read from those that are Go binaries, one of which must be there.
-func writeProvenance(b *build, files []string, to string, now time.Time) error {
+// are read from those that are Go binaries, one of which must be there. It has no time of
+// the build, so that the same commit gives the same bytes.
+func writeProvenance(b *build, files []string, to string) error {
 	switch {
 	case len(files) == 0:
 		return errors.New("provenance needs files")
@@ -121,7 +120,7 @@ func writeProvenance(b *build, files []string, to string, now time.Time) error {
 	}
 	d.ResolvedDependencies = []resource{source, {Name: "go", URI: packageURL("std", strings.TrimPrefix(compiler, "go"))}}
 	r := &s.Predicate.RunDetails
-	r.Builder.ID, r.Metadata.InvocationID, r.Metadata.FinishedOn = b.Builder, b.Invocation, now.Format(time.RFC3339)
+	r.Builder.ID, r.Metadata.InvocationID = b.Builder, b.Invocation
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

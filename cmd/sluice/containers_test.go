@@ -18,11 +18,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/sluicegate/sluice/cmd/internal/config"
 )
 
 // container is one of compose.yaml or of a pod of the Kubernetes objects.
@@ -31,6 +34,7 @@ type container struct {
 	env    map[string]string
 	mounts []string          // folders and files that are there besides the image's
 	probes map[string]string // path of a probe → port it asks
+	ports  []string          // that others reach
 	https  bool
 }
 
@@ -45,7 +49,7 @@ func composeContainers(t *testing.T, file string) map[string]container {
 		Services map[string]struct {
 			Image            string
 			Command, Volumes []string
-			Secrets          []string
+			Secrets, Ports   []string
 			Environment      map[string]string
 			DependsOn        any `yaml:"depends_on"`
 		}
@@ -94,6 +98,9 @@ func composeContainers(t *testing.T, file string) map[string]container {
 		for _, a := range s.Command {
 			c.args = append(c.args, regexp.MustCompile(`\$\{\w+:-(.*)\}`).ReplaceAllString(a, "$1"))
 		}
+		for _, p := range s.Ports {
+			c.ports = append(c.ports, p[strings.LastIndex(p, ":")+1:])
+		}
 		out["compose "+name] = c
 	}
 	return out
@@ -123,10 +130,13 @@ type kubernetesObject struct {
 			Spec     struct {
 				Volumes    []struct{ Name string }
 				Containers []struct {
-					Image        string
-					Args         []string
-					Env          []struct{ Name, Value string }
-					Ports        []struct{ Name string }
+					Image string
+					Args  []string
+					Env   []struct{ Name, Value string }
+					Ports []struct {
+						Name          string
+						ContainerPort int `yaml:"containerPort"`
+					}
 					VolumeMounts []struct {
 						Name      string
 						MountPath string `yaml:"mountPath"`
@@ -202,9 +212,9 @@ func containersOf(t *testing.T, kind string, objects []kubernetesObject) map[str
 		for _, c := range pod.Containers {
 			ours := regexp.MustCompile(`(^|/)sluice([:@]|$)`).MatchString(c.Image)
 			workloads = append(workloads, o.Kind+" "+o.Metadata.Name, o.Spec.Template.Metadata.Labels["app.kubernetes.io/component"])
-			var names, volumes []string
+			var names, numbers, volumes []string
 			for _, p := range c.Ports {
-				names = append(names, p.Name)
+				names, numbers = append(names, p.Name), append(numbers, strconv.Itoa(p.ContainerPort))
 			}
 			for _, v := range pod.Volumes {
 				volumes = append(volumes, v.Name)
@@ -213,7 +223,7 @@ func containersOf(t *testing.T, kind string, objects []kubernetesObject) map[str
 				volumes = append(volumes, v.Metadata.Name)
 			}
 			ports = append(ports, names...)
-			r := container{args: c.Args, probes: map[string]string{}, env: map[string]string{}}
+			r := container{args: c.Args, probes: map[string]string{}, env: map[string]string{}, ports: numbers}
 			for _, e := range c.Env {
 				r.env[e.Name] = e.Value
 			}
@@ -249,7 +259,7 @@ func containersOf(t *testing.T, kind string, objects []kubernetesObject) map[str
 		if labels, ok := selector["matchLabels"].(map[string]any); ok {
 			selector = labels
 		}
-		if component, ok := selector["app.kubernetes.io/component"].(string); o.Kind != "Namespace" && o.Spec.ScaleTargetRef.Name == "" && (!ok || !slices.Contains(workloads, component)) {
+		if component, ok := selector["app.kubernetes.io/component"].(string); !slices.Contains([]string{"Namespace", "Ingress", "NetworkPolicy"}, o.Kind) && o.Spec.ScaleTargetRef.Name == "" && (!ok || !slices.Contains(workloads, component)) {
 			t.Errorf("%s %s selects %v", o.Kind, o.Metadata.Name, selector)
 		}
 	}
@@ -279,6 +289,50 @@ func writeCertificate(t *testing.T, certificate, key string) {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestContainerNames: each variable that a container is given is one that the program reads, and
+// each port that others reach is one that its command line opens.
+func TestContainerNames(t *testing.T) {
+	all := composeContainers(t, "compose.yaml")
+	for _, more := range []map[string]container{
+		composeContainers(t, "cluster.yaml"), kubernetesContainers(t, ""), containersOf(t, "kubernetes cluster", kubernetesObjects(t, "cluster")),
+	} {
+		maps.Copy(all, more)
+	}
+	sets, err := filepath.Glob("../../deploy/helm/test/testdata/rendered/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range sets {
+		maps.Copy(all, chartContainers(t, strings.TrimSuffix(filepath.Base(set), ".yaml")))
+	}
+	read := map[string]bool{}
+	config.ReadEnvironment(func(name string) string { read[name] = true; return "" })
+	variables, ports := 0, 0
+	for name, c := range all {
+		for v := range c.env {
+			if strings.HasPrefix(v, "SLUICE_") {
+				if variables++; !read[v] {
+					t.Errorf("%s sets %s, which nothing reads", name, v)
+				}
+			}
+		}
+		var open []string
+		for _, a := range c.args {
+			if flag, value, _ := strings.Cut(a, "="); strings.HasSuffix(flag, "listen") {
+				open = append(open, value[strings.LastIndex(value, ":")+1:])
+			}
+		}
+		for _, p := range c.ports {
+			if ports++; !slices.Contains(open, p) {
+				t.Errorf("%s has port %s, and its command line opens %v", name, p, open)
+			}
+		}
+	}
+	if len(all) < 18 || variables < 14 || ports < 18 {
+		t.Errorf("%d containers, %d variables, %d ports", len(all), variables, ports)
 	}
 }
 

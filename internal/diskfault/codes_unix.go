@@ -9,4 +9,5 @@ var (
 	quota    = []error{syscall.EDQUOT}
 	readOnly = []error{syscall.EROFS}
 	failing  = []error{syscall.EIO}
+	noFiles  = []error{syscall.EMFILE, syscall.ENFILE}
 )

@@ -8,4 +8,5 @@ var (
 	quota    = []error{syscall.Errno(1295)}                    // ERROR_DISK_QUOTA_EXCEEDED
 	readOnly = []error{syscall.Errno(19)}                      // ERROR_WRITE_PROTECT
 	failing  = []error{syscall.Errno(23), syscall.Errno(1117)} // ERROR_CRC, ERROR_IO_DEVICE
+	noFiles  = []error{syscall.Errno(4)}                       // ERROR_TOO_MANY_OPEN_FILES
 )

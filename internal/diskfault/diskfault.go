@@ -37,8 +37,8 @@ func at(where string) string {
 	return ": " + where
 }
 
-// Of returns what is wrong with the disk, as a [problem.Unavailable] that names the file;
-// nil when err reports no such fault.
+// Of returns what is wrong with the disk, or that the process has too many files open, as a
+// [problem.Unavailable]; a fault of the disk names the file. It is nil when err reports no such fault.
 func Of(err error) *problem.Error {
 	where := ""
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -56,6 +56,8 @@ func Of(err error) *problem.Error {
 		out = ReadOnly(where)
 	case errors.Is(err, fs.ErrPermission):
 		out = Forbidden(where)
+	case isAny(err, noFiles):
+		out = problem.New(problem.Unavailable, "this process may open no more files").Fix("raise ulimit -n, or LimitNOFILE= of its unit")
 	case isAny(err, failing):
 		out = Failing(where)
 	default:

@@ -25,6 +25,8 @@ func TestOf(t *testing.T) {
 		{syscall.EACCES, "may not read or write what is needed: /d/f"},
 		{syscall.EPERM, "may not"},
 		{syscall.EIO, "input or output error: /d/f"},
+		{syscall.EMFILE, "may open no more files"},
+		{syscall.ENFILE, "may open no more files"},
 		{syscall.ENOENT, ""},
 		{syscall.EINVAL, ""},
 	} {

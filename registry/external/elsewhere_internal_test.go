@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 
@@ -109,3 +110,26 @@ func TestElsewhereIsPublic(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestHangs: a registry that takes a request and says nothing ends it with an error that names it.
+func TestHangs(t *testing.T) {
+	release := make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	t.Cleanup(hangs.Close)
+	t.Cleanup(func() { close(release) })
+	own := &http.Transport{ResponseHeaderTimeout: 50 * time.Millisecond}
+	r, err := Open(Options{Reference: strings.TrimPrefix(hangs.URL, "http://"), PlainHTTP: true, Client: &http.Client{Transport: own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.ResolveTag(t.Context(), "one/connectors/shop", "v1")
+	if !problem.Is(err, problem.Unavailable) || !strings.Contains(err.Error(), r.Host()+" accepts connections and does not answer") {
+		t.Errorf("%v", err)
+	}
+	if given := bounded(own); given != own {
+		t.Errorf("the bound of the client is not kept: %v", given)
+	}
+	if made := bounded(&http.Transport{}).(*http.Transport); made.ResponseHeaderTimeout != answerTimeout {
+		t.Errorf("a client without a bound waits %v", made.ResponseHeaderTimeout)
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	orasregistry "oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -31,6 +33,11 @@ type Options struct {
 	Config string
 	Client *http.Client // redirects are followed by this package's rule. Required
 }
+
+// answerTimeout is how long a registry may take from the end of a request to the head of its
+// answer, also where it puts together what was pushed: one that hangs would hold up a start, and
+// every publish, for ever.
+const answerTimeout = 30 * time.Second
 
 // Registry is a registry elsewhere.
 type Registry struct {
@@ -68,7 +75,7 @@ func Open(o Options) (*Registry, error) {
 	client := *o.Client
 	client.CheckRedirect = checkRedirect
 	known := fromConfig(o.Config)
-	if client.Transport, err = newElsewhere(url.URL{Scheme: scheme, Host: host}, known, client.Transport); err != nil {
+	if client.Transport, err = newElsewhere(url.URL{Scheme: scheme, Host: host}, known, bounded(client.Transport)); err != nil {
 		return nil, err
 	}
 	r := &Registry{host: host, prefix: prefix}
@@ -81,6 +88,18 @@ func Open(o Options) (*Registry, error) {
 	}
 	r.Remote = remote
 	return r, nil
+}
+
+// bounded is a transport that waits for answers as long as answerTimeout, if it has no bound of
+// its own.
+func bounded(base http.RoundTripper) http.RoundTripper {
+	t, ok := base.(*http.Transport)
+	if !ok || t.ResponseHeaderTimeout != 0 {
+		return base
+	}
+	t = t.Clone()
+	t.ResponseHeaderTimeout = answerTimeout
+	return t
 }
 
 // Host is the registry's host, with its port.
@@ -149,6 +168,10 @@ func (c *challenged) Do(req *http.Request) (*http.Response, error) {
 			return nil, problem.New(p.Kind, "the registry %s cannot be reached: %s", c.host, p.Detail).Fix("%s", p.Remedy).Because(err)
 		} else if p != nil {
 			return nil, p
+		}
+		if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() && ctx.Err() == nil {
+			return nil, problem.New(problem.Unavailable, "the registry %s accepts connections and does not answer", c.host).
+				Fix("look at its log, and at what stands in front of it").Because(err)
 		}
 		return nil, problem.New(problem.Unavailable, "the registry %s cannot be reached or refuses the credentials", c.host).
 			Fix("see that it runs, and that docker login %s works", c.host).Because(fmt.Errorf("ask %s: %w", c.host, err))

@@ -25,9 +25,11 @@ const (
 	claimWait = 10 * time.Second
 	// claimRetry is the pause between two tries.
 	claimRetry = 250 * time.Millisecond
-	// claimCheck is how often a lock that is held is looked at, and one that was lost is
-	// tried again.
+	// claimCheck is how often a lock that was lost is tried again.
 	claimCheck = 5 * time.Second
+	// claimSign is how often a lock that is held is looked at, which tells the others that this
+	// process does not stand still.
+	claimSign = 3 * time.Second
 	// claimTimeout of one statement on the connection of the lock.
 	claimTimeout = 2 * time.Second
 )
@@ -41,13 +43,23 @@ const takeClaim = `SELECT pg_try_advisory_lock(` + claimKey + `)`
 // giveClaim gives it back at once: the server sees the end of a session a moment later.
 const giveClaim = `SELECT pg_advisory_unlock(` + claimKey + `)`
 
-// claimHolder finds the session that has the lock. A lock of one bigint key shows as
-// its two halves, with objsubid 1 (PostgreSQL documentation, pg_locks).
-const claimHolder = `SELECT COALESCE(a.application_name, ''), COALESCE(host(a.client_addr), ''), COALESCE(a.backend_start, now())
+// claimStill is when a session says nothing that should say something each [claimSign]: its
+// process stands still, or its machine does, whose kernel goes on confirming.
+const claimStill = `a.state_change < clock_timestamp() - interval '10 seconds'`
+
+// claimHolder finds the session that has the lock, and its number if it stands still. A lock of
+// one bigint key shows as its two halves, with objsubid 1 (PostgreSQL documentation, pg_locks).
+const claimHolder = `SELECT COALESCE(a.application_name, ''), COALESCE(host(a.client_addr), ''), COALESCE(a.backend_start, now()),
+       COALESCE(CASE WHEN a.state = 'idle' AND ` + claimStill + ` THEN a.pid END, 0)
   FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid, (SELECT ` + claimKey + ` AS key) k
  WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
    AND l.classid::bigint = (k.key >> 32) & 4294967295 AND l.objid::bigint = k.key & 4294967295`
+
+// claimExpel ends a session that has the lock and stands still, and the transactions that its
+// process left open: the next leader would wait for them.
+const claimExpel = `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.datname = current_database()
+   AND (a.pid = $1 OR a.application_name = '` + Name + `' AND a.state = 'idle in transaction' AND ` + claimStill + `)`
 
 // Claim is the lock of one control plane on a PostgreSQL database: an advisory lock of
 // a session of its own. The server frees it when the session ends, however it ends.
@@ -60,11 +72,13 @@ type Claim struct {
 	once   sync.Once     // closes moved
 	number atomic.Uint64 // under which this process leads; 0: not yet
 	again  atomic.Pointer[func(context.Context) error]
+	hang   atomic.Pointer[func(bool)]
 
 	mu    sync.Mutex // held over statements on conn and spare, which are used by one at a time
 	conn  *pgx.Conn  // guarded by mu; nil: the lock was lost
 	spare *pgx.Conn  // guarded by mu; a session that did not get the lock, for the next try; nil: none
 	why   error      // guarded by mu; why it was lost and not taken again
+	still int32      // guarded by mu; the session that has the lock and stands still; 0: none does
 }
 
 // Begin sets the number under which this process leads: who finds another one in the database
@@ -77,6 +91,10 @@ func (c *Claim) Number() uint64 { return c.number.Load() }
 // OnRegain sets what has to succeed before a lock that was lost is held again: the database may
 // have failed over to a replica meanwhile.
 func (c *Claim) OnRegain(check func(context.Context) error) { c.again.Store(&check) }
+
+// OnHang sets what is told after the loss of the lock whether the server hangs: it, or the network
+// before it, accepts connections and says nothing.
+func (c *Claim) OnHang(tell func(hangs bool)) { c.hang.Store(&tell) }
 
 // Moved is closed when another control plane has the lock that was lost here.
 func (c *Claim) Moved() <-chan struct{} { return c.moved }
@@ -101,6 +119,9 @@ func Open(ctx context.Context, url string, standBy func(taken error), log *slog.
 		c.mu.Unlock()
 		cancel()
 		taken := problem.Is(err, problem.Conflict)
+		if taken && waits {
+			c.expel(ctx)
+		}
 		if taken && standBy != nil {
 			standBy(err)
 			waits, standBy = true, nil
@@ -155,13 +176,17 @@ func (c *Claim) dropSpare(ctx context.Context) {
 func (c *Claim) takeLocked(ctx context.Context) (err error) {
 	conn := c.spare
 	if c.spare = nil; conn == nil {
-		if conn, err = pgx.ConnectConfig(ctx, c.config.Copy()); err != nil {
+		conn, err = pgx.ConnectConfig(ctx, c.config.Copy())
+		if tell := c.hang.Load(); tell != nil {
+			(*tell)(err != nil && timedOut(err))
+		}
+		if err != nil {
 			return cmp.Or(Fault(err), unreachable("").Because(err))
 		}
 	}
 	var mine bool
 	if err = conn.QueryRow(ctx, takeClaim).Scan(&mine); err == nil && !mine {
-		if err = holder(ctx, conn); problem.Is(err, problem.Conflict) && !conn.IsClosed() {
+		if c.still, err = holder(ctx, conn); problem.Is(err, problem.Conflict) && !conn.IsClosed() {
 			c.spare = conn
 			return err
 		}
@@ -217,11 +242,27 @@ func (c *Claim) stillLocked(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// holder is the error that names the control plane which has the lock.
-func holder(ctx context.Context, conn *pgx.Conn) error {
+// expel ends the session of a leader that stands still. What it tries to write when it goes on
+// is refused as that of any leader that was replaced.
+func (c *Claim) expel(ctx context.Context) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.still == 0 || c.spare == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	_, err := c.spare.Exec(ctx, claimExpel, c.still)
+	c.log.LogAttrs(ctx, slog.LevelWarn, "the control plane that leads has said nothing for ten seconds: its session is ended", slog.Any("error", err))
+	c.still = 0
+}
+
+// holder is the error that names the control plane which has the lock, and its session if it
+// stands still.
+func holder(ctx context.Context, conn *pgx.Conn) (still int32, taken error) {
 	var name, addr string
 	var since time.Time
-	err := conn.QueryRow(ctx, claimHolder).Scan(&name, &addr, &since)
+	err := conn.QueryRow(ctx, claimHolder).Scan(&name, &addr, &since, &still)
 	who := "another control plane"
 	if err == nil {
 		process, host, _ := strings.Cut(strings.TrimPrefix(name, "sluice/"), "/")
@@ -234,14 +275,14 @@ func holder(ctx context.Context, conn *pgx.Conn) error {
 		}
 		who += ", since " + since.UTC().Format(time.RFC3339) + ")"
 	}
-	return problem.New(problem.Conflict, "%s uses this database", who).
+	return still, problem.New(problem.Conflict, "%s uses this database", who).
 		Fix("stop it, or name another database with --database; two control planes would publish over each other")
 }
 
 // watch looks at the lock until ctx ends, and takes it again when it was lost.
 func (c *Claim) watch(ctx context.Context) {
 	defer close(c.done)
-	for retry.Sleep(ctx, claimCheck) == nil {
+	for pause := claimSign; retry.Sleep(ctx, pause) == nil; {
 		c.mu.Lock()
 		had := c.conn != nil
 		var err error
@@ -260,6 +301,9 @@ func (c *Claim) watch(ctx context.Context) {
 		}
 		has := c.conn != nil
 		c.mu.Unlock()
+		if pause = claimCheck; has {
+			pause = claimSign
+		}
 		switch {
 		case ctx.Err() != nil:
 		case had && !has:

@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver "pgx"
 
 	"github.com/sluicegate/sluice/admin/store/claim"
@@ -23,7 +25,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // TestName: what the server keeps of a name says whose process it is, on which host.
 func TestName(t *testing.T) {
-	name := claim.Name()
+	name := claim.OwnName()
 	if want := "sluice/" + strconv.Itoa(os.Getpid()) + "/"; !strings.HasPrefix(name, want) || len(name) == len(want) || len(name) > 63 {
 		t.Errorf("%q, want %q and a host, 63 bytes at most", name, want)
 	}
@@ -190,5 +192,80 @@ func statement(t *testing.T, url, text string) {
 	defer func() { _ = db.Close() }()
 	if _, err := db.ExecContext(t.Context(), text); err != nil {
 		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// TestStandsStill: a control plane that holds the lock and says nothing more, because its process
+// stands still, keeps it from those that were started by themselves, and not from those that stand
+// by. A transaction that it left open, which would be in their way, ends with its session.
+func TestStandsStill(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	first, err := claim.Open(t.Context(), url, nil, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Close() })
+	first.Unwatch()
+	session := func() *pgx.Conn {
+		t.Helper()
+		config, err := claim.Config(url, claim.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := pgx.ConnectConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+		return c
+	}
+	open, idle := session(), session()
+	if _, err := open.Exec(t.Context(), "BEGIN; SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := claim.Open(t.Context(), url, nil, quiet); !problem.Is(err, problem.Conflict) {
+		t.Errorf("one that does not stand by: %v", err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	named := ""
+	second, err := claim.Open(ctx, url, func(taken error) { named = taken.Error() }, quiet)
+	if err != nil {
+		t.Fatalf("the one that stands by: %v", err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	if !strings.Contains(named, "another control plane") {
+		t.Errorf("it stood by of %q", named)
+	}
+	if err := first.Held(t.Context()); !problem.Is(err, problem.Unavailable) {
+		t.Errorf("the first one still holds it: %v", err)
+	}
+	if _, err := open.Exec(t.Context(), "SELECT 1"); err == nil {
+		t.Error("the transaction of the first one is still open")
+	}
+	if _, err := idle.Exec(t.Context(), "SELECT 1"); err != nil {
+		t.Errorf("a session without a transaction: %v", err)
+	}
+}
+
+// TestSaysThatItIsThere: one that is watched is not taken for one that stands still.
+func TestSaysThatItIsThere(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	first, err := claim.Open(t.Context(), url, nil, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+	defer cancel()
+	if c, err := claim.Open(ctx, url, func(error) {}, quiet); err == nil {
+		_ = c.Close()
+		t.Error("another one took the lock")
+	}
+	if err := first.Held(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

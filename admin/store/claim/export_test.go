@@ -2,8 +2,8 @@ package claim
 
 import "context"
 
-// Name is how a process names itself to the server.
-var Name = claimName
+// OwnName is how a process names itself to the server.
+var OwnName = claimName
 
 // Unwatch ends the watcher, for tests that look at the lock themselves.
 func (c *Claim) Unwatch() {

@@ -18,6 +18,9 @@ import (
 	"github.com/sluicegate/sluice/internal/problem"
 )
 
+// Name is what the server knows sessions by that read and write records.
+const Name = "sluice"
+
 // begin is what each session sets before its first statement: an acknowledged write survives a
 // crash, and the server sees within ten seconds that this machine is gone, which frees the locks
 // of its sessions. They are no parameters of the connection, because PgBouncer refuses those.
@@ -142,6 +145,10 @@ func unreachable(why string) *problem.Error {
 	return problem.New(problem.Unavailable, "%s", detail).Fix("see that its server runs, and that SLUICE_DATABASE names it; the log has its address")
 }
 
+func timedOut(err error) bool {
+	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // cause says why there is no connection; "": unknown.
 func cause(err error) string {
 	dns, noName := errors.AsType[*net.DNSError](err)
@@ -155,7 +162,7 @@ func cause(err error) string {
 		return "its name cannot be looked up"
 	case untrusted:
 		return "its certificate is not trusted"
-	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
+	case timedOut(err), errors.Is(err, errSilent):
 		return "no answer"
 	case strings.Contains(err.Error(), "server refused TLS connection"): // and sslmode asks for it
 		return "it does not speak TLS"
