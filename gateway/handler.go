@@ -559,9 +559,7 @@ func (s *Server) answerPanic(rc *fasthttp.RequestCtx, v any) {
 	s.log.Error("a request ended in a panic", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
 	rc.Response.Reset()
 	rc.SetConnectionClose()
-	rc.SetStatusCode(fasthttp.StatusInternalServerError)
-	rc.SetContentType("application/json")
-	rc.SetBodyString(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`)
+	answer(rc, fasthttp.StatusInternalServerError, "internal error")
 }
 
 // refuse answers bytes that are not a valid request.
@@ -586,12 +584,16 @@ func notFound(rc *fasthttp.RequestCtx) {
 // answer writes a short text. Texts are constants without quotes.
 func answer(rc *fasthttp.RequestCtx, status int, text string) {
 	rc.SetStatusCode(status)
-	if path := rc.Path(); len(path) == 1 || bytes.HasPrefix(path, []byte("/t/")) || bytes.HasPrefix(path, []byte(PreviewPath)) {
+	code := strconv.Itoa(status)
+	switch path := rc.Path(); {
+	case len(path) != 1 && !bytes.HasPrefix(path, []byte("/t/")) && !bytes.HasPrefix(path, []byte(PreviewPath)):
+		rc.SetContentType("text/plain; charset=utf-8")
+		rc.SetBodyString(text + "\n")
+	case rc.IsPost(): // the SDK for Python shows the text of a JSON-RPC error, and of another body nothing
+		rc.SetContentType("application/json")
+		rc.SetBody(append(jsonscan.AppendStringOf([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`+code+`,"message":`), text), "}}"...))
+	default:
 		rc.SetContentType("application/problem+json")
-		body := jsonscan.AppendStringOf([]byte(`{"status":`+strconv.Itoa(status)+`,"title":"`+fasthttp.StatusMessage(status)+`","detail":`), text)
-		rc.SetBody(append(body, '}'))
-		return
+		rc.SetBody(append(jsonscan.AppendStringOf([]byte(`{"status":`+code+`,"title":"`+fasthttp.StatusMessage(status)+`","detail":`), text), '}'))
 	}
-	rc.SetContentType("text/plain; charset=utf-8")
-	rc.SetBodyString(text + "\n")
 }

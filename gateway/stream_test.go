@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -428,4 +429,37 @@ func fetch(t testing.TB, method, url string, header ...string) *http.Response {
 	}
 	_ = resp.Body.Close()
 	return resp
+}
+
+// TestRefusalsAreRead: what a request is refused for is a JSON-RPC error, which clients show
+// where they say of other bodies only that there was an error.
+func TestRefusalsAreRead(t *testing.T) {
+	up := upstreamtest.New(t)
+	s := start(t, gatewaytest.Options{})
+	limited := tokenGrant("slow")
+	limited.Limits = &registry.RateLimits{RequestsPerMinute: 1, Burst: 1}
+	if err := s.Serve(guarded(t, up, 1, tokens(limited), getItem())); err != nil {
+		t.Fatal(err)
+	}
+	post(t, s.URL("acme"), `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Authorization", "Bearer slt_slow")
+	for _, c := range []struct {
+		toolset, authorization string
+		status                 int
+		text                   string
+	}{
+		{"acme", "", http.StatusUnauthorized, "this toolset needs an access token"},
+		{"acme", "Bearer slt_slow", http.StatusTooManyRequests, "too many requests"},
+		{"none", "", http.StatusNotFound, "nothing is served at this URL"},
+	} {
+		status, body := post(t, s.URL(c.toolset), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Authorization", c.authorization)
+		var m struct {
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &m); err != nil || status != c.status || m.Error.Code != c.status || !strings.Contains(m.Error.Message, c.text) || !strings.Contains(body, `"id":null`) {
+			t.Errorf("%s with %q: %d %s (%v), want %d %s", c.toolset, c.authorization, status, body, err, c.status, c.text)
+		}
+	}
 }

@@ -68,10 +68,20 @@ func (f format) uninstall(doc []byte, e clientconfig.Entry) ([]byte, error) {
 	return f.checked(doc, out, without(e, before))
 }
 
+// withoutMark is a copy of a document with spaces for the byte order mark with which editors
+// on Windows may begin it: no parser but YAML's takes one, and offsets stay true.
+func withoutMark(doc []byte) []byte {
+	const mark = "\ufeff"
+	if rest, ok := bytes.CutPrefix(doc, []byte(mark)); ok {
+		return append(bytes.Repeat([]byte(" "), len(mark)), rest...)
+	}
+	return bytes.Clone(doc)
+}
+
 // checked returns a changed document when it says want, in the line ends of the document
-// it was made of.
+// it was made of; one that has both kinds keeps them.
 func (f format) checked(doc, changed []byte, want map[string]any) ([]byte, error) {
-	if bytes.Contains(doc, []byte("\r\n")) {
+	if n := bytes.Count(doc, []byte("\r\n")); n > 0 && n == bytes.Count(doc, []byte("\n")) {
 		changed = bytes.ReplaceAll(bytes.ReplaceAll(changed, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 	}
 	got, err := f.decode(changed)
@@ -217,10 +227,11 @@ func copyValue(v any) any {
 
 // decodeJSON reads JSON that may have comments and commas behind last members.
 func decodeJSON(doc []byte) (map[string]any, error) {
+	doc = withoutMark(doc)
 	if len(bytes.TrimSpace(doc)) == 0 {
 		return map[string]any{}, nil
 	}
-	standard, err := hujson.Standardize(bytes.Clone(doc))
+	standard, err := hujson.Standardize(doc)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "hujson: "))
 	}
@@ -235,7 +246,7 @@ func decodeJSON(doc []byte) (map[string]any, error) {
 
 func decodeTOML(doc []byte) (map[string]any, error) {
 	out := map[string]any{}
-	err := toml.Unmarshal(doc, &out)
+	err := toml.Unmarshal(withoutMark(doc), &out)
 	if place, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, column := place.Position()
 		return nil, fmt.Errorf("line %d, column %d: %s", line, column, strings.TrimPrefix(place.Error(), "toml: "))

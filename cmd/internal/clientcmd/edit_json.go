@@ -21,10 +21,10 @@ type jsonDocument struct {
 }
 
 func openJSON(doc []byte) (*jsonDocument, error) {
-	if len(bytes.TrimSpace(doc)) == 0 {
+	if len(bytes.TrimSpace(withoutMark(doc))) == 0 {
 		doc = []byte("{}\n")
 	}
-	v, err := hujson.Parse(bytes.Clone(doc))
+	v, err := hujson.Parse(withoutMark(doc))
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +177,9 @@ func (d *jsonDocument) cut(list []hujson.Value, i, start int) {
 	}
 	if start > 0 && d.text[start-1] == '\n' {
 		start--
+		if start > 0 && d.text[start-1] == '\r' {
+			start--
+		}
 	}
 	d.replace(start, end, nil)
 	if i > 0 && !hasComma { // the one before becomes the last

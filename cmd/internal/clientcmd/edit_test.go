@@ -117,6 +117,29 @@ func TestInstallKeepsLineEnds(t *testing.T) {
 	}
 }
 
+// What others wrote stays byte for byte: a byte order mark, line ends of both kinds, and the
+// line before an entry that is taken out.
+func TestInstallKeepsBytes(t *testing.T) {
+	f := func(ext, doc, line string) {
+		t.Helper()
+		e, f := entryX[ext], formatOf("f"+ext)
+		e.Input = nil
+		after, err := f.install([]byte(doc), e)
+		if err != nil || !strings.Contains(string(after), line) {
+			t.Fatalf("%q becomes %q, %v", doc, after, err)
+		}
+		if out, err := f.uninstall(after, e); err != nil || string(out) != doc {
+			t.Errorf("%q, without the entry, becomes %q, %v; want %q", after, out, err, doc)
+		}
+	}
+	f(".json", "\ufeff{\n  \"servers\": {\n    \"y\": {}\n  }\n}\n", "    \"x\": {\n")
+	f(".toml", "\ufeffa = 1\n\n[servers.y]\nb = 2\n", "\n[servers.x]\n")
+	f(".yaml", "\ufeffa: 1\nservers:\n  y:\n    url: b\n", "\n  x:\n")
+	f(".json", "{\r\n  \"servers\": {\r\n    \"y\": {},\r\n  },\r\n}", "    \"x\": {\r\n")
+	f(".json", "{\r\n  \"a\": 1,\n  \"servers\": {\r\n    \"y\": {}\r\n  }\n}\n", "\"a\": 1,\n")
+	f(".toml", "a = 1\r\nb = 2\n\n[servers.y]\nb = 2\n", "a = 1\r\nb = 2\n")
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	got := lineDiff("f", "{\n \"apiKey\": \"abcdef123456\",\n \"h\": \"Bearer abc.def-123\"\n}\n",
 		"{\n \"apiKey\": \"abcdef123456\",\n \"h\": \"Bearer ${TOKEN}\",\n \"u\": \"${input:token}\"\n}\n")

@@ -23,7 +23,7 @@ type tomlTable struct {
 func tomlTables(doc []byte) ([]tomlTable, error) {
 	var tables []tomlTable
 	var p unstable.Parser
-	p.Reset(doc)
+	p.Reset(withoutMark(doc))
 	for p.NextExpression() {
 		e := p.Expression()
 		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable {

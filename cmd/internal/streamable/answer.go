@@ -23,7 +23,7 @@ const maxMessage = 64 << 20
 // maxShown is how much of an answer that is not a message is shown in an error.
 const maxShown = 300
 
-// StatusError is an HTTP answer without a JSON-RPC message.
+// StatusError is an HTTP answer without a JSON-RPC message, or one that refuses credentials.
 type StatusError struct {
 	Status int
 	body   string // its beginning
@@ -44,6 +44,12 @@ type answer struct {
 	Method string          `json:"method"`
 	Result json.RawMessage `json:"result"`
 	Error  *jsonrpc.Error  `json:"error"`
+}
+
+// aboutHTTP reports whether an answer is an error about the HTTP request: one without the id
+// of a message.
+func (a *answer) aboutHTTP() bool {
+	return a.Error != nil && (len(a.ID) == 0 || string(a.ID) == "null")
 }
 
 // eachMessage gives every JSON-RPC message of an HTTP answer to f until f returns false:

@@ -199,9 +199,9 @@ func (b *Bridge) forward(ctx context.Context, m *message, line []byte) {
 			if m.Method == "initialize" {
 				b.settle(resp, r.Result)
 			}
-			if len(r.ID) == 0 && len(m.ID) > 0 && r.Error != nil {
-				// An error about the HTTP request itself carries no id; a client on stdio
-				// would wait for its answer for ever.
+			if r.aboutHTTP() && len(m.ID) > 0 {
+				// A client on stdio would wait for its answer for ever.
+				b.Log("✗ %s: HTTP %d: %s", m.Method, resp.StatusCode, r.Error.Message)
 				msg = errorMessage(m.ID, r.Error.Code, r.Error.Message)
 			}
 		}

@@ -54,6 +54,7 @@ func TestBridgeAnswersWhenTheServerDoesNot(t *testing.T) {
 	f("html", text(200, "text/html", "<p>login</p>"), "login")
 	f("not JSON-RPC", text(404, "application/json", `{"detail":"nothing here"}`), "nothing here")
 	f("error without id", text(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"bad origin"}}`), "bad origin")
+	f("error with the id null", text(401, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":401,"message":"needs a token"}}`), "needs a token")
 	f("empty event stream", text(200, "text/event-stream", ": nothing\n\n"), "without an answer")
 	f("closed", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be reached")
 }

@@ -193,7 +193,10 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	case found == nil:
 		return nil, problem.New(problem.Unavailable, "%s ended its answer without a result", w.Name)
-	case found.Error != nil && (found.ID == nil || string(found.ID) == "null"): // it is about the HTTP request
+	case found.aboutHTTP():
+		if refusal := (&StatusError{resp.StatusCode, found.Error.Message}); refusal.refused() {
+			return nil, refusal
+		}
 		return nil, &rpcError{found.Error}
 	}
 	w.mu.Lock()

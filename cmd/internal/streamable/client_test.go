@@ -140,6 +140,7 @@ func TestClientErrors(t *testing.T) {
 	f("a page", "HTTP 200 OK <p>log in</p>", 200, "text/html", "<p>log\n in</p>")
 	f("not JSON-RPC", `HTTP 404 Not Found {"detail":"nothing"}`, 404, "application/json", `{"detail":"nothing"}`)
 	f("an error without an id", "bad origin (MCP error -32600)", 400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32600,"message":"bad origin"}}`)
+	f("refused in JSON-RPC", "the server refuses the credentials: HTTP 401 Unauthorized needs a token", 401, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":401,"message":"needs a token"}}`)
 	f("an empty stream", "the server ended its answer without a result", 200, "text/event-stream", ": nothing\n\n")
 	f("a long page", "HTTP 502 Bad Gateway "+strings.Repeat("x", maxShown)+"…", 502, "text/html", strings.Repeat("x", maxShown+1))
 	f("a page that fits", "HTTP 502 Bad Gateway "+strings.Repeat("x", maxShown), 502, "text/html", strings.Repeat("x", maxShown))

@@ -60,7 +60,7 @@ func lists(connected string) func(*testing.T, applicationRun) (bool, string) {
 
 var aiApplications = []aiApplication{
 	{"claude-code", "@anthropic-ai/claude-code", "2.1.330", "claude", lists("✔ Connected")},
-	{"codex", "@openai/codex", "0.169.0", "codex", codexTools},
+	{"codex", "@openai/codex", "0.171.0", "codex", codexTools},
 	{"gemini", "@google/gemini-cli", "0.61.0", "gemini", lists("(http) - Connected")},
 	{"opencode", "opencode-ai", "1.18.33", "opencode", lists("✓ demo")},
 }
