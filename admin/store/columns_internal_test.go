@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,7 @@ func TestColumnsOfLists(t *testing.T) {
 	for name, x := range tables {
 		fields := x.list.Fields
 		for _, o := range x.list.Default {
-			fields = append(fields[:len(fields):len(fields)], o.Field)
+			fields = append(slices.Clip(fields), o.Field)
 		}
 		for _, f := range fields {
 			if f.Column == "" {
@@ -141,7 +142,7 @@ func TestWhatIsLookedFor(t *testing.T) {
 		if err := s.EnsureWorkspace(t.Context(), ws, ws); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.write.NewInsert().Model(&Edge{InWorkspace: InWorkspace{ws}, ID: "e", Name: "e", SealKey: []byte{1}, SignKey: []byte{1}, TokenHash: []byte(ws)}).Exec(t.Context()); err != nil {
+		if _, err := s.write.NewInsert().Model(&Edge{InWorkspace: InWorkspace{WorkspaceID: ws}, ID: "e", Name: "e", SealKey: []byte{1}, SignKey: []byte{1}, TokenHash: []byte(ws)}).Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,7 +157,7 @@ func TestWhatIsLookedFor(t *testing.T) {
 	}
 	w := s.Workspace("x")
 	for i, d := range []Delivery{{ChannelID: "c1", State: DeliveryPending, AlertID: "a1"}, {ChannelID: "c1", State: DeliveryDead, AlertID: "a2"}, {ChannelID: "c2", State: DeliveryDead, AlertID: "a1"}} {
-		d.InWorkspace, d.ID = InWorkspace{"x"}, fmt.Sprint("d", i)
+		d.InWorkspace, d.ID = InWorkspace{WorkspaceID: "x"}, fmt.Sprint("d", i)
 		if _, err := s.write.NewInsert().Model(&d).Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -71,6 +71,8 @@ const (
 	// testTimeout bounds one test: an upstream that takes longer is no use to an
 	// agent either.
 	testTimeout = 60 * time.Second
+	// maxOthers are tried after the first tool.
+	maxOthers = 2
 	// maxShownAnswer is how much of an answer the caller of a test sees.
 	maxShownAnswer = 16 << 10
 	// maxInspectedAnswer is how much of it the caller of an inspected test sees.
@@ -83,12 +85,11 @@ type candidate struct {
 	args []byte
 }
 
-// chooseTest finds what to test: the named tool, or the first safe one without
-// required arguments, or the first safe one whose required arguments have
-// examples, of the connector that is named or of any. The reason says why there is
-// none. offered are the
+// chooseTest finds what to test: the named tool, or the safe ones without required
+// arguments and then those whose required arguments have examples, of the connector that is
+// named or of any, the best first. The reason says why there is none. offered are the
 // tools of workflows, and those that Sluice adds, which are tested when they are named.
-func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *candidate, reason string, err error) {
+func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (found []candidate, reason string, err error) {
 	tools := d.Tools(true)
 	if req.Tool != "" {
 		tools = append(tools, offered...)
@@ -99,14 +100,14 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 			args := []byte("{}")
 			if req.Arguments != nil {
 				args = []byte(store.JSON(req.Arguments))
-			} else if found, ok := toolset.ExampleArguments(tools[i].InputSchema); ok {
-				args = found
+			} else if examples, ok := toolset.ExampleArguments(tools[i].InputSchema); ok {
+				args = examples
 			}
-			return &candidate{&tools[i], args}, "", nil
+			return []candidate{{&tools[i], args}}, "", nil
 		}
 		return nil, "", d.NoSuchTool(req.Tool)
 	}
-	var withExamples *candidate
+	var withExamples []candidate
 	safe, locked := 0, 0
 	for i := range tools {
 		t := &tools[i]
@@ -121,14 +122,15 @@ func chooseTest(d *draft.Draft, req *TestRequest, offered []toolset.Tool) (c *ca
 		args, ok := toolset.ExampleArguments(t.InputSchema)
 		switch {
 		case ok && string(args) == "{}":
-			return &candidate{t, args}, "", nil
-		case ok && withExamples == nil:
-			withExamples = &candidate{t, args}
+			found = append(found, candidate{t, args})
+		case ok:
+			withExamples = append(withExamples, candidate{t, args})
 		}
 	}
+	found = append(found, withExamples...)
 	switch {
-	case withExamples != nil:
-		return withExamples, "", nil
+	case len(found) > 0:
+		return found, "", nil
 	case safe == 0:
 		return nil, "no enabled tool is safe to call: all of them may change something", nil
 	case locked == safe:
@@ -173,11 +175,12 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, re
 		chosen, run.Untested = chooseChanged(d, changed)
 	}
 	var c *candidate
+	var others []candidate
 	var reason string
 	if len(chosen) > 0 {
 		c, chosen = &chosen[0], chosen[1:]
-	} else {
-		c, reason, err = chooseTest(d, req, offered)
+	} else if others, reason, err = chooseTest(d, req, offered); len(others) > 0 {
+		c, others = &others[0], others[1:]
 	}
 	waits, fault := r.Drafts.Unconfirmed(ctx, d)
 	switch {
@@ -212,11 +215,30 @@ func (r *Room) Test(ctx context.Context, ws *store.Workspace, d *draft.Draft, re
 	}
 	run.inspect = req.Inspect
 	r.call(ctx, d, c, run)
+	r.callOthers(ctx, d, c, others, run)
 	if run.NoTest {
 		return run, nil
 	}
 	r.callMore(ctx, d, chosen, run)
 	return run, r.recordTest(ctx, ws, d, run)
+}
+
+// callOthers tries other tools where one of an MCP server says that its call was wrong: it may
+// need arguments that its schema does not. One that works shows as well that the server serves
+// this toolset. Where none does, the first one's answer is what is told.
+func (r *Room) callOthers(ctx context.Context, d *draft.Draft, c *candidate, others []candidate, run *TestRun) {
+	if p := d.Named(c.tool.Operation.Connector); !c.tool.OfConnector() || p == nil || p.Row.SourceKind != store.SourceMCP {
+		return
+	}
+	for i := range others[:min(len(others), maxOthers)] {
+		if run.Passed || !run.refused {
+			return
+		}
+		next := &TestRun{Digest: run.Digest, At: run.At, Possible: true, Tool: others[i].tool.Name, Arguments: others[i].args, CredentialVersion: run.CredentialVersion, inspect: run.inspect}
+		if r.call(ctx, d, &others[i], next); next.Passed {
+			*run = *next
+		}
+	}
 }
 
 // mcpServerOf finds a connector that is an MCP server: the one that is named, or the first.
@@ -271,6 +293,7 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	case c.tool.OfConnector() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())
 	case a.IsError && a.UpstreamStatus >= 200 && a.UpstreamStatus <= 299:
+		run.refused = true
 		why := a.Why
 		if why == "" {
 			why = "the answer says that the call failed"
@@ -429,6 +452,7 @@ type TestRun struct {
 	// Inspection is for the caller of the test only.
 	Inspection *playground.Inspection `json:"-"`
 	inspect    bool                   // was asked for
+	refused    bool                   // the upstream was reached, and says that the call failed
 }
 
 // TestTokens are o200k_base tokens of the answer.

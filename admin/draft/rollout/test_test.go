@@ -2,7 +2,18 @@ package rollout
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/sluicegate/sluice/admin/draft"
+	"github.com/sluicegate/sluice/admin/store"
+	"github.com/sluicegate/sluice/admin/toolset"
+	"github.com/sluicegate/sluice/plugins/connector"
+	"github.com/sluicegate/sluice/registry"
 )
 
 // TestShownAnswer: the caller of a test sees an answer up to a limit, a larger one where the
@@ -35,6 +46,56 @@ func TestRefusal(t *testing.T) {
 	} {
 		if got := refusal([]byte(answer)); got != want {
 			t.Errorf("%s: %q, want %q", answer, got, want)
+		}
+	}
+}
+
+// picky answers like a server whose tools may want arguments that their schemas do not require.
+type picky struct {
+	Tester
+	works  string // what does not
+	called []string
+}
+
+func (p *picky) Test(_ context.Context, call TestCall) (TestedAnswer, error) {
+	p.called = append(p.called, call.Tool)
+	return TestedAnswer{UpstreamStatus: 200, IsError: call.Tool != p.works, Why: call.Tool + " wants more", Text: []byte("text")}, nil
+}
+
+// TestCallOthers: where a tool of an MCP server says that its call was wrong, others are tried,
+// maxOthers at most, and where none works the first one's answer is told. Of an API one tool is called.
+func TestCallOthers(t *testing.T) {
+	names := []string{"t0", "t1", "t2", "t3"}[:maxOthers+2]
+	conn := &toolset.Generated{ByOp: map[toolset.Operation]int{}}
+	for i, name := range names {
+		h := connector.Head{Name: name, Method: "TOOL", Path: "/" + name, InputSchema: json.RawMessage(`{"type":"object"}`)}
+		h.Annotations.ReadOnly = true
+		conn.ByOp[toolset.Operation{Method: h.Method, Path: h.Path}] = i
+		conn.Tools = append(conn.Tools, toolset.GeneratedTool{Head: h})
+	}
+	for _, c := range []struct {
+		kind, works string
+		passed      bool
+		tool        string
+		called      int
+	}{
+		{store.SourceMCP, "t0", true, "t0", 1},
+		{store.SourceMCP, "t1", true, "t1", 2},
+		{store.SourceMCP, names[maxOthers], true, names[maxOthers], 1 + maxOthers},
+		{store.SourceMCP, names[maxOthers+1], false, "t0", 1 + maxOthers},
+		{store.SourceOpenAPI, "t1", false, "t0", 1},
+	} {
+		d := &draft.Draft{Bundle: &registry.Toolset{}, Toolset: &store.Toolset{}, Parts: []*draft.Part{{Row: store.ToolsetConnector{Name: "s", SourceKind: c.kind, BaseURL: "https://s.example"}, Conn: conn}}}
+		found, reason, err := chooseTest(d, &TestRequest{}, nil)
+		if err != nil || len(found) != len(names) {
+			t.Fatalf("%d tools, %q, %v", len(found), reason, err)
+		}
+		p := &picky{works: c.works}
+		r, run := &Room{Tester: p}, &TestRun{Tool: found[0].tool.Name}
+		r.call(t.Context(), d, &found[0], run)
+		r.callOthers(t.Context(), d, &found[0], found[1:], run)
+		if run.Passed != c.passed || run.Tool != c.tool || len(p.called) != c.called || len(slices.Compact(p.called)) != c.called || !c.passed && !strings.Contains(run.Reason, "t0 wants more") {
+			t.Errorf("%+v: %s", c, fmt.Sprint(run.Passed, run.Tool, run.Reason, p.called))
 		}
 	}
 }

@@ -150,7 +150,7 @@ func New(ctx context.Context, o Options) (*Authority, error) {
 	}
 	a.issuer = certmagic.NewACMEIssuer(a.config, template)
 	a.issuer.TestCA = "" // a failure is not tried again elsewhere
-	a.config.Issuers = []certmagic.Issuer{issuer{a.issuer, &limits{by: map[string]*domain.TooSoon{}}}}
+	a.config.Issuers = []certmagic.Issuer{issuer{a.issuer, &limits{by: map[string]*domain.TooSoonError{}}}}
 	if err := a.loadAll(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -408,7 +408,7 @@ func (a *Authority) faultOf(err error) error {
 	for i := range p.Subproblems {
 		detail.WriteString("; " + p.Subproblems[i].Detail)
 	}
-	soon, limited := errors.AsType[*domain.TooSoon](err)
+	soon, limited := errors.AsType[*domain.TooSoonError](err)
 	kind := problem.Unavailable
 	if limited {
 		kind = problem.RateLimited

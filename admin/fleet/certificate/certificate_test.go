@@ -190,7 +190,7 @@ func TestLimited(t *testing.T) {
 	for range 5 {
 		for _, ask := range []func() error{func() error { return a.Obtain(t.Context(), host) }, func() error { return a.Renew(t.Context(), renewed) }} {
 			err := ask()
-			soon, ok := errors.AsType[*domain.TooSoon](err)
+			soon, ok := errors.AsType[*domain.TooSoonError](err)
 			if !ok || !problem.Is(err, problem.RateLimited) || soon.Until.Before(started.Add(limitedPause)) || soon.Until.After(time.Now().Add(limitedPause)) {
 				t.Fatalf("%v", err)
 			}

@@ -52,7 +52,7 @@ func (i issuer) Issue(ctx context.Context, csr *x509.CertificateRequest) (*certm
 // process: the first question of the next one is one more.
 type limits struct {
 	mu sync.Mutex
-	by map[string]*domain.TooSoon // guarded by mu; by host
+	by map[string]*domain.TooSoonError // guarded by mu; by host
 }
 
 // of is what the authority said about a host; nil: it may be asked.
@@ -72,10 +72,10 @@ func (l *limits) note(host string, err error, now time.Time) error {
 	if !ok || p.Type != acme.ProblemTypeRateLimited && p.Status != http.StatusTooManyRequests {
 		return err
 	}
-	soon := &domain.TooSoon{Until: limitedUntil(p.Detail, now), Err: err}
+	soon := &domain.TooSoonError{Until: limitedUntil(p.Detail, now), Err: err}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.DeleteFunc(l.by, func(_ string, s *domain.TooSoon) bool { return !now.Before(s.Until) })
+	maps.DeleteFunc(l.by, func(_ string, s *domain.TooSoonError) bool { return !now.Before(s.Until) })
 	l.by[host] = soon
 	return soon
 }

@@ -166,7 +166,7 @@ func TestPauses(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Now()
 	refused := problem.New(problem.Unavailable, "refused")
-	limited := problem.New(problem.RateLimited, "too often").Because(&TooSoon{now.Add(time.Hour), errors.New("wait")})
+	limited := problem.New(problem.RateLimited, "too often").Because(&TooSoonError{now.Add(time.Hour), errors.New("wait")})
 	for _, c := range []struct {
 		err           error
 		failures      int64

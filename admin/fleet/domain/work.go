@@ -52,7 +52,7 @@ type Certificates interface {
 	// Hosts are all of which there is one.
 	Hosts() []string
 	// Obtain gets one, or another one when that has ended. What the authority says is in the error, which is a
-	// *problem.Error: [problem.RateLimited] when it was asked too often, with a *TooSoon as cause.
+	// *problem.Error: [problem.RateLimited] when it was asked too often, with a *TooSoonError as cause.
 	Obtain(ctx context.Context, host string) error
 	// RenewDue begins to renew those that need it, which is also done from time to time, and goes on
 	// with that until ctx ends.
@@ -68,15 +68,15 @@ type Certificates interface {
 	Changed() <-chan struct{}
 }
 
-// TooSoon is what an authority says that was asked too often about a host.
-type TooSoon struct {
+// TooSoonError is what an authority says that was asked too often about a host.
+type TooSoonError struct {
 	Until time.Time // when it may be asked again
 	Err   error     // what it says
 }
 
-func (e *TooSoon) Error() string { return e.Err.Error() }
+func (e *TooSoonError) Error() string { return e.Err.Error() }
 
-func (e *TooSoon) Unwrap() error { return e.Err }
+func (e *TooSoonError) Unwrap() error { return e.Err }
 
 // Held is a certificate with its key.
 type Held struct {
@@ -282,7 +282,7 @@ func (r *Room) obtain(ctx, octx context.Context, row *store.Domain) error {
 // retryAfter is the pause after an authority gave no certificate so often in a row.
 func retryAfter(err error, failures int64, longest time.Duration, now time.Time) time.Duration {
 	pause := pauseAfter(failures, firstRetry, longest)
-	if soon, ok := errors.AsType[*TooSoon](err); ok {
+	if soon, ok := errors.AsType[*TooSoonError](err); ok {
 		pause = max(pause, soon.Until.Sub(now))
 	}
 	return pause
