@@ -264,7 +264,8 @@ func (p *Publisher) NewEpoch(ctx context.Context) (*sign.Release, error) {
 	return p.release(ctx, true)
 }
 
-// ReleaseGroup makes the release of one group, which may be new, if one is due.
+// ReleaseGroup makes the release of one group, which may be new, if one is due. One that cannot be
+// made is made by Run, soon: the newest one may be older than what was revoked meanwhile.
 func (p *Publisher) ReleaseGroup(ctx context.Context, group string) (*sign.Release, error) {
 	if !registry.ValidSlug(group) {
 		return nil, fmt.Errorf("publish: group %.80q is not a slug", group)
@@ -273,7 +274,11 @@ func (p *Publisher) ReleaseGroup(ctx context.Context, group string) (*sign.Relea
 		return nil, err
 	}
 	defer func() { p.turn <- struct{}{} }()
-	return p.releaseGroup(ctx, group, false)
+	made, err := p.releaseGroup(ctx, group, false)
+	if err != nil {
+		p.tryAgain(group)
+	}
+	return made, err
 }
 
 // Latest returns the newest release of a group, reading it from the registry when

@@ -381,7 +381,11 @@ func (g *grouped) Groups(context.Context) ([]string, error) { return []string{"f
 // later: the operator was told that a toolset is deployed or a token revoked, and the
 // edges must not learn it at the next renewal.
 func TestRunTriesAgain(t *testing.T) {
-	for _, group := range []string{publish.DefaultGroup, "far"} {
+	for _, c := range []struct {
+		group string
+		one   bool // the release of that group is asked for, as when an edge is enrolled
+	}{{publish.DefaultGroup, false}, {"far", false}, {"far", true}} {
+		group := c.group
 		synctest.Test(t, func(t *testing.T) {
 			rec := &grouped{faults: map[string]error{}, asked: map[string]int{}}
 			p := newPublisher(t, openStore(t, t.TempDir()), newKey(t), rec, nil)
@@ -403,9 +407,13 @@ func TestRunTriesAgain(t *testing.T) {
 			}
 			asked(time.Minute + time.Second) // the first release of the other group
 			set(errors.New("the disk is away"))
-			_, err := p.Release(ctx)
-			if failed := err != nil; failed != (group == publish.DefaultGroup) {
-				t.Fatalf("Release: %v", err)
+			ask := p.Release
+			if c.one {
+				ask = func(ctx context.Context) (*sign.Release, error) { return p.ReleaseGroup(ctx, group) }
+			}
+			_, err := ask(ctx)
+			if failed := err != nil; failed != (c.one || group == publish.DefaultGroup) {
+				t.Fatalf("%+v: %v", c, err)
 			}
 			before := asked(0)
 			if n := asked(59 * time.Second); n != before {

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluicegate/sluice/internal/atomicfile"
 	"github.com/sluicegate/sluice/internal/atomicfile/atomicfiletest"
@@ -349,5 +351,58 @@ func TestSweepWritesWhatIsWorthIt(t *testing.T) {
 	p.sys = brokenDisk{atomicfile.OS}
 	if err := p.add([]content{one("x")}); !errors.Is(err, errDisk) {
 		t.Error(err)
+	}
+}
+
+// flakyDisk fails every write while it is broken.
+type flakyDisk struct {
+	atomicfile.System
+	broken bool
+}
+
+func (f *flakyDisk) CreateTemp(dir, pattern string) (atomicfile.File, error) {
+	if f.broken {
+		return nil, errDisk
+	}
+	return f.System.CreateTemp(dir, pattern)
+}
+
+// TestIdentityIsWrittenAgain: an identity that the disk did not take when the edge was enrolled
+// is written with the next request, and the keys that it was asked for with go then. The node
+// shows its join token once.
+func TestIdentityIsWrittenAgain(t *testing.T) {
+	dir := t.TempDir()
+	disk := &flakyDisk{System: atomicfile.OS}
+	d := &desk{answer: func(_ context.Context, q question) (int, any, error) {
+		if q.path != registry.EdgeEnrolPath {
+			return http.StatusNoContent, nil, nil
+		}
+		disk.broken = true
+		return http.StatusOK, identityAnswer(func(i *registry.EdgeIdentity) { i.Expires = time.Now().Add(time.Hour) }), nil
+	}}
+	r := d.ask(t, dir, func(o *RemoteOptions) {
+		o.JoinToken, o.System = func() (secrets.Secret, error) { return secrets.New("join"), nil }, disk
+	})
+	if err := r.Enrol(t.Context()); !errors.Is(err, errDisk) || !r.Enrolled() || !errors.Is(r.Fault(), errDisk) {
+		t.Fatalf("enrolled: %v, fault %v", err, r.Fault())
+	}
+	is := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	for _, broken := range []bool{true, false} {
+		disk.broken = broken
+		if err := r.Report(t.Context(), registry.EdgeStatus{}); err != nil {
+			t.Fatal(err)
+		}
+		if is(fileIdentity) == broken || is(fileJoining) != broken || (r.Fault() != nil) != broken {
+			t.Errorf("disk broken %t: identity %t, joining %t, fault %v", broken, is(fileIdentity), is(fileJoining), r.Fault())
+		}
+	}
+	if n := slices.IndexFunc(d.take()[1:], func(q question) bool { return q.path == registry.EdgeEnrolPath }); n >= 0 {
+		t.Error("it was enrolled twice")
+	}
+	if id, err := readIdentity(dir); err != nil || id == nil || id.Edge != r.Edge() {
+		t.Errorf("read %+v, %v", id, err)
 	}
 }

@@ -66,6 +66,8 @@ type Remote struct {
 	mu    sync.Mutex
 	id    *identity // guarded by mu; replaced, never changed. nil: not enrolled
 	fault error     // guarded by mu; why the identity is not on disk, or not renewed
+	// unwritten says that the identity is not on disk. Guarded by mu.
+	unwritten bool
 
 	unheard map[string]bool // guarded by mu; paths whose last question had no answer or was refused
 }
@@ -153,16 +155,32 @@ func (r *Remote) Fault() error {
 	return r.fault
 }
 
-// set makes an identity the node's and writes it.
+// set makes an identity the node's and writes it. One that could not be written is written
+// again with the next request.
 func (r *Remote) set(id *identity) error {
 	err := atomicfile.MkdirAll(r.opts.System, r.opts.Dir, 0o700)
 	if err == nil {
 		err = id.write(r.opts.Dir, fileIdentity, r.opts.System)
 	}
+	if err == nil {
+		if err := atomicfile.Remove(r.opts.System, filepath.Join(r.opts.Dir, fileJoining)); err != nil {
+			r.log.LogAttrs(context.Background(), slog.LevelWarn, "the keys of the enrolment stay on disk a second time", slog.Any("error", err))
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.id, r.fault = id, err
+	r.id, r.fault, r.unwritten = id, err, err != nil
 	return err
+}
+
+// rewrite writes an identity that is not on disk.
+func (r *Remote) rewrite(id *identity) {
+	r.mu.Lock()
+	unwritten := r.unwritten
+	r.mu.Unlock()
+	if unwritten {
+		_ = r.set(id) // its fault is in Fault
+	}
 }
 
 // Enrol makes the node's keys and shows them to the control plane with the join
@@ -206,9 +224,6 @@ func (r *Remote) Enrol(ctx context.Context) error {
 	if err := r.set(id); err != nil {
 		return fmt.Errorf("keep the identity of this edge: %w", err)
 	}
-	if err := atomicfile.Remove(r.opts.System, filepath.Join(r.opts.Dir, fileJoining)); err != nil {
-		r.log.LogAttrs(ctx, slog.LevelWarn, "the keys of the enrolment stay on disk a second time", slog.Any("error", err))
-	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, "enrolled", slog.String("edge", id.Edge), slog.String("group", id.Group))
 	return nil
 }
@@ -223,6 +238,7 @@ func (r *Remote) renew(ctx context.Context, refused secrets.Secret) error {
 	now := r.opts.Now()
 	half := id.Obtained.Add(id.Expires.Sub(id.Obtained) / 2)
 	if !refused.IsZero() && !refused.Equal(id.Token.Secret) || refused.IsZero() && now.Before(half) {
+		r.rewrite(id)
 		return nil
 	}
 	request := &registry.EdgeRenewal{Edge: id.Edge, Time: now.UTC()}
