@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,5 +179,31 @@ func TestAbsentCredentialIsSigned(t *testing.T) {
 	}
 	if n.Edge != e.id.Edge || n.Release != *doc.Release || len(reasons) != 2 || reasons[ids[upstreamKey]] != registry.AbsentDeleted {
 		t.Errorf("%+v, want %s deleted and the other unavailable", n, ids[upstreamKey])
+	}
+}
+
+// TestRevokedMeanwhile: an edge that is revoked while its release is read or made does not get it:
+// it may be newer than the revocation.
+func TestRevokedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.keyed("Europe")
+	e := w.enrolEdge(`{"labels":{"region":"eu"}}`)
+	w.restart()
+	asked, revoked := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.faults.setReads(func(string) error {
+		once.Do(func() { close(asked) })
+		<-revoked
+		return nil
+	})
+	answered := make(chan answer, 1)
+	go func() { answered <- e.get(registry.EdgeReleasePath) }()
+	<-asked
+	if a := w.do("DELETE", "/v1/edges/"+e.id.Edge, nil); a.StatusCode != http.StatusNoContent {
+		t.Errorf("revoke: %d %s", a.StatusCode, a.body)
+	}
+	close(revoked)
+	if a := <-answered; a.StatusCode != http.StatusForbidden || a.Header.Get(registry.EdgeReleaseHeader) != "" {
+		t.Errorf("its release: %d %s", a.StatusCode, a.body)
 	}
 }

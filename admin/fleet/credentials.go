@@ -52,6 +52,9 @@ func (r *Room) credentials(w http.ResponseWriter, req *http.Request) error {
 		if err != nil {
 			return false, err
 		}
+		if err := r.still(req); err != nil {
+			return false, err
+		}
 		return true, request.WriteJSON(w, registry.SealedCredentials{ETag: doc.ETag, Sealed: sealed})
 	})
 }
@@ -198,6 +201,9 @@ func (r *Room) certificates(w http.ResponseWriter, req *http.Request) error {
 		defer clear(plain)
 		sealed, err := secrets.SealTo(e.SealKey, registry.CertificateSealInfo(e.ID), plain)
 		if err != nil {
+			return false, err
+		}
+		if err := r.still(req); err != nil {
 			return false, err
 		}
 		return true, request.WriteJSON(w, registry.SealedCredentials{ETag: etag, Sealed: sealed})

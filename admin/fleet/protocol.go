@@ -99,6 +99,13 @@ func (r *Room) edgeOf(req *http.Request) (*store.Edge, error) {
 	return r.o.Store.EdgeByToken(req.Context(), access.HashToken(token))
 }
 
+// still fails when the edge that asks was revoked meanwhile: what it is to get may have taken long
+// to make, and is then newer than that.
+func (r *Room) still(req *http.Request) error {
+	_, err := r.edgeOf(req)
+	return err
+}
+
 func (r *Room) enrol(w http.ResponseWriter, req *http.Request) error {
 	var in registry.EdgeEnrolment
 	if err := r.message(w, req, registry.MaxEdgeMessageBytes, &in); err != nil {
@@ -310,10 +317,14 @@ func (r *Room) release(w http.ResponseWriter, req *http.Request) error {
 				return false, notYet(err, "the newest release of this edge cannot be read yet")
 			}
 		}
-		nameRelease(w, nameOf(rel))
 		if rel.Digest() == known {
+			nameRelease(w, nameOf(rel))
 			return false, nil
 		}
+		if err := r.still(req); err != nil {
+			return false, err
+		}
+		nameRelease(w, nameOf(rel))
 		w.Header().Set("Content-Type", "application/vnd.dsse.envelope.v1+json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(rel.Envelope())))
 		w.Header().Set("Sluice-Group", e.Group)
