@@ -293,7 +293,6 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	case c.tool.OfConnector() && (a.UpstreamStatus == http.StatusUnauthorized || a.UpstreamStatus == http.StatusForbidden):
 		run.Reason = fmt.Sprintf("the upstream refused the authentication with status %d; %s", a.UpstreamStatus, d.Named(c.tool.Operation.Connector).Sent())
 	case a.IsError && a.UpstreamStatus >= 200 && a.UpstreamStatus <= 299:
-		run.refused = true
 		why := a.Why
 		if why == "" {
 			why = "the answer says that the call failed"
@@ -302,6 +301,7 @@ func (r *Room) call(ctx context.Context, d *draft.Draft, c *candidate, run *Test
 	case a.IsError && a.UpstreamStatus != 0:
 		run.Reason = fmt.Sprintf("the upstream answered with status %d", a.UpstreamStatus)
 	case a.IsError:
+		run.refused = a.BytesReceived > 0 // by a server of MCP, whose answers have no status
 		// The dialer does not know what people call the toolset.
 		said := bytes.Replace(a.Text, []byte("sluice grant create TOOLSET "), []byte("sluice grant create "+d.Toolset.Slug+" "), 1)
 		text, _ := request.CutText(said, 300)

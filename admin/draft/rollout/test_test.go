@@ -54,12 +54,19 @@ func TestRefusal(t *testing.T) {
 type picky struct {
 	Tester
 	works  string // what does not
+	away   bool   // it is not reached
 	called []string
 }
 
 func (p *picky) Test(_ context.Context, call TestCall) (TestedAnswer, error) {
 	p.called = append(p.called, call.Tool)
-	return TestedAnswer{UpstreamStatus: 200, IsError: call.Tool != p.works, Why: call.Tool + " wants more", Text: []byte("text")}, nil
+	switch {
+	case p.away:
+		return TestedAnswer{IsError: true, Text: []byte(call.Tool + " wants more")}, nil
+	case call.Tool != p.works:
+		return TestedAnswer{IsError: true, BytesReceived: 1, Text: []byte(call.Tool + " wants more")}, nil
+	}
+	return TestedAnswer{UpstreamStatus: 200, BytesReceived: 1, Text: []byte("text")}, nil
 }
 
 // TestCallOthers: where a tool of an MCP server says that its call was wrong, others are tried,
@@ -75,22 +82,24 @@ func TestCallOthers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		kind, works string
+		away        bool
 		passed      bool
 		tool        string
 		called      int
 	}{
-		{store.SourceMCP, "t0", true, "t0", 1},
-		{store.SourceMCP, "t1", true, "t1", 2},
-		{store.SourceMCP, names[maxOthers], true, names[maxOthers], 1 + maxOthers},
-		{store.SourceMCP, names[maxOthers+1], false, "t0", 1 + maxOthers},
-		{store.SourceOpenAPI, "t1", false, "t0", 1},
+		{store.SourceMCP, "t0", false, true, "t0", 1},
+		{store.SourceMCP, "t1", false, true, "t1", 2},
+		{store.SourceMCP, names[maxOthers], false, true, names[maxOthers], 1 + maxOthers},
+		{store.SourceMCP, names[maxOthers+1], false, false, "t0", 1 + maxOthers},
+		{store.SourceMCP, "t1", true, false, "t0", 1},
+		{store.SourceOpenAPI, "t1", false, false, "t0", 1},
 	} {
 		d := &draft.Draft{Bundle: &registry.Toolset{}, Toolset: &store.Toolset{}, Parts: []*draft.Part{{Row: store.ToolsetConnector{Name: "s", SourceKind: c.kind, BaseURL: "https://s.example"}, Conn: conn}}}
 		found, reason, err := chooseTest(d, &TestRequest{}, nil)
 		if err != nil || len(found) != len(names) {
 			t.Fatalf("%d tools, %q, %v", len(found), reason, err)
 		}
-		p := &picky{works: c.works}
+		p := &picky{works: c.works, away: c.away}
 		r, run := &Room{Tester: p}, &TestRun{Tool: found[0].tool.Name}
 		r.call(t.Context(), d, &found[0], run)
 		r.callOthers(t.Context(), d, &found[0], found[1:], run)
