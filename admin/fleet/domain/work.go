@@ -74,8 +74,10 @@ type TooSoonError struct {
 	Err   error     // what it says
 }
 
+// Error implements error: what the authority says.
 func (e *TooSoonError) Error() string { return e.Err.Error() }
 
+// Unwrap gives what the authority says, as the client of ACME has it.
 func (e *TooSoonError) Unwrap() error { return e.Err }
 
 // Held is a certificate with its key.
